@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! One finished I/O call, as capture or a recorded trace gives it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::function::{Access, Function, Layer};
+
+/// A thread of a process; each has a grammar and an oracle of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StreamId {
+    /// MPI rank, 0 for a program without MPI.
+    pub rank: u32,
+    /// Number of the thread within its process.
+    pub thread: u32,
+}
+
+/// Names a call stack in the tables of the source that the event came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ContextId(pub u32);
+
+/// Names a path (not an open instance of it) in the tables of the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FileId(pub u32);
+
+impl FileId {
+    /// The file of a call whose file is not known.
+    pub const UNKNOWN: FileId = FileId(0);
+}
+
+/// What a seek counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whence {
+    /// The beginning of the file.
+    Start,
+    /// The current position.
+    Current,
+    /// The end of the file.
+    End,
+}
+
+/// One finished I/O call of the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The thread that made the call.
+    pub stream: StreamId,
+    /// Order in which calls began within the process.
+    pub sequence: u64,
+    /// The function that was called.
+    pub function: Function,
+    /// The call stack.
+    pub context: ContextId,
+    /// The path it worked on.
+    pub file: FileId,
+    /// Descriptor or library handle; -1 for none. Reused after a close.
+    pub handle: i64,
+    /// Byte position at which the access starts, where there is one.
+    pub offset: Option<u64>,
+    /// Bytes requested; the new length for truncations.
+    pub requested: u64,
+    /// What the call returned, in the sense of its layer; below 0 is failure.
+    pub result: i64,
+    /// Start of the call, nanoseconds since the start of the process.
+    pub start_ns: u64,
+    /// End of the call, never before `start_ns`.
+    pub end_ns: u64,
+    /// How many recorded calls of the same thread enclose this one.
+    pub depth: u32,
+    /// Open flags, whence of a seek, or object name and selection.
+    pub detail: Box<str>,
+}
+
+impl Event {
+    /// Whether the call failed; failed calls are events but not operations.
+    pub fn failed(&self) -> bool {
+        self.result < 0
+    }
+
+    /// Bytes that really moved; 0 for calls that move no data.
+    pub fn transferred(&self) -> u64 {
+        if !self.function.access().is_data() || self.failed() {
+            return 0;
+        }
+        match self.function.layer() {
+            Layer::Posix | Layer::Stdio => self.result.unsigned_abs(),
+            Layer::MpiIo | Layer::HighLevel => self.requested,
+        }
+    }
+
+    /// Whether an open positions every write at the end of the file.
+    pub fn opens_for_append(&self) -> bool {
+        self.function.access() == Access::Open
+            && match self.function.layer() {
+                Layer::Stdio => self.detail.starts_with('a'),
+                _ => self.detail.split('|').any(|flag| flag == "APPEND"),
+            }
+    }
+
+    /// Whether an open cuts the file to length 0.
+    pub fn opens_truncated(&self) -> bool {
+        self.function.access() == Access::Open
+            && match self.function.layer() {
+                Layer::Stdio => self.detail.starts_with('w'),
+                _ => self.detail.split('|').any(|flag| flag == "TRUNC"),
+            }
+    }
+
+    /// What a seek counted from, for seeks.
+    pub fn whence(&self) -> Option<Whence> {
+        if self.function.access() != Access::Seek {
+            return None;
+        }
+        match &*self.detail {
+            "SET" => Some(Whence::Start),
+            "CUR" => Some(Whence::Current),
+            "END" => Some(Whence::End),
+            _ => None,
+        }
+    }
+
+    /// Name of the dataset or variable, for data calls of HDF5 and netCDF.
+    pub fn object(&self) -> Option<&str> {
+        let has_object = self.function.layer() == Layer::HighLevel && !self.detail.is_empty();
+        has_object.then(|| self.detail.split(' ').next().unwrap_or(""))
+    }
+
+    /// The selection of a netCDF call, `start=a:b count=a:b`, as it was recorded.
+    pub fn selection(&self) -> Option<&str> {
+        self.object()?;
+        self.detail.split_once(' ').map(|(_, selection)| selection)
+    }
+}

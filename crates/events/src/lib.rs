@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The vocabulary of ioracle: plain values that every other crate speaks of.
+//!
+//! An [`Event`] is one finished I/O call of the application, whatever its
+//! layer. An [`Operation`] is an event that enters the symbol stream: an atomic
+//! request, successful, no seek. A [`Prediction`] is a ranked statement on one
+//! future operation.
+//!
+//! Nothing here reads a file, a clock or the environment.
+
+#![forbid(unsafe_code)]
+
+mod event;
+mod function;
+mod operation;
+mod prediction;
+
+pub use event::{ContextId, Event, FileId, StreamId, Whence};
+pub use function::{Access, Function, Layer};
+pub use operation::{Operation, OperationFilter};
+pub use prediction::{Burst, ContextSymbol, PredictedFile, Prediction, Spread, WithinTime};
