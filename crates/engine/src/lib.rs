@@ -1,1 +1,15 @@
-//! placeholder
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Feeds events to one oracle per stream and keeps the score of their
+//! predictions.
+//!
+//! Live capture, a recorded trace and the C interface call the same
+//! [`Engine::observe`]; so an offline replay is a test of the online tool.
+
+#![forbid(unsafe_code)]
+
+mod engine;
+mod score;
+
+pub use engine::{Config, Engine};
+pub use score::Score;

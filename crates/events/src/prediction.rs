@@ -11,6 +11,12 @@ use crate::function::Function;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ContextSymbol(pub u32);
 
+impl ContextSymbol {
+    /// Stands for any symbol not seen before: what is expected of an operation
+    /// when nothing known is expected.
+    pub const UNSEEN: ContextSymbol = ContextSymbol(u32::MAX);
+}
+
 /// The file of a predicted operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PredictedFile {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What an oracle may use, and which of its improvements are switched on.
+
+use serde::{Deserialize, Serialize};
+
+/// Ceilings and switches of an oracle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// Ceilings and switches of the grammar of context symbols.
+    pub grammar: ioracle_grammar::Config,
+    /// Predictions that [`predict`](crate::Oracle::predict) gives at most.
+    pub max_predictions: usize,
+    /// Context symbols told apart; later ones share one symbol per kind of
+    /// operation.
+    pub max_symbols: usize,
+    /// Files remembered; beyond, the one unused for longest is forgotten.
+    pub max_files: usize,
+    /// Transitions tracked; beyond, new ones replace old ones that hash alike.
+    pub max_transitions: usize,
+    /// Different sizes (or distances) of one symbol up to which a local grammar
+    /// follows their order.
+    pub max_local_values: usize,
+    /// What goes beyond the paper, each can be switched off.
+    pub improvements: Improvements,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            grammar: ioracle_grammar::Config::new(),
+            max_predictions: 8,
+            max_symbols: 1 << 14,
+            max_files: 1 << 10,
+            max_transitions: 1 << 14,
+            max_local_values: 24,
+            improvements: Improvements::default(),
+        }
+    }
+}
+
+/// The improvements over the Omnisc'IO report; all on by default. Switching one
+/// off shows what it is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Improvements {
+    /// Hypotheses on offsets side by side, instead of relative ones only.
+    pub absolute_or_relative: bool,
+    /// New files predicted by name.
+    pub name_templates: bool,
+    /// A position per file, instead of one for all.
+    pub interleaved_files: bool,
+    /// Sizes that follow another quantity.
+    pub following_sizes: bool,
+    /// Times by the hypothesis that was nearest, instead of the halving mean.
+    pub competing_times: bool,
+}
+
+impl Default for Improvements {
+    fn default() -> Improvements {
+        Improvements {
+            absolute_or_relative: true,
+            name_templates: true,
+            interleaved_files: true,
+            following_sizes: true,
+            competing_times: true,
+        }
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Why a saved model was refused.
+
+/// A saved model that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bytes do not begin like a model.
+    #[error("this is not a model of ioracle; save one with 'ioracle model save'")]
+    NotAModel,
+    /// Written by a version with another format.
+    #[error("the model has format version {found}, this ioracle reads {supported}; save it again")]
+    Version {
+        /// The version in the header.
+        found: u32,
+        /// The version that can be read.
+        supported: u32,
+    },
+    /// Fewer bytes than the header promises, or more.
+    #[error(
+        "the model has {found} bytes after its header, it should have {expected}; it was cut off or appended to"
+    )]
+    Length {
+        /// Bytes that are there.
+        found: u64,
+        /// Bytes that the header promises.
+        expected: u64,
+    },
+    /// The checksum does not fit the bytes.
+    #[error("the model is damaged: its checksum does not match")]
+    Checksum,
+    /// The checksum fits but the content makes no sense.
+    #[error("the model is damaged: {0}")]
+    Content(String),
+}
