@@ -1,1 +1,58 @@
-//! placeholder
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! How ioracle reads recorded I/O events.
+//!
+//! A trace in the plain CSV form is a directory with three tables, plain or
+//! compressed with zstd: `events.csv[.zst]`, `stacks.csv[.zst]` and
+//! `files.csv[.zst]`, and a description, `meta.json`. [`Trace::open`] reads the
+//! two small tables, [`Trace::events`] streams the large one in constant memory.
+//!
+//! Nothing in a trace is trusted. Every row is checked before it becomes an
+//! [`Event`](ioracle_events::Event), and what is kept in memory has a limit:
+//!
+//! | what | at most | beyond it |
+//! | --- | --- | --- |
+//! | a line | [`MAX_LINE_BYTES`] | [`RowFault::LineTooLong`] |
+//! | rows of `stacks.csv` or `files.csv` | [`MAX_TABLE_ROWS`] | [`RowFault::TableFull`] |
+//! | text of `stacks.csv` or `files.csv` | [`MAX_TABLE_BYTES`] | [`RowFault::TableFull`] |
+//! | ranks in a trace | [`MAX_RANKS`] | [`RowFault::TooManyRanks`] |
+//! | threads in a rank | [`MAX_THREADS`] | [`RowFault::TooManyThreads`] |
+//! | bytes of `meta.json` | [`MAX_META_BYTES`] | [`Error::Meta`] |
+//! | window of a zstd frame | 128 MiB, what `zstd --ultra -22` uses | [`Error::Damaged`] |
+//!
+//! ```no_run
+//! use ioracle_trace::{Options, Trace};
+//!
+//! let trace = Trace::open("traces/cm1-grads".as_ref(), Options::default())?;
+//! for event in trace.events(Some(0))? {
+//!     let event = event?;
+//!     println!("{:?} {:?}", event.function, trace.files().get(event.file));
+//! }
+//! # Ok::<(), ioracle_trace::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod trace;
+
+mod events;
+mod meta;
+mod table;
+
+mod fields;
+mod lines;
+mod order;
+mod row;
+mod source;
+mod tally;
+
+mod error;
+
+pub use error::{Error, RowFault};
+pub use events::Events;
+pub use lines::MAX_LINE_BYTES;
+pub use meta::{MAX_META_BYTES, Meta};
+pub use order::{MAX_RANKS, MAX_THREADS};
+pub use source::{Encoding, Parts};
+pub use table::{MAX_TABLE_BYTES, MAX_TABLE_ROWS, Table, TableId};
+pub use trace::{Options, Trace};

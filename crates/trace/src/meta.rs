@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The description of a trace. It is for people: nothing that is learned
+//! depends on it, and a trace without one is read all the same.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::error::Error;
+
+/// The most bytes that `meta.json` may have.
+pub const MAX_META_BYTES: u64 = 1 << 24;
+
+/// What `meta.json` says; all of it may be missing, more may be there.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Meta {
+    /// The application that was recorded.
+    pub application: String,
+    /// Its version, and those of the libraries below it.
+    pub version: String,
+    /// How it was started.
+    pub command: String,
+    /// How many ranks made at least one recorded call.
+    pub ranks: Option<u32>,
+    /// How many events the trace holds.
+    pub events: Option<u64>,
+    /// Wall-clock time of the whole run, in seconds.
+    pub wall_s: Option<f64>,
+    /// When each rank started, relative to the earliest one.
+    pub rank_start_offset_ns: BTreeMap<u32, u64>,
+    /// What else is to be known.
+    pub notes: String,
+}
+
+impl Meta {
+    pub(crate) fn in_directory(directory: &Path) -> Result<Meta, Error> {
+        let file = directory.join("meta.json");
+        let path: Arc<str> = file.to_string_lossy().into();
+        match fs::metadata(&file) {
+            Ok(metadata) if !metadata.is_file() => return Err(Error::NotAFile { path }),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Meta::default()),
+            Err(source) => return Err(Error::Unreadable { path, source }),
+        }
+        let mut bytes = Vec::new();
+        let read = File::open(&file)
+            .and_then(|file| file.take(MAX_META_BYTES + 1).read_to_end(&mut bytes));
+        match read {
+            Ok(_) => Meta::parse(&path, &bytes),
+            Err(source) => Err(Error::Unreadable { path, source }),
+        }
+    }
+
+    pub(crate) fn parse(path: &Arc<str>, bytes: &[u8]) -> Result<Meta, Error> {
+        let error = |reason: String| Error::Meta { path: path.clone(), reason: reason.into() };
+        if bytes.len() as u64 > MAX_META_BYTES {
+            return Err(error(format!("it is larger than {MAX_META_BYTES} bytes")));
+        }
+        serde_json::from_slice(bytes).map_err(|cause| error(cause.to_string()))
+    }
+}
