@@ -111,9 +111,7 @@ pub enum Error {
         reason: Box<str>,
     },
     /// There is not a single event.
-    #[error(
-        "'{path}' holds no events ({skipped} bad rows were skipped); record the application again"
-    )]
+    #[error("'{path}' holds no events (bad rows skipped: {skipped}); record the application again")]
     Empty {
         /// The file.
         path: Arc<str>,
@@ -122,7 +120,7 @@ pub enum Error {
     },
     /// The rank that was asked for made no recorded call.
     #[error(
-        "'{path}' holds no events of rank {rank}; its {n_ranks} ranks are between {lowest} and {highest}"
+        "'{path}' holds no events of rank {rank}; ask for one of its {n_ranks} ranks, from {lowest} to {highest}"
     )]
     RankNotFound {
         /// The file.
@@ -143,7 +141,7 @@ pub enum Error {
 #[non_exhaustive]
 pub enum RowFault {
     /// A field is missing.
-    #[error("{found} fields instead of {expected}")]
+    #[error("only {found} of {expected} fields")]
     FieldCount {
         /// How many columns the table has.
         expected: usize,

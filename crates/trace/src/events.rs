@@ -4,11 +4,11 @@
 
 use std::iter::FusedIterator;
 
-use ioracle_events::{Event, FileId};
+use ioracle_events::Event;
 
-use crate::error::{Error, RowFault};
-use crate::order::Order;
-use crate::row::{self, FunctionNames, Row};
+use crate::checks::Checks;
+use crate::error::Error;
+use crate::row;
 use crate::source::Input;
 use crate::tally::Tally;
 use crate::trace::Trace;
@@ -28,7 +28,7 @@ pub struct Events<'trace> {
 impl<'trace> Events<'trace> {
     pub(crate) fn new(trace: &'trace Trace, rank: Option<u32>) -> Result<Events<'trace>, Error> {
         let input = Some(trace.source().open(row::HEADER)?);
-        let checks = Checks { trace, functions: FunctionNames::new(), order: Order::default() };
+        let checks = Checks::new(trace, rank);
         let tally = Tally::new(trace.options().lenient);
         Ok(Events { trace, rank, input, checks, tally, any: false })
     }
@@ -51,7 +51,7 @@ impl<'trace> Events<'trace> {
 
     pub(crate) fn into_ranks(mut self) -> Result<Vec<u32>, Error> {
         self.try_for_each(|event| event.map(drop))?;
-        let mut ranks: Vec<u32> = self.checks.order.ranks().iter().copied().collect();
+        let mut ranks: Vec<u32> = self.checks.order().ranks().iter().copied().collect();
         ranks.sort_unstable();
         Ok(ranks)
     }
@@ -60,7 +60,7 @@ impl<'trace> Events<'trace> {
     fn read(&mut self) -> Result<Option<Event>, Error> {
         while let Some(input) = &mut self.input {
             let checked = match input.next_row() {
-                Ok(Some(line)) => line.and_then(|line| self.checks.check(line, self.rank)),
+                Ok(Some(line)) => line.and_then(|line| self.checks.check(line)),
                 Ok(None) => break,
                 Err(error) => {
                     self.tally.cut(error)?;
@@ -73,7 +73,8 @@ impl<'trace> Events<'trace> {
                 Err(fault) => self.tally.skip(input.row_error(fault))?,
             }
         }
-        Ok(None)
+        self.input = None;
+        Ok(self.checks.finish())
     }
 
     /// What is wrong if the table ended without an event for the caller.
@@ -82,7 +83,7 @@ impl<'trace> Events<'trace> {
             return None;
         }
         let path = self.trace.source().path().clone();
-        let ranks = self.checks.order.ranks();
+        let ranks = self.checks.order().ranks();
         Some(match (self.rank, ranks.iter().min(), ranks.iter().max()) {
             (Some(rank), Some(&lowest), Some(&highest)) => {
                 Error::RankNotFound { path, rank, n_ranks: ranks.len(), lowest, highest }
@@ -102,10 +103,7 @@ impl Iterator for Events<'_> {
                 self.any = true;
                 Some(Ok(event))
             }
-            Ok(None) => {
-                self.input = None;
-                self.nothing_found().map(Err)
-            }
+            Ok(None) => self.nothing_found().map(Err),
             Err(error) => {
                 self.input = None;
                 Some(Err(error))
@@ -115,26 +113,3 @@ impl Iterator for Events<'_> {
 }
 
 impl FusedIterator for Events<'_> {}
-
-/// All that a row is checked against.
-struct Checks<'trace> {
-    trace: &'trace Trace,
-    functions: FunctionNames,
-    order: Order,
-}
-
-impl Checks<'_> {
-    /// The event of a good row, or `None` if another rank is wanted.
-    fn check(&mut self, line: &[u8], wanted: Option<u32>) -> Result<Option<Event>, RowFault> {
-        let row = Row::parse(line, &self.functions)?;
-        if !self.trace.contexts().contains(row.context) {
-            return Err(RowFault::UnknownStack { id: row.context.0 });
-        }
-        if row.file != FileId::UNKNOWN && !self.trace.files().contains(row.file) {
-            return Err(RowFault::UnknownFile { id: row.file.0 });
-        }
-        self.order.advance(row.stream, row.sequence, row.start_ns)?;
-        let is_wanted = wanted.is_none_or(|rank| rank == row.stream.rank);
-        Ok(is_wanted.then(|| row.into_event()))
-    }
-}

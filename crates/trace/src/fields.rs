@@ -97,17 +97,19 @@ fn parse(field: &[u8]) -> Parsed {
         Some(digits) => (true, digits),
         None => (false, field),
     };
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+    if digits.is_empty() {
         return Parsed::Other;
     }
-    let mut number = 0_i64;
-    for digit in digits {
-        let digit = i64::from(digit - b'0');
-        let next = number.checked_mul(10).and_then(|tens| tens.checked_add(digit));
-        match next {
-            Some(next) => number = next,
-            None => return Parsed::TooLarge,
+    let mut number = Some(0_i64);
+    for byte in digits {
+        if !byte.is_ascii_digit() {
+            return Parsed::Other;
         }
+        let digit = i64::from(byte - b'0');
+        number = number.and_then(|number| number.checked_mul(10)?.checked_add(digit));
     }
-    Parsed::Number(if negative { -number } else { number })
+    match number {
+        Some(number) => Parsed::Number(if negative { -number } else { number }),
+        None => Parsed::TooLarge,
+    }
 }

@@ -39,6 +39,7 @@ mod events;
 mod meta;
 mod table;
 
+mod checks;
 mod fields;
 mod lines;
 mod order;

@@ -15,39 +15,72 @@ pub const MAX_RANKS: usize = 1 << 22;
 /// The most threads that a rank may have.
 pub const MAX_THREADS: usize = 1 << 20;
 
+/// What a row's place among the others depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    pub(crate) stream: StreamId,
+    pub(crate) sequence: u64,
+    pub(crate) start_ns: u64,
+}
+
 /// Remembers what rows came before, as far as the next one depends on it.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     ranks: HashSet<u32>,
-    last: Option<Last>,
+    last: Option<Position>,
     /// When the last call of each thread of the current rank began; for the
     /// current thread it stands in `last`, which spares most rows the lookup.
     starts: HashMap<u32, u64>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Last {
-    stream: StreamId,
-    sequence: u64,
-    start_ns: u64,
+/// How to forget the last row again.
+#[derive(Debug)]
+pub(crate) struct Undo {
+    last: Option<Position>,
+    change: Change,
+}
+
+#[derive(Debug)]
+enum Change {
+    SameThread,
+    OtherThread { left: u32, start_before: Option<u64> },
+    OtherRank { entered: u32, starts: HashMap<u32, u64> },
 }
 
 impl Order {
     /// Checks a row against those before it and, if it is good, remembers it.
-    pub(crate) fn advance(
-        &mut self,
-        stream: StreamId,
-        sequence: u64,
-        start_ns: u64,
-    ) -> Result<(), RowFault> {
-        match self.last {
-            Some(last) if last.stream.rank == stream.rank => {
-                self.check_within_rank(last, stream, sequence, start_ns)?;
+    pub(crate) fn advance(&mut self, position: Position) -> Result<Undo, RowFault> {
+        let change = match self.last {
+            Some(last) if last.stream == position.stream => {
+                check_sequence(last, position)?;
+                check_time(last.start_ns, position)?;
+                Change::SameThread
             }
-            _ => self.enter_rank(stream.rank)?,
+            Some(last) if last.stream.rank == position.stream.rank => {
+                check_sequence(last, position)?;
+                self.enter_thread(last, position)?
+            }
+            _ => self.enter_rank(position.stream.rank)?,
+        };
+        Ok(Undo { last: self.last.replace(position), change })
+    }
+
+    /// Forgets the row whose `advance` gave `undo`, which must be the last one.
+    pub(crate) fn undo(&mut self, undo: Undo) {
+        self.last = undo.last;
+        match undo.change {
+            Change::SameThread => {}
+            Change::OtherThread { left, start_before: Some(start_ns) } => {
+                self.starts.insert(left, start_ns);
+            }
+            Change::OtherThread { left, start_before: None } => {
+                self.starts.remove(&left);
+            }
+            Change::OtherRank { entered, starts } => {
+                self.ranks.remove(&entered);
+                self.starts = starts;
+            }
         }
-        self.last = Some(Last { stream, sequence, start_ns });
-        Ok(())
     }
 
     /// The ranks seen so far.
@@ -55,36 +88,20 @@ impl Order {
         &self.ranks
     }
 
-    fn check_within_rank(
-        &mut self,
-        last: Last,
-        stream: StreamId,
-        sequence: u64,
-        start_ns: u64,
-    ) -> Result<(), RowFault> {
-        if sequence <= last.sequence {
-            let previous = last.sequence;
-            return Err(RowFault::SequenceNotIncreasing { sequence, previous });
+    fn enter_thread(&mut self, last: Position, position: Position) -> Result<Change, RowFault> {
+        if let Some(&start_ns) = self.starts.get(&position.stream.thread) {
+            check_time(start_ns, position)?;
         }
-        let thread = stream.thread;
-        let previous_ns = if thread == last.stream.thread {
-            last.start_ns
-        } else {
-            self.starts.get(&thread).copied().unwrap_or(0)
-        };
-        if start_ns < previous_ns {
-            return Err(RowFault::TimeRunsBackwards { thread, start_ns, previous_ns });
+        let left = last.stream.thread;
+        if self.starts.len() >= MAX_THREADS && !self.starts.contains_key(&left) {
+            let rank = position.stream.rank;
+            return Err(RowFault::TooManyThreads { rank, limit: MAX_THREADS });
         }
-        if thread != last.stream.thread {
-            if self.starts.len() >= MAX_THREADS && !self.starts.contains_key(&last.stream.thread) {
-                return Err(RowFault::TooManyThreads { rank: stream.rank, limit: MAX_THREADS });
-            }
-            self.starts.insert(last.stream.thread, last.start_ns);
-        }
-        Ok(())
+        let start_before = self.starts.insert(left, last.start_ns);
+        Ok(Change::OtherThread { left, start_before })
     }
 
-    fn enter_rank(&mut self, rank: u32) -> Result<(), RowFault> {
+    fn enter_rank(&mut self, rank: u32) -> Result<Change, RowFault> {
         if self.ranks.contains(&rank) {
             return Err(RowFault::RankNotGrouped { rank });
         }
@@ -92,7 +109,22 @@ impl Order {
             return Err(RowFault::TooManyRanks { limit: MAX_RANKS });
         }
         self.ranks.insert(rank);
-        self.starts.clear();
-        Ok(())
+        Ok(Change::OtherRank { entered: rank, starts: std::mem::take(&mut self.starts) })
     }
+}
+
+fn check_sequence(last: Position, position: Position) -> Result<(), RowFault> {
+    let (sequence, previous) = (position.sequence, last.sequence);
+    if sequence <= previous {
+        return Err(RowFault::SequenceNotIncreasing { sequence, previous });
+    }
+    Ok(())
+}
+
+fn check_time(previous_ns: u64, position: Position) -> Result<(), RowFault> {
+    let (thread, start_ns) = (position.stream.thread, position.start_ns);
+    if start_ns < previous_ns {
+        return Err(RowFault::TimeRunsBackwards { thread, start_ns, previous_ns });
+    }
+    Ok(())
 }

@@ -8,6 +8,7 @@ use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
 
 use crate::error::{RowFault, excerpt};
 use crate::fields::Fields;
+use crate::order::Position;
 
 /// The first line of `events.csv`.
 pub(crate) const HEADER: &str =
@@ -17,8 +18,7 @@ const N_COLUMNS: usize = 15;
 /// An event whose `detail` still lies in the line.
 #[derive(Debug)]
 pub(crate) struct Row<'a> {
-    pub(crate) stream: StreamId,
-    pub(crate) sequence: u64,
+    pub(crate) position: Position,
     function: Function,
     pub(crate) context: ContextId,
     pub(crate) file: FileId,
@@ -26,7 +26,6 @@ pub(crate) struct Row<'a> {
     offset: Option<u64>,
     requested: u64,
     result: i64,
-    pub(crate) start_ns: u64,
     end_ns: u64,
     depth: u32,
     detail: &'a str,
@@ -47,31 +46,42 @@ impl<'a> Row<'a> {
 
     fn parse_fields(line: &'a [u8], functions: &FunctionNames) -> Result<Row<'a>, RowFault> {
         let mut fields = Fields::new(line, N_COLUMNS);
-        let row = Row {
-            stream: StreamId { rank: fields.small("rank")?, thread: fields.small("tid")? },
-            sequence: fields.count("seq")?,
-            function: functions.find(fields.bytes()?, fields.bytes()?)?,
-            context: ContextId(fields.small("stack")?),
-            file: FileId(fields.small("file")?),
-            handle: fields.number("handle", i64::MIN)?,
-            offset: u64::try_from(fields.number("offset", -1)?).ok(),
-            requested: size(&mut fields)?,
-            result: fields.number("ret", i64::MIN)?,
-            start_ns: fields.count("start_ns")?,
-            end_ns: fields.count("end_ns")?,
-            depth: fields.small("depth")?,
-            detail: fields.text_to_end("detail")?,
-        };
-        if row.end_ns < row.start_ns {
-            return Err(RowFault::EndBeforeStart { start_ns: row.start_ns, end_ns: row.end_ns });
+        let stream = StreamId { rank: fields.small("rank")?, thread: fields.small("tid")? };
+        let sequence = fields.count("seq")?;
+        let function = functions.find(fields.bytes()?, fields.bytes()?)?;
+        let context = ContextId(fields.small("stack")?);
+        let file = FileId(fields.small("file")?);
+        let handle = fields.number("handle", -i64::MAX)?;
+        let offset = u64::try_from(fields.number("offset", -1)?).ok();
+        let requested = size(&mut fields)?;
+        let result = fields.number("ret", -i64::MAX)?;
+        let start_ns = fields.count("start_ns")?;
+        let end_ns = fields.count("end_ns")?;
+        let depth = fields.small("depth")?;
+        let detail = fields.text_to_end("detail")?;
+        if end_ns < start_ns {
+            return Err(RowFault::EndBeforeStart { start_ns, end_ns });
         }
-        Ok(row)
+        let position = Position { stream, sequence, start_ns };
+        Ok(Row {
+            position,
+            function,
+            context,
+            file,
+            handle,
+            offset,
+            requested,
+            result,
+            end_ns,
+            depth,
+            detail,
+        })
     }
 
     pub(crate) fn into_event(self) -> Event {
         Event {
-            stream: self.stream,
-            sequence: self.sequence,
+            stream: self.position.stream,
+            sequence: self.position.sequence,
             function: self.function,
             context: self.context,
             file: self.file,
@@ -79,7 +89,7 @@ impl<'a> Row<'a> {
             offset: self.offset,
             requested: self.requested,
             result: self.result,
-            start_ns: self.start_ns,
+            start_ns: self.position.start_ns,
             end_ns: self.end_ns,
             depth: self.depth,
             detail: self.detail.into(),
