@@ -1,1 +1,32 @@
-//! placeholder
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The papers' metrics and baselines on recorded traces.
+//!
+//! [`evaluate`] reads a trace twice: once to count the operations of each
+//! stream (so that halves and evenly spaced positions are known), once to let
+//! an oracle per stream predict every operation before it sees it. What it
+//! measures is one [`Evaluation`] per rank, with the fields that
+//! `ioracle eval --json` prints.
+//!
+//! Memory does not grow with the trace, except for the tables of the Markov
+//! baselines, which keep the whole history by their nature.
+
+#![forbid(unsafe_code)]
+
+mod evaluate;
+mod evaluation;
+mod rank;
+mod stream;
+mod survey;
+
+pub mod baselines;
+pub mod figures;
+pub mod metrics;
+
+mod error;
+
+pub use error::Error;
+pub use evaluate::{Options, Progress, RankReport, evaluate};
+pub use evaluation::Evaluation;
+pub use rank::Details;
+pub use survey::Survey;

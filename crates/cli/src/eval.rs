@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle eval`: the papers' metrics on recorded traces.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
+
+use anyhow::Result;
+use ioracle_lab::{Evaluation, Options, RankReport, Survey, evaluate};
+use ioracle_trace::Trace;
+
+use crate::shared::output;
+use crate::shared::progress::Progress;
+
+/// Measure how well recorded traces are predicted
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Directories that hold recorded traces
+    #[arg(value_name = "TRACE", required = true)]
+    traces: Vec<PathBuf>,
+    /// Only this rank (default: each of them)
+    #[arg(long, value_name = "R")]
+    rank: Option<u32>,
+    /// Run the baselines beside our own predictions
+    #[arg(long)]
+    baselines: bool,
+    /// Skip bad rows and count them instead of ending there
+    #[arg(long)]
+    lenient: bool,
+    /// Print one JSON document: an array with an object per trace and rank
+    #[arg(long)]
+    json: bool,
+    /// Traces evaluated at the same time (default: as many as processors)
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+}
+
+/// Runs the subcommand.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let reports = evaluate_all(arguments)?;
+    let evaluations: Vec<&Evaluation> = reports.iter().map(|report| &report.evaluation).collect();
+    output::print_json(&evaluations)
+}
+
+/// Evaluates the traces by several threads; the results keep their order.
+fn evaluate_all(arguments: &Arguments) -> Result<Vec<RankReport>> {
+    let processors = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let jobs = arguments.jobs.unwrap_or(processors).get().min(arguments.traces.len());
+    let progress = Progress::new();
+    let next = Mutex::new(arguments.traces.iter().enumerate());
+    let results = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let taken = lock(&next).next();
+                    let Some((index, path)) = taken else { break };
+                    let result = evaluate_one(path, arguments, &progress);
+                    lock(&results).push((index, result));
+                }
+            });
+        }
+    });
+    progress.finish();
+    let mut results = results.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    results.sort_by_key(|(index, _)| *index);
+    let reports: Result<Vec<Vec<RankReport>>> =
+        results.into_iter().map(|(_, result)| result).collect();
+    Ok(reports?.into_iter().flatten().collect())
+}
+
+fn evaluate_one(
+    path: &Path,
+    arguments: &Arguments,
+    progress: &Progress,
+) -> Result<Vec<RankReport>> {
+    let trace = Trace::open(path, ioracle_trace::Options { lenient: arguments.lenient })?;
+    let survey = Survey::of(&trace, arguments.rank)?;
+    if let (skipped @ 1.., Some(first)) = (survey.skipped, &survey.first_skipped) {
+        eprintln!("ioracle: {}: skipped {skipped} bad rows, the first: {first}", trace.name());
+    }
+    let options = Options { baselines: arguments.baselines, ..Options::default() };
+    progress.expect(survey.operations());
+    let mut told = 0;
+    let reports = evaluate(&trace, &survey, &options, |state| {
+        progress.advance(state.operations - told);
+        told = state.operations;
+    })?;
+    Ok(reports)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the subcommands share.
+
+pub mod failure;
+pub mod output;
+pub mod progress;

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The report's Figures 2 to 8, as data series and as pictures.
+
+mod series;
+
+pub use series::{Bin, Binned, Series};
+
+pub(crate) use series::Recorder;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The first reading of a trace: how long each stream is.
+
+use std::collections::BTreeMap;
+
+use ioracle_events::{OperationFilter, StreamId};
+use ioracle_trace::Trace;
+
+use crate::error::Error;
+
+/// What a trace holds, known before anything is predicted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// The rank that was asked for; `None` is all of them.
+    pub rank: Option<u32>,
+    /// Operations of each stream that has any.
+    pub streams: BTreeMap<StreamId, u64>,
+    /// Rows that were skipped because they were bad.
+    pub skipped: u64,
+    /// Why the first of them was.
+    pub first_skipped: Option<String>,
+}
+
+impl Survey {
+    /// Reads the events of one rank, or of all.
+    pub fn of(trace: &Trace, rank: Option<u32>) -> Result<Survey, Error> {
+        let mut filters: BTreeMap<StreamId, (OperationFilter, u64)> = BTreeMap::new();
+        let mut events = trace.events(rank)?;
+        for event in events.by_ref() {
+            let event = event?;
+            let (filter, operations) = filters.entry(event.stream).or_default();
+            filter.push(&event, |_| *operations += 1);
+        }
+        let count = |(mut filter, mut operations): (OperationFilter, u64)| {
+            filter.finish(|_| operations += 1);
+            operations
+        };
+        let streams: BTreeMap<StreamId, u64> = filters
+            .into_iter()
+            .map(|(stream, filter)| (stream, count(filter)))
+            .filter(|(_, operations)| *operations > 0)
+            .collect();
+        if streams.is_empty() {
+            return Err(Error::NoOperations { trace: trace.name().to_owned() });
+        }
+        let first = trace.first_skipped().or(events.first_skipped());
+        Ok(Survey {
+            rank,
+            streams,
+            skipped: trace.skipped() + events.skipped(),
+            first_skipped: first.map(ToString::to_string),
+        })
+    }
+
+    /// Operations of all streams.
+    pub fn operations(&self) -> u64 {
+        self.streams.values().sum()
+    }
+
+    /// The longest stream of a rank; the one its figures show.
+    pub fn main_stream(&self, rank: u32) -> Option<StreamId> {
+        let of_rank = self.streams.iter().filter(|(stream, _)| stream.rank == rank);
+        of_rank
+            .max_by_key(|(stream, operations)| (**operations, u32::MAX - stream.thread))
+            .map(|(stream, _)| *stream)
+    }
+}
