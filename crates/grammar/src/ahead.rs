@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Reads the grammar from a predictor, any distance ahead.
+
+use crate::grammar::Grammar;
+use crate::predictor::{Frame, Predictor};
+use crate::predictors::{Candidate, Predictors};
+use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol};
+
+/// Uses of a rule among which the reading chooses where its path is unknown.
+const MAX_USES: usize = 16;
+
+/// The symbols expected one after the other; see [`StarSequitur::ahead`].
+///
+/// It may go on for ever. Where the history went several ways it takes the
+/// most frequent one, and where a loop count varies it leaves the loop at the
+/// count that is typical for those who came so far.
+///
+/// [`StarSequitur::ahead`]: crate::StarSequitur::ahead
+#[derive(Clone, Debug)]
+pub struct Ahead<'a> {
+    grammar: &'a Grammar,
+    /// Where the reading goes on at the end of the history.
+    now: Option<&'a Predictor>,
+    path: Vec<Frame>,
+    probability: f64,
+}
+
+impl<'a> Ahead<'a> {
+    pub(crate) fn new(
+        grammar: &'a Grammar,
+        predictors: &'a Predictors,
+        candidate: usize,
+    ) -> Ahead<'a> {
+        let heaviest = |candidate: Option<&Candidate>| {
+            let terminal = candidate?.terminal;
+            predictors
+                .active
+                .iter()
+                .filter(|predictor| predictor.expects(grammar) == Some(terminal))
+                .max_by(|a, b| a.weight.total_cmp(&b.weight))
+        };
+        let first = predictors.candidates.get(candidate);
+        Ahead {
+            grammar,
+            now: heaviest(predictors.candidates.first()),
+            path: heaviest(first).map(|predictor| predictor.path.clone()).unwrap_or_default(),
+            probability: first.map_or(0.0, |candidate| candidate.probability),
+        }
+    }
+
+    /// Moves to the occurrence after the present terminal and answers how
+    /// probable this way was.
+    fn step(&mut self) -> f64 {
+        let mut probability = 1.0;
+        while let Some(&frame) = self.path.last() {
+            let ends = self.grammar.end_probability(&frame);
+            if !self.leaves(&frame, ends) {
+                probability *= 1.0 - ends;
+                if let Some(last) = self.path.last_mut() {
+                    last.low = frame.low.saturating_add(1);
+                    last.high = last.high.max(last.low);
+                }
+                self.descend();
+                return probability;
+            }
+            probability *= ends;
+            let next = self.grammar.arena.next(frame.id);
+            self.path.pop();
+            match self.grammar.arena.guard_of(next) {
+                None => {
+                    self.path.push(Frame::first_repetition(next));
+                    self.descend();
+                    return probability;
+                }
+                Some(RuleId::START) => break,
+                Some(rule) if self.path.is_empty() => {
+                    let (frame, share) = self.likeliest_use(rule);
+                    probability *= share;
+                    self.path.extend(frame);
+                }
+                Some(_) => {}
+            }
+        }
+        self.path = self.now.map(|now| now.path.clone()).unwrap_or_default();
+        probability
+    }
+
+    /// Whether the reading leaves an occurrence after this repetition.
+    fn leaves(&self, frame: &Frame, ends: f64) -> bool {
+        match self.grammar.arena.get(frame.id).exponent {
+            Exponent::Times(_) => ends >= 0.5,
+            Exponent::Varying(varying) => self
+                .grammar
+                .loops
+                .get(varying)
+                .is_none_or(|counts| counts.typical(frame.low) <= frame.low),
+        }
+    }
+
+    /// The use of a rule that the history took most often, and its share.
+    fn likeliest_use(&self, rule: RuleId) -> (Option<Frame>, f64) {
+        let arena = &self.grammar.arena;
+        let mut best = None;
+        let (mut best_passes, mut all_passes) = (0.0, 0.0);
+        let mut used = arena.rules[rule.at()].first_use;
+        for _ in 0..MAX_USES {
+            if used == OccurrenceId::NONE {
+                break;
+            }
+            let repetitions = match arena.get(used).exponent {
+                Exponent::Times(times) => times,
+                Exponent::Varying(varying) => self.grammar.typical_count(varying),
+            };
+            let passes = arena.rules[arena.owner(used).at()].derived as f64 * repetitions as f64;
+            all_passes += passes;
+            if passes > best_passes {
+                best_passes = passes;
+                best = Some(Frame { id: used, low: 1, high: repetitions });
+            }
+            used = arena.get(used).next_use;
+        }
+        (best, if all_passes > 0.0 { best_passes / all_passes } else { 1.0 })
+    }
+
+    fn descend(&mut self) {
+        while let Some(frame) = self.path.last()
+            && let Some(Symbol::Rule(rule)) = self.grammar.arena.symbol(frame.id)
+        {
+            self.path.push(Frame::first_repetition(self.grammar.arena.first(rule)));
+        }
+    }
+}
+
+impl Iterator for Ahead<'_> {
+    type Item = Candidate;
+
+    fn next(&mut self) -> Option<Candidate> {
+        let frame = self.path.last()?;
+        let Some(Symbol::Terminal(terminal)) = self.grammar.arena.symbol(frame.id) else {
+            return None;
+        };
+        let probability = self.probability;
+        self.probability = self.step();
+        Some(Candidate { terminal, probability })
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! From shares of weight to probabilities that can be bet on.
+//!
+//! Weights say how often the history went which way; how far that can be
+//! trusted depends on the situation: in the middle of a loop that has been
+//! right a thousand times, or just after a surprise. Each situation, together
+//! with the share of the best candidate, is a cell that counts how often that
+//! candidate came, and the count is the probability given to the next one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::predictor::Origin;
+
+const N_SITUATIONS: usize = 16;
+const N_SHARES: usize = 12;
+
+/// How many observations the share itself is worth in a fresh cell.
+const PRIOR: f32 = 2.0;
+
+/// Observations after which a cell forgets half of them, to follow changes.
+const MAX_OBSERVED: f32 = 4096.0;
+
+/// What is known of how far the weights can be trusted.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Calibration {
+    cells: Vec<Cell>,
+    origins: [Rate; Origin::COUNT],
+    /// For places discovered, by how long their past agreed.
+    discovered: [Rate; 8],
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Cell {
+    best: Rate,
+    /// Of the times the best one failed: how often another candidate came.
+    others: Rate,
+}
+
+/// Successes among trials, the older ones fading.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Rate {
+    hits: f32,
+    trials: f32,
+}
+
+impl Rate {
+    fn learn(&mut self, hit: bool) {
+        if self.trials >= MAX_OBSERVED {
+            self.trials /= 2.0;
+            self.hits /= 2.0;
+        }
+        self.trials += 1.0;
+        self.hits += f32::from(u8::from(hit));
+    }
+
+    fn estimate(&self, expected: f32) -> f32 {
+        (self.hits + PRIOR * expected) / (self.trials + PRIOR)
+    }
+}
+
+/// The circumstances of one prediction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Situation(u8);
+
+impl Situation {
+    /// All goes as expected, for so many symbols now.
+    pub fn followed(streak: u64) -> Situation {
+        Situation(logarithm(streak))
+    }
+
+    /// Something unexpected came; the past agrees so long with the best places.
+    pub fn surprised(matched: usize) -> Situation {
+        Situation(8 + logarithm(matched as u64))
+    }
+}
+
+/// 0, 1, 2, 3-4, 5-8, … as 0, 1, 2, 3, 4, … up to 7.
+fn logarithm(number: u64) -> u8 {
+    let bits = 64 - number.saturating_sub(1).leading_zeros();
+    (if number == 0 { 0 } else { bits + 1 }).min(7) as u8
+}
+
+impl Calibration {
+    pub fn new() -> Calibration {
+        Calibration {
+            cells: vec![Cell::default(); N_SITUATIONS * N_SHARES],
+            origins: Default::default(),
+            discovered: Default::default(),
+        }
+    }
+
+    /// The probability of the best candidate, and of all others together.
+    pub fn probabilities(&self, situation: Situation, share: f64) -> (f64, f64) {
+        let cell = &self.cells[cell_of(situation, share)];
+        let best = f64::from(cell.best.estimate(share as f32)).clamp(0.0, 1.0);
+        let others = f64::from(cell.others.estimate(0.5)).clamp(0.0, 1.0);
+        (best, if share < 1.0 { (1.0 - best) * others } else { 0.0 })
+    }
+
+    /// Takes in what came of a prediction.
+    pub fn learn(&mut self, situation: Situation, share: f64, outcome: Outcome) {
+        let cell = &mut self.cells[cell_of(situation, share)];
+        cell.best.learn(outcome == Outcome::Best);
+        if outcome != Outcome::Best {
+            cell.others.learn(outcome == Outcome::Other);
+        }
+    }
+
+    /// How far predictors of an origin are to be trusted against others.
+    pub fn trust(&self, origin: Origin, matched: usize) -> f64 {
+        let rate = match origin {
+            Origin::Discovered => &self.discovered[usize::from(logarithm(matched as u64))],
+            _ => &self.origins[origin as usize],
+        };
+        f64::from(rate.estimate(0.5)).max(1e-3)
+    }
+
+    /// Takes in whether the heaviest predictor of an origin was right.
+    pub fn learn_trust(&mut self, origin: Origin, matched: usize, right: bool) {
+        match origin {
+            Origin::Discovered => {
+                self.discovered[usize::from(logarithm(matched as u64))].learn(right)
+            }
+            _ => self.origins[origin as usize].learn(right),
+        }
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.cells.capacity() * size_of::<Cell>()
+    }
+
+    pub fn is_sound(&self) -> bool {
+        self.cells.len() == N_SITUATIONS * N_SHARES
+    }
+}
+
+/// What came of a prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Best,
+    Other,
+    Unforeseen,
+}
+
+fn cell_of(situation: Situation, share: f64) -> usize {
+    const LIMITS: [f64; N_SHARES - 1] =
+        [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 0.97, 0.995, 0.99999];
+    let column = LIMITS.iter().take_while(|&&limit| share > limit).count();
+    usize::from(situation.0) % N_SITUATIONS * N_SHARES + column
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The knobs of a grammar.
+
+use serde::{Deserialize, Serialize};
+
+/// How faithfully loop counts are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mode {
+    /// Expanding the start rule gives the input back, exactly.
+    Exact,
+    /// Where a place has shown more than [`Config::max_loop_counts`] different
+    /// loop counts, it keeps a histogram of them instead of a rule for each.
+    Summarised,
+}
+
+/// How a grammar is built and what it may use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Config {
+    /// How faithfully loop counts are kept.
+    pub mode: Mode,
+    /// Whether repetitions become exponents; without them it is plain Sequitur.
+    pub exponents: bool,
+    /// Occurrences in all bodies at most. Past that the oldest history is
+    /// forgotten; what remains still obeys the invariants.
+    pub max_occurrences: usize,
+    /// Different loop counts of one place that are kept apart in summarised mode.
+    pub max_loop_counts: usize,
+    /// Places that are followed at once at most.
+    pub max_predictors: usize,
+}
+
+impl Config {
+    /// Summarised, for prediction along the main stream of a program.
+    pub fn new() -> Config {
+        Config {
+            mode: Mode::Summarised,
+            exponents: true,
+            max_occurrences: 1 << 14,
+            max_loop_counts: 8,
+            max_predictors: 16,
+        }
+    }
+
+    /// Exact for ever: nothing is summarised and nothing forgotten.
+    pub fn exact() -> Config {
+        Config { mode: Mode::Exact, max_occurrences: usize::MAX, ..Config::new() }
+    }
+
+    /// Plain Sequitur, for comparison: exact and without exponents.
+    pub fn sequitur() -> Config {
+        Config { exponents: false, ..Config::exact() }
+    }
+
+    /// For one of many short streams, such as the sizes of one context.
+    pub fn small() -> Config {
+        Config { max_occurrences: 256, max_predictors: 4, ..Config::new() }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config::new()
+    }
+}

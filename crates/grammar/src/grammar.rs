@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! StarSequitur: a stream of symbols becomes rules with exponents.
+//!
+//! After each [`push`](Grammar::push) five invariants hold: the start rule
+//! derives the input (lossless), a pair of neighbours stands at one place only
+//! (digram uniqueness), neighbours differ (no twins), a rule is used at least
+//! twice (rule utility), and its body has at least two occurrences (no unit
+//! rules).
+//!
+//! A push breaks them at one place, and each repair may break them at its
+//! neighbours. Repairs are not nested calls but a list of places to look at:
+//! looking at a place is idempotent, so a place that a repair has removed in
+//! the meantime, or that was given to something else, does no harm.
+//!
+//! The amortised cost of a push is constant; the memory is proportional to the
+//! grammar, and bounded by [`Config::max_occurrences`].
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+use crate::arena::{Arena, Occurrence, Slot};
+use crate::config::{Config, Mode};
+use crate::expand::Expansion;
+use crate::loops::{LastingName, Loops};
+use crate::symbol::{Exponent, LoopId, OccurrenceId, RuleId, Symbol, Terminal};
+use crate::watch::Watch;
+
+/// How far down its left edge a rule is searched for what may continue it.
+const MAX_LEFT_EDGE: usize = 16;
+
+/// A grammar that is learned symbol by symbol.
+#[derive(Clone, Debug)]
+pub struct Grammar {
+    pub(crate) config: Config,
+    pub(crate) arena: Arena,
+    pub(crate) loops: Loops,
+    /// The left occurrence of every digram.
+    pub(crate) index: HashTable<OccurrenceId>,
+    pub(crate) todo: Vec<Todo>,
+    /// Rules that nothing uses any more, taken apart a little at each push.
+    pub(crate) doomed: Vec<RuleId>,
+    /// Whether the digram before the last occurrence is still to be checked.
+    pub(crate) run_is_open: bool,
+    pub(crate) pushed: u64,
+    pub(crate) forgotten: u64,
+}
+
+/// A place where an invariant may be broken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Todo {
+    Digram(OccurrenceId),
+    Rule(RuleId),
+}
+
+impl Grammar {
+    /// An empty grammar.
+    pub fn new(config: Config) -> Grammar {
+        Grammar {
+            config,
+            arena: Arena::new(),
+            loops: Loops::default(),
+            index: HashTable::new(),
+            todo: Vec::new(),
+            doomed: Vec::new(),
+            run_is_open: false,
+            pushed: 0,
+            forgotten: 0,
+        }
+    }
+
+    /// Appends a symbol to the history.
+    pub fn push(&mut self, terminal: Terminal) {
+        self.push_watched(terminal, &mut ());
+    }
+
+    /// How it is built.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Symbols pushed so far.
+    pub fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// Symbols at the beginning of the history that the grammar no longer
+    /// derives; where loop counts vary, as many as they typically are.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Occurrences in all rule bodies.
+    pub fn size(&self) -> usize {
+        self.arena.n_occurrences
+    }
+
+    /// Rules, the start rule included.
+    pub fn n_rules(&self) -> usize {
+        self.arena.n_rules
+    }
+
+    /// The history, symbol by symbol: exactly what was pushed, less what was
+    /// forgotten; where loop counts vary, with typical ones.
+    pub fn expand(&self) -> impl Iterator<Item = Terminal> + '_ {
+        Expansion::new(self)
+    }
+
+    /// Bytes that the grammar occupies.
+    pub fn memory_bytes(&self) -> usize {
+        self.arena.memory_bytes()
+            + self.loops.memory_bytes()
+            + self.index.capacity() * (size_of::<OccurrenceId>() + 1)
+    }
+
+    /// Appends a symbol, telling `watch` what moves.
+    pub(crate) fn push_watched<W: Watch>(&mut self, terminal: Terminal, watch: &mut W) {
+        self.pushed += 1;
+        let symbol = Symbol::Terminal(terminal);
+        let last = self.arena.last(RuleId::START);
+        if self.config.exponents && self.arena.symbol(last) == Some(symbol) {
+            self.repeat_last(last, terminal);
+        } else {
+            if self.run_is_open {
+                self.run_is_open = false;
+                let before = self.arena.previous(last);
+                self.todo.push(Todo::Digram(before));
+                self.settle(watch);
+            }
+            let last = self.arena.last(RuleId::START);
+            self.arena.insert_after(last, symbol, Exponent::ONE);
+            self.run_is_open = self.defers_runs() && self.repeats(terminal);
+            self.todo.push(Todo::Digram(last));
+        }
+        self.settle(watch);
+        self.forget_excess(watch);
+    }
+
+    fn repeat_last(&mut self, last: OccurrenceId, terminal: Terminal) {
+        let before = self.arena.previous(last);
+        let exponent = self.arena.get(last).exponent;
+        if !self.run_is_open {
+            self.unindex(before);
+            self.run_is_open = self.defers_runs();
+            self.todo.push(Todo::Digram(before));
+        }
+        if exponent == Exponent::ONE
+            && let Some(uses) = self.arena.terminals.get_mut(&terminal)
+        {
+            uses.repeats = true;
+        }
+        self.arena.set(last, Symbol::Terminal(terminal), exponent.plus(Exponent::ONE));
+    }
+
+    /// Whether the digram that ends in the last occurrence waits until the run
+    /// of a symbol known to repeat is over.
+    ///
+    /// Exact mode checks every digram at once. For a loop whose count varies
+    /// this is a nuisance: passing a count seen before, the run is cut there
+    /// and the rest stands apart, so that no place ever shows the whole count.
+    /// Summarised mode therefore waits.
+    fn defers_runs(&self) -> bool {
+        self.config.mode == Mode::Summarised && self.config.exponents
+    }
+
+    fn repeats(&self, terminal: Terminal) -> bool {
+        self.arena.terminals.get(&terminal).is_some_and(|uses| uses.repeats)
+    }
+
+    /// Repairs all places on the list.
+    fn settle<W: Watch>(&mut self, watch: &mut W) {
+        while let Some(todo) = self.todo.pop() {
+            match todo {
+                Todo::Digram(left) => self.check_digram(left, watch),
+                Todo::Rule(rule) => self.check_rule(rule, watch),
+            }
+        }
+    }
+
+    fn check_digram<W: Watch>(&mut self, left: OccurrenceId, watch: &mut W) {
+        let Some(left_symbol) = self.arena.symbol(left) else { return };
+        let right = self.arena.next(left);
+        let Some(right_symbol) = self.arena.symbol(right) else { return };
+
+        if self.config.exponents && left_symbol == right_symbol {
+            return self.merge_twins(left, right, watch);
+        }
+        if self.run_is_open && right == self.arena.last(RuleId::START) {
+            return;
+        }
+        let found = self.find(&self.digram_at(left));
+        if found == Some(left) {
+            return;
+        }
+        if let Some(varying) = self.varying_loop(left, left_symbol, right_symbol) {
+            return self.summarise(left, left_symbol, right_symbol, varying);
+        }
+        match found {
+            None => self.index_digram(left),
+            // Without exponents `aaa` holds the digram `aa` twice, overlapping.
+            Some(other) if self.arena.next(other) == left || right == other => {}
+            Some(other) => self.replace_both(left, other, watch),
+        }
+    }
+
+    fn check_rule<W: Watch>(&mut self, rule: RuleId, watch: &mut W) {
+        if rule == RuleId::START || !self.arena.rule_exists(rule) {
+            return;
+        }
+        match (self.arena.rules[rule.at()].uses, self.arena.body_length(rule)) {
+            (0, _) => self.doomed.push(rule),
+            (_, 1) => self.fold(rule, watch),
+            (1, _) => self.inline(rule, watch),
+            _ => {}
+        }
+    }
+
+    /// The digram at `left` stands at `other`, too: both become a rule.
+    fn replace_both<W: Watch>(&mut self, left: OccurrenceId, other: OccurrenceId, watch: &mut W) {
+        let other_right = self.arena.next(other);
+        let before = self.arena.guard_of(self.arena.previous(other));
+        let after = self.arena.guard_of(self.arena.next(other_right));
+        let rule = match before {
+            Some(rule) if before == after && rule != RuleId::START => rule,
+            _ => self.extract_rule(other, watch),
+        };
+        self.substitute(left, rule, watch);
+    }
+
+    /// Moves the digram at `left` into a new rule and leaves a use of it.
+    fn extract_rule<W: Watch>(&mut self, left: OccurrenceId, watch: &mut W) -> RuleId {
+        let right = self.arena.next(left);
+        let before = self.arena.previous(left);
+        self.unindex(before);
+        self.unindex(right);
+        let owner = self.arena.owner(left);
+        let rule = self.arena.new_rule();
+        self.arena.rules[rule.at()].length = self.digram_length(left);
+        self.arena.rules[rule.at()].derived = self.arena.rules[owner.at()].derived;
+
+        let used = self.arena.insert_after(before, Symbol::Rule(rule), Exponent::ONE);
+        let guard = self.arena.rules[rule.at()].guard;
+        self.arena.move_after(left, guard);
+        self.arena.move_after(right, left);
+        watch.wrapped([left, right], [left, right], used);
+        self.look_around(used);
+        // The body may have lost all but the new use.
+        self.todo.push(Todo::Rule(owner));
+        rule
+    }
+
+    /// Replaces the digram at `left` by a use of the rule that is equal to it.
+    fn substitute<W: Watch>(&mut self, left: OccurrenceId, rule: RuleId, watch: &mut W) {
+        let right = self.arena.next(left);
+        let before = self.arena.previous(left);
+        self.unindex(before);
+        self.unindex(left);
+        self.unindex(right);
+        let owner = self.arena.owner(left);
+        let derived = self.arena.rules[owner.at()].derived;
+        let times = &mut self.arena.rules[rule.at()].derived;
+        *times = times.saturating_add(derived);
+
+        let symbols = [left, right].map(|id| self.arena.symbol(id));
+        let used = self.arena.insert_after(before, Symbol::Rule(rule), Exponent::ONE);
+        self.arena.remove(left);
+        self.arena.remove(right);
+        let first = self.arena.first(rule);
+        watch.wrapped([left, right], [first, self.arena.next(first)], used);
+        self.look_around(used);
+        self.todo.push(Todo::Rule(owner));
+        // Its only use now, if it was on its way out.
+        self.todo.push(Todo::Rule(rule));
+        for symbol in symbols {
+            if let Some(Symbol::Rule(child)) = symbol {
+                self.todo.push(Todo::Rule(child));
+            }
+        }
+    }
+
+    fn merge_twins<W: Watch>(&mut self, left: OccurrenceId, right: OccurrenceId, watch: &mut W) {
+        let before = self.arena.previous(left);
+        self.unindex(before);
+        self.unindex(right);
+        let Occurrence { slot: Slot::Holds(symbol), exponent, .. } = *self.arena.get(left) else {
+            return;
+        };
+        let merged = exponent.plus(self.arena.get(right).exponent);
+        self.arena.set(left, symbol, merged);
+        self.arena.remove(right);
+        watch.merged(left, right, exponent.uses());
+        let owner = self.arena.owner(left);
+        self.todo.push(Todo::Rule(owner));
+        self.look_around(left);
+    }
+
+    /// Replaces the only use of a rule by its body.
+    fn inline<W: Watch>(&mut self, rule: RuleId, watch: &mut W) {
+        let used = self.arena.rules[rule.at()].first_use;
+        let before = self.arena.previous(used);
+        self.unindex(before);
+        self.unindex(used);
+        let (_, last) = self.arena.splice(used, rule);
+        watch.inlined(used);
+        self.todo.push(Todo::Digram(last));
+        self.todo.push(Todo::Digram(before));
+        if !self.config.exponents {
+            self.recheck_overlaps(before);
+            self.recheck_overlaps(last);
+        }
+    }
+
+    /// Replaces each use of a rule `R -> x^j` by `x^j` itself.
+    fn fold<W: Watch>(&mut self, rule: RuleId, watch: &mut W) {
+        let inner = self.arena.first(rule);
+        let Occurrence { slot: Slot::Holds(symbol), exponent, .. } = *self.arena.get(inner) else {
+            return;
+        };
+        loop {
+            let used = self.arena.rules[rule.at()].first_use;
+            if used.is_none() {
+                break;
+            }
+            let before = self.arena.previous(used);
+            self.unindex(before);
+            self.unindex(used);
+            let product = exponent.times(self.arena.get(used).exponent);
+            self.arena.set(used, symbol, product);
+            watch.folded(used, inner, exponent);
+            self.look_around(used);
+        }
+        self.arena.remove(inner);
+        self.arena.free_rule(rule);
+    }
+
+    /// The loop that ends between `left` and its neighbour, if its counts vary.
+    fn varying_loop(
+        &mut self,
+        left: OccurrenceId,
+        repeated: Symbol,
+        ender: Symbol,
+    ) -> Option<LoopId> {
+        if self.config.mode == Mode::Exact || !self.config.exponents {
+            return None;
+        }
+        let Exponent::Times(count) = self.arena.get(left).exponent else { return None };
+        if self.may_continue(repeated, ender) {
+            return None;
+        }
+        if count > 1 && self.loops.is_full() {
+            self.drop_unused_loops();
+        }
+        let key = [repeated, ender].map(|symbol| self.lasting_name(symbol));
+        self.loops.record(key, count, self.config.max_loop_counts)
+    }
+
+    /// A name that is not used again, as the number of a rule is.
+    fn lasting_name(&self, symbol: Symbol) -> LastingName {
+        match symbol {
+            Symbol::Terminal(terminal) => LastingName::Terminal(terminal),
+            Symbol::Rule(rule) => LastingName::Rule(self.arena.rules[rule.at()].serial),
+        }
+    }
+
+    fn drop_unused_loops(&mut self) {
+        let slots = self.arena.slots.iter().filter(|slot| matches!(slot.slot, Slot::Holds(_)));
+        let used = slots.filter_map(|slot| match slot.exponent {
+            Exponent::Varying(varying) => Some(varying),
+            Exponent::Times(_) => None,
+        });
+        self.loops.keep_only(used);
+    }
+
+    /// Whether `ender` may be the beginning of one more repetition: it stands
+    /// at the left edge of what repeats.
+    fn may_continue(&self, repeated: Symbol, ender: Symbol) -> bool {
+        let mut symbol = repeated;
+        for _ in 0..MAX_LEFT_EDGE {
+            let Symbol::Rule(rule) = symbol else { return false };
+            let Some(first) = self.arena.symbol(self.arena.first(rule)) else { return false };
+            if first == ender {
+                return true;
+            }
+            symbol = first;
+        }
+        true
+    }
+
+    /// Turns `x^k` into `x^*`, here and at the places that made the count vary.
+    fn summarise(&mut self, left: OccurrenceId, repeated: Symbol, ender: Symbol, varying: LoopId) {
+        self.set_exponent(left, repeated, Exponent::Varying(varying));
+        let Some(loop_counts) = self.loops.get(varying) else { return };
+        let counts: Vec<u64> = loop_counts.distinct().collect();
+        for count in counts {
+            let digram =
+                Digram { left: (repeated, Exponent::Times(count)), right: (ender, Exponent::ONE) };
+            if let Some(other) = self.find(&digram) {
+                self.set_exponent(other, repeated, Exponent::Varying(varying));
+            }
+        }
+    }
+
+    fn set_exponent(&mut self, id: OccurrenceId, symbol: Symbol, exponent: Exponent) {
+        let before = self.arena.previous(id);
+        self.unindex(before);
+        self.unindex(id);
+        self.arena.set(id, symbol, exponent);
+        self.look_around(id);
+    }
+
+    /// Puts the digrams on both sides of a changed place on the list.
+    fn look_around(&mut self, id: OccurrenceId) {
+        let before = self.arena.previous(id);
+        self.todo.push(Todo::Digram(id));
+        self.todo.push(Todo::Digram(before));
+        if !self.config.exponents {
+            self.recheck_overlaps(id);
+            self.recheck_overlaps(before);
+        }
+    }
+
+    /// Without exponents a digram that overlapped an equal one was not indexed;
+    /// when the other is gone, it must be.
+    fn recheck_overlaps(&mut self, id: OccurrenceId) {
+        self.todo.push(Todo::Digram(self.arena.next(id)));
+        self.todo.push(Todo::Digram(self.arena.previous(id)));
+    }
+
+    fn digram_length(&self, left: OccurrenceId) -> u64 {
+        let right = self.arena.next(left);
+        self.run_length(left).saturating_add(self.run_length(right))
+    }
+
+    /// Terminals that an occurrence stands for.
+    pub(crate) fn run_length(&self, id: OccurrenceId) -> u64 {
+        let Some(symbol) = self.arena.symbol(id) else { return 0 };
+        let repetitions = match self.arena.get(id).exponent {
+            Exponent::Times(times) => times,
+            Exponent::Varying(varying) => self.typical_count(varying),
+        };
+        repetitions.saturating_mul(self.arena.length_of(symbol))
+    }
+
+    /// How often a loop whose count varies typically runs.
+    pub(crate) fn typical_count(&self, varying: LoopId) -> u64 {
+        self.loops.get(varying).map_or(1, |counts| counts.typical(1))
+    }
+}
+
+/// Forgetting.
+impl Grammar {
+    /// Keeps the grammar within its ceiling, oldest history first.
+    ///
+    /// A rule that nothing uses any more is taken apart from its front as the
+    /// start rule is, a few occurrences at each push, so that no single push
+    /// pays for a large rule.
+    fn forget_excess<W: Watch>(&mut self, watch: &mut W) {
+        const AT_ONCE: usize = 8;
+        for _ in 0..AT_ONCE {
+            if let Some(&rule) = self.doomed.last() {
+                if !self.arena.rule_exists(rule) || self.arena.rules[rule.at()].uses > 0 {
+                    // It was matched in the meantime.
+                    self.doomed.pop();
+                } else if self.arena.body_length(rule) > 0 {
+                    self.forget_first(rule, watch);
+                } else {
+                    self.doomed.pop();
+                    self.arena.free_rule(rule);
+                }
+            } else if self.arena.n_occurrences > self.config.max_occurrences {
+                self.forget_oldest(watch);
+            } else {
+                return;
+            }
+            self.settle(watch);
+        }
+    }
+
+    fn forget_oldest<W: Watch>(&mut self, watch: &mut W) {
+        let first = self.arena.first(RuleId::START);
+        let Some(symbol) = self.arena.symbol(first) else { return };
+        let length = self.arena.length_of(symbol);
+        if self.arena.body_length(RuleId::START) > 1 {
+            self.forgotten = self.forgotten.saturating_add(self.run_length(first));
+            self.forget_first(RuleId::START, watch);
+        } else if matches!(symbol, Symbol::Rule(_)) {
+            // One loop is all there is: keep its last repetition, whose body
+            // then takes the place of the loop and can be shortened.
+            let repetitions = self.run_length(first) / length.max(1);
+            let gone = repetitions.saturating_sub(1).saturating_mul(length);
+            self.forgotten = self.forgotten.saturating_add(gone);
+            self.set_exponent(first, symbol, Exponent::ONE);
+            if let Symbol::Rule(rule) = symbol {
+                self.todo.push(Todo::Rule(rule));
+            }
+        }
+    }
+
+    fn forget_first<W: Watch>(&mut self, rule: RuleId, watch: &mut W) {
+        let first = self.arena.first(rule);
+        self.unindex(first);
+        watch.forgotten(first, &self.arena);
+        let symbol = self.arena.symbol(first);
+        self.arena.remove(first);
+        if let Some(Symbol::Rule(child)) = symbol {
+            self.todo.push(Todo::Rule(child));
+        }
+        if !self.config.exponents {
+            let first = self.arena.first(rule);
+            self.todo.push(Todo::Digram(first));
+        }
+    }
+}
+
+/// Two neighbouring occurrences, exponents included.
+#[derive(PartialEq, Eq, Hash)]
+struct Digram {
+    left: (Symbol, Exponent),
+    right: (Symbol, Exponent),
+}
+
+impl Digram {
+    fn hash(&self) -> u64 {
+        FixedState::default().hash_one(self)
+    }
+}
+
+/// The digram index.
+impl Grammar {
+    fn digram_at(&self, left: OccurrenceId) -> Digram {
+        digram_at(&self.arena, left)
+    }
+
+    fn find(&self, digram: &Digram) -> Option<OccurrenceId> {
+        let same = |&id: &OccurrenceId| digram_at(&self.arena, id) == *digram;
+        self.index.find(digram.hash(), same).copied()
+    }
+
+    fn index_digram(&mut self, left: OccurrenceId) {
+        let arena = &self.arena;
+        let hash = |&id: &OccurrenceId| digram_at(arena, id).hash();
+        self.index.insert_unique(hash(&left), left, hash);
+    }
+
+    /// Takes the digram at `left` out of the index, if it stands there for it.
+    fn unindex(&mut self, left: OccurrenceId) {
+        let right = self.arena.next(left);
+        if self.arena.symbol(left).is_none() || self.arena.symbol(right).is_none() {
+            return;
+        }
+        let hash = self.digram_at(left).hash();
+        if let Ok(entry) = self.index.find_entry(hash, |&id| id == left) {
+            entry.remove();
+        }
+    }
+
+    /// The places that stand in the index, in order.
+    pub(crate) fn indexed(&self) -> Vec<OccurrenceId> {
+        let mut ids: Vec<OccurrenceId> = self.index.iter().copied().collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Fills the index after loading; an error if it is not one.
+    pub(crate) fn reindex(&mut self, indexed: &[OccurrenceId]) -> Result<(), String> {
+        self.index.clear();
+        for &left in indexed {
+            let is_digram = left.at() < self.arena.slots.len()
+                && self.arena.symbol(left).is_some()
+                && self.arena.symbol(self.arena.next(left)).is_some();
+            if !is_digram || self.find(&self.digram_at(left)).is_some() {
+                return Err("the digram index makes no sense".to_owned());
+            }
+            self.index_digram(left);
+        }
+        Ok(())
+    }
+}
+
+fn digram_at(arena: &Arena, left: OccurrenceId) -> Digram {
+    let right = arena.next(left);
+    let part = |id: OccurrenceId| {
+        let Occurrence { slot, exponent, .. } = *arena.get(id);
+        match slot {
+            Slot::Holds(symbol) => (symbol, exponent),
+            // A guard is part of no digram; this value is never looked up.
+            Slot::Guard(rule) => (Symbol::Rule(rule), Exponent::Times(0)),
+            Slot::Free => (Symbol::Rule(RuleId::START), Exponent::Times(0)),
+        }
+    };
+    Digram { left: part(left), right: part(right) }
+}

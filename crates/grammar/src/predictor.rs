@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A place in the grammar where the execution may be.
+//!
+//! A predictor is a path of occurrences, from as far up as it is known down to
+//! the terminal that is expected next. Of each it knows which repetition is
+//! being run, as an interval: a loop of a million is one predictor, not a
+//! million. Above its path it stands for any use of the rule it is in.
+//!
+//! The weight is the number of ways in which the history passes that place. It
+//! is shared out where a path parts, in proportion to how often each way was
+//! taken, so that nothing ever recounts paths.
+
+use serde::{Deserialize, Serialize};
+
+use crate::grammar::Grammar;
+use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
+
+/// Uses of a rule that are followed, the most recent first, when a path ends.
+const MAX_USES: usize = 16;
+
+/// Levels of a path that are kept; above that the path is unknown again.
+const MAX_PATH: usize = 64;
+
+/// An occurrence on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Frame {
+    pub id: OccurrenceId,
+    /// The repetition being run is not before this one; the first is 1.
+    pub low: u64,
+    /// It is not after this one.
+    pub high: u64,
+}
+
+impl Frame {
+    pub fn first_repetition(id: OccurrenceId) -> Frame {
+        Frame { id, low: 1, high: 1 }
+    }
+
+    /// How many repetitions it may be.
+    pub fn width(&self) -> f64 {
+        (self.high.saturating_sub(self.low) + 1) as f64
+    }
+}
+
+/// A place where the execution may be.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Predictor {
+    /// The outermost first; the last one holds the terminal expected next.
+    pub path: Vec<Frame>,
+    pub weight: f64,
+    pub origin: Origin,
+}
+
+/// How a predictor came to be. Those of one origin compare by their weights;
+/// those of different ones by how often each origin has been right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Origin {
+    /// It expected the last symbol.
+    #[default]
+    Followed,
+    /// The past before it agrees with the recent past.
+    Discovered,
+    /// It expected another symbol, and the one that came took its place.
+    Replaced,
+    /// It expected another symbol, and still does: one was put in between.
+    Interrupted,
+    /// It was interrupted a while ago, and what it expected came at last.
+    Resumed,
+}
+
+impl Origin {
+    pub const COUNT: usize = 5;
+}
+
+impl Predictor {
+    /// The symbol expected next.
+    pub fn expects(&self, grammar: &Grammar) -> Option<Terminal> {
+        match grammar.arena.symbol(self.path.last()?.id)? {
+            Symbol::Terminal(terminal) => Some(terminal),
+            Symbol::Rule(_) => None,
+        }
+    }
+
+    /// Goes down first occurrences until the path ends in a terminal.
+    pub fn descend(&mut self, grammar: &Grammar) {
+        while let Some(frame) = self.path.last()
+            && let Some(Symbol::Rule(rule)) = grammar.arena.symbol(frame.id)
+        {
+            self.path.push(Frame::first_repetition(grammar.arena.first(rule)));
+        }
+        if self.path.len() > MAX_PATH {
+            let excess = self.path.len() - MAX_PATH;
+            self.path.drain(..excess);
+        }
+    }
+}
+
+/// Where predictors go when they part, and paths that can be used again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Nursery {
+    pub born: Vec<Predictor>,
+    spare: Vec<Vec<Frame>>,
+}
+
+impl Nursery {
+    pub fn recycle(&mut self, predictor: Predictor) {
+        self.spare.push(predictor.path);
+    }
+
+    pub fn copy(&mut self, predictor: &Predictor) -> Predictor {
+        let mut path = self.spare.pop().unwrap_or_default();
+        path.clear();
+        path.extend_from_slice(&predictor.path);
+        Predictor { path, ..*predictor }
+    }
+
+    /// Moves a predictor past the terminal it expects, to wherever the history
+    /// went on from there. What reaches the end of the history is dropped.
+    pub fn advance(&mut self, grammar: &Grammar, mut predictor: Predictor) {
+        while let Some(&frame) = predictor.path.last() {
+            let ends = grammar.end_probability(&frame);
+            if ends < 1.0 {
+                let stays = Frame {
+                    id: frame.id,
+                    low: frame.low.saturating_add(1),
+                    high: last_repetition_after(grammar, &frame),
+                };
+                if ends <= 0.0 {
+                    return self.settle(grammar, predictor, stays);
+                }
+                let mut staying = self.copy(&predictor);
+                staying.weight *= 1.0 - ends;
+                self.settle(grammar, staying, stays);
+                predictor.weight *= ends;
+            }
+            let next = grammar.arena.next(frame.id);
+            let Some(rule) = grammar.arena.guard_of(next) else {
+                return self.settle(grammar, predictor, Frame::first_repetition(next));
+            };
+            predictor.path.pop();
+            if rule == RuleId::START {
+                break;
+            }
+            if predictor.path.is_empty() {
+                self.climb(grammar, rule, &predictor);
+                break;
+            }
+        }
+        self.recycle(predictor);
+    }
+
+    /// The rule has ended and the path does not say in which use of it we are.
+    fn climb(&mut self, grammar: &Grammar, rule: RuleId, climber: &Predictor) {
+        let derived = grammar.arena.rules[rule.at()].derived.max(1) as f64;
+        let mut used = grammar.arena.rules[rule.at()].first_use;
+        for _ in 0..MAX_USES {
+            if used.is_none() {
+                return;
+            }
+            let owner = grammar.arena.owner(used);
+            let repetitions = match grammar.arena.get(used).exponent {
+                Exponent::Times(times) => times,
+                Exponent::Varying(varying) => grammar.typical_count(varying),
+            };
+            let passes = grammar.arena.rules[owner.at()].derived as f64 * repetitions as f64;
+            let mut path = self.spare.pop().unwrap_or_default();
+            path.clear();
+            path.push(Frame { id: used, low: 1, high: repetitions });
+            let weight = climber.weight * passes / derived;
+            self.advance(grammar, Predictor { path, weight, origin: climber.origin });
+            used = grammar.arena.get(used).next_use;
+        }
+    }
+
+    fn settle(&mut self, grammar: &Grammar, mut predictor: Predictor, frame: Frame) {
+        if let Some(last) = predictor.path.last_mut() {
+            *last = frame;
+        }
+        predictor.descend(grammar);
+        self.born.push(predictor);
+    }
+}
+
+impl Grammar {
+    /// How probable it is that an occurrence is over when the repetition of
+    /// the frame has ended.
+    pub(crate) fn end_probability(&self, frame: &Frame) -> f64 {
+        match self.arena.get(frame.id).exponent {
+            Exponent::Times(times) if frame.high < times => 0.0,
+            Exponent::Times(times) if frame.low >= times => 1.0,
+            Exponent::Times(_) => 1.0 / frame.width(),
+            Exponent::Varying(varying) => self
+                .loops
+                .get(varying)
+                .map_or(1.0, |counts| counts.end_probability_within(frame.low, frame.high)),
+        }
+    }
+}
+
+/// The last repetition that may follow one of the frame's.
+fn last_repetition_after(grammar: &Grammar, frame: &Frame) -> u64 {
+    let after = frame.high.saturating_add(1);
+    match grammar.arena.get(frame.id).exponent {
+        Exponent::Times(times) => after.min(times),
+        Exponent::Varying(_) => after,
+    }
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The places where the execution may be, moved along with it.
+//!
+//! Each symbol drops the predictors that expected another and advances the
+//! rest. When none is left the places with the longest agreeing past are
+//! looked for; and because one surprise need not mean that all is new, those
+//! that failed are given two more chances: that the symbol took the place of
+//! the expected one, or that it was put in before it. How often each of these
+//! hopes came true decides what it is worth.
+
+use serde::{Deserialize, Serialize};
+
+use crate::arena::Arena;
+use crate::calibration::{Calibration, Outcome, Situation};
+use crate::discover::Search;
+use crate::grammar::Grammar;
+use crate::predictor::{Frame, Nursery, Origin, Predictor};
+use crate::recent::Recent;
+use crate::symbol::{Exponent, OccurrenceId, Symbol, Terminal};
+use crate::watch::Watch;
+
+/// Predictors that failed and may be resumed, at most.
+const MAX_SUSPENDED: usize = 8;
+
+/// Failed predictors that are given another chance at once, at most.
+const MAX_SECOND_CHANCES: usize = 2;
+
+/// Bounds of the effort of one discovery, in comparisons.
+const EFFORT: std::ops::RangeInclusive<usize> = 24..=512;
+
+/// A symbol that may come next.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The symbol.
+    pub terminal: Terminal,
+    /// How probable it is; the candidates of one moment add up to at most 1.
+    pub probability: f64,
+}
+
+/// The set of predictors, and what it says of the next symbol.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Predictors {
+    pub active: Vec<Predictor>,
+    suspended: Vec<Predictor>,
+    pub candidates: Vec<Candidate>,
+    pub recent: Recent,
+    calibration: Calibration,
+    situation: Situation,
+    /// The best candidate's share of the weight.
+    best_share: f64,
+    /// Symbols in a row that were the best candidate.
+    streak: u64,
+    /// How long the past of the places discovered last agreed.
+    matched: usize,
+    effort: usize,
+    #[serde(skip)]
+    nursery: Nursery,
+    #[serde(skip)]
+    marks: Marks,
+}
+
+impl Predictors {
+    pub fn new() -> Predictors {
+        Predictors {
+            active: Vec::new(),
+            suspended: Vec::new(),
+            candidates: Vec::new(),
+            recent: Recent::new(),
+            calibration: Calibration::new(),
+            situation: Situation::default(),
+            best_share: 0.0,
+            streak: 0,
+            matched: 0,
+            effort: *EFFORT.end(),
+            nursery: Nursery::default(),
+            marks: Marks::default(),
+        }
+    }
+
+    /// Learns whether the candidates were right and moves the predictors past
+    /// the symbol, in the grammar as it was when they were made.
+    pub fn advance(&mut self, grammar: &Grammar, terminal: Terminal) {
+        self.learn_outcome(grammar, terminal);
+        self.recent.push(terminal);
+        let mut expected = std::mem::take(&mut self.active);
+        let was_right = |predictor: &Predictor| predictor.expects(grammar) == Some(terminal);
+        if expected.iter().any(was_right) {
+            for mut predictor in expected.drain(..) {
+                if was_right(&predictor) {
+                    predictor.origin = Origin::Followed;
+                    self.nursery.advance(grammar, predictor);
+                } else {
+                    self.nursery.recycle(predictor);
+                }
+            }
+        } else {
+            self.give_second_chances(grammar, terminal, &mut expected);
+        }
+        self.active = expected;
+        self.active.append(&mut self.nursery.born);
+        self.cap(grammar.config.max_predictors);
+        self.marks.note_all(&self.active);
+    }
+
+    /// Looks for new places where needed and ranks what comes next, in the
+    /// grammar that holds the last symbol.
+    pub fn look_ahead(&mut self, grammar: &Grammar) {
+        let surprised = self.active.iter().all(|predictor| predictor.origin != Origin::Followed);
+        if surprised {
+            let mut search = Search::new(grammar, &self.recent, &mut self.nursery, self.effort);
+            search.run();
+            self.matched = search.matched;
+            self.active.append(&mut self.nursery.born);
+            self.cap(grammar.config.max_predictors + 2 * MAX_SECOND_CHANCES);
+            self.marks.note_all(&self.active);
+            self.situation = Situation::surprised(self.matched);
+        } else {
+            self.situation = Situation::followed(self.streak);
+        }
+        self.rank(grammar, surprised);
+    }
+
+    fn learn_outcome(&mut self, grammar: &Grammar, terminal: Terminal) {
+        let outcome = match self.candidates.iter().position(|c| c.terminal == terminal) {
+            Some(0) => Outcome::Best,
+            Some(_) => Outcome::Other,
+            None => Outcome::Unforeseen,
+        };
+        self.streak = if outcome == Outcome::Best { self.streak + 1 } else { 0 };
+        if !self.candidates.is_empty() {
+            self.calibration.learn(self.situation, self.best_share, outcome);
+        }
+        let mut judged = [false; Origin::COUNT];
+        for predictor in &self.active {
+            let origin = predictor.origin;
+            if origin != Origin::Followed && !std::mem::replace(&mut judged[origin as usize], true)
+            {
+                let right = predictor.expects(grammar) == Some(terminal);
+                self.calibration.learn_trust(origin, self.matched, right);
+                if origin == Origin::Discovered {
+                    // A stream that cannot be found again is not worth the search.
+                    let effort = if right { self.effort * 2 } else { self.effort / 2 };
+                    self.effort = effort.clamp(*EFFORT.start(), *EFFORT.end());
+                }
+            }
+        }
+    }
+
+    /// None of the predictors expected the symbol: it may have replaced what
+    /// they expected or come in between, and it may be what some expected that
+    /// were interrupted before.
+    fn give_second_chances(
+        &mut self,
+        grammar: &Grammar,
+        terminal: Terminal,
+        failed: &mut Vec<Predictor>,
+    ) {
+        for suspended in &self.suspended {
+            if suspended.expects(grammar) == Some(terminal) {
+                let mut resumed = self.nursery.copy(suspended);
+                resumed.origin = Origin::Resumed;
+                self.nursery.advance(grammar, resumed);
+            }
+        }
+        self.suspended.retain(|suspended| suspended.expects(grammar) != Some(terminal));
+        failed.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        for unneeded in failed.drain(failed.len().min(MAX_SECOND_CHANCES)..) {
+            self.nursery.recycle(unneeded);
+        }
+        for predictor in failed.iter_mut() {
+            let mut replaced = self.nursery.copy(predictor);
+            replaced.origin = Origin::Replaced;
+            self.nursery.advance(grammar, replaced);
+            predictor.origin = Origin::Interrupted;
+            if !self.suspended.iter().any(|suspended| suspended.path == predictor.path) {
+                if self.suspended.len() >= MAX_SUSPENDED {
+                    let oldest = self.suspended.remove(0);
+                    self.nursery.recycle(oldest);
+                }
+                let copy = self.nursery.copy(predictor);
+                self.suspended.push(copy);
+            }
+        }
+    }
+
+    /// Keeps the heaviest; what that costs is in the evaluation.
+    fn cap(&mut self, max_predictors: usize) {
+        if self.active.len() > max_predictors {
+            self.active.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+            for lighter in self.active.drain(max_predictors..) {
+                self.nursery.recycle(lighter);
+            }
+        }
+    }
+
+    /// Adds up the weights of the predictors that expect the same symbol and
+    /// turns them into probabilities.
+    fn rank(&mut self, grammar: &Grammar, surprised: bool) {
+        if surprised {
+            self.weigh_origins();
+        }
+        self.candidates.clear();
+        let mut total = 0.0;
+        for predictor in &self.active {
+            let Some(terminal) = predictor.expects(grammar) else { continue };
+            total += predictor.weight;
+            match self.candidates.iter_mut().find(|candidate| candidate.terminal == terminal) {
+                Some(candidate) => candidate.probability += predictor.weight,
+                None => {
+                    self.candidates.push(Candidate { terminal, probability: predictor.weight });
+                }
+            }
+        }
+        if self.candidates.is_empty() || total <= 0.0 {
+            self.candidates.clear();
+            return;
+        }
+        if self.candidates.len() > 1 {
+            self.candidates.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+        }
+        self.best_share = self.candidates[0].probability / total;
+        let (best, others) = self.calibration.probabilities(self.situation, self.best_share);
+        let rest = (total - self.candidates[0].probability).max(f64::MIN_POSITIVE);
+        self.candidates[0].probability = best;
+        for other in &mut self.candidates[1..] {
+            // No candidate is more probable than the one before it.
+            other.probability = (other.probability / rest * others).min(best);
+        }
+    }
+
+    /// Makes weights of different origins comparable: those of one origin
+    /// share out what the origin has earned.
+    fn weigh_origins(&mut self) {
+        let mut totals = [0.0; Origin::COUNT];
+        for predictor in &self.active {
+            totals[predictor.origin as usize] += predictor.weight;
+        }
+        for predictor in &mut self.active {
+            let trust = self.calibration.trust(predictor.origin, self.matched);
+            predictor.weight *=
+                trust * trust / totals[predictor.origin as usize].max(f64::MIN_POSITIVE);
+        }
+        self.active.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Predictor> {
+        self.active.iter_mut().chain(&mut self.suspended)
+    }
+
+    fn touches(&mut self, ids: &[OccurrenceId]) -> bool {
+        if !ids.iter().any(|&id| self.marks.may_hold(id)) {
+            return false;
+        }
+        if self.marks.are_stale() {
+            self.marks = Marks::default();
+            self.marks.note_all(&self.active);
+            self.marks.note_all(&self.suspended);
+        }
+        ids.iter().any(|&id| self.marks.may_hold(id))
+    }
+
+    /// Whether all paths lead through occurrences that exist.
+    pub fn is_sound(&self, grammar: &Grammar) -> bool {
+        let exists = |frame: &Frame| {
+            frame.id.at() < grammar.arena.slots.len() && grammar.arena.symbol(frame.id).is_some()
+        };
+        // Each frame is a use of the rule that the next one stands in.
+        let encloses = |pair: &[Frame]| {
+            let owner = grammar.arena.owner(pair[1].id);
+            grammar.arena.symbol(pair[0].id) == Some(Symbol::Rule(owner))
+        };
+        let all = || self.active.iter().chain(&self.suspended);
+        self.calibration.is_sound()
+            && self.recent.is_sound()
+            && all().all(|predictor| {
+                predictor.path.iter().all(exists)
+                    && predictor.path.windows(2).all(encloses)
+                    && predictor.expects(grammar).is_some()
+            })
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        let all = self.active.iter().chain(&self.suspended);
+        size_of::<Predictors>()
+            + all
+                .map(|predictor| {
+                    size_of::<Predictor>() + predictor.path.capacity() * size_of::<Frame>()
+                })
+                .sum::<usize>()
+            + self.calibration.memory_bytes()
+    }
+}
+
+/// Predictors survive every rewrite under their feet.
+impl Watch for Predictors {
+    fn wrapped(&mut self, old: [OccurrenceId; 2], new: [OccurrenceId; 2], used: OccurrenceId) {
+        if !self.touches(&old) {
+            return;
+        }
+        for predictor in self.all() {
+            let place = |frame: &Frame| frame.id == old[0] || frame.id == old[1];
+            if let Some(at) = predictor.path.iter().position(place) {
+                let side = usize::from(predictor.path[at].id == old[1]);
+                predictor.path[at].id = new[side];
+                predictor.path.insert(at, Frame::first_repetition(used));
+            }
+        }
+        self.marks.note(used);
+        new.iter().for_each(|&id| self.marks.note(id));
+    }
+
+    fn merged(&mut self, kept: OccurrenceId, gone: OccurrenceId, shift: u64) {
+        if !self.touches(&[gone]) {
+            return;
+        }
+        for frame in self.all().flat_map(|predictor| &mut predictor.path) {
+            if frame.id == gone {
+                frame.id = kept;
+                frame.low = frame.low.saturating_add(shift);
+                frame.high = frame.high.saturating_add(shift);
+            }
+        }
+        self.marks.note(kept);
+    }
+
+    fn inlined(&mut self, used: OccurrenceId) {
+        if self.touches(&[used]) {
+            self.all().for_each(|predictor| predictor.path.retain(|frame| frame.id != used));
+        }
+    }
+
+    fn folded(&mut self, used: OccurrenceId, inner: OccurrenceId, repeats: Exponent) {
+        if !self.touches(&[inner]) {
+            return;
+        }
+        let repeats = repeats.uses();
+        for predictor in self.all() {
+            let Some(at) = predictor.path.iter().position(|frame| frame.id == inner) else {
+                continue;
+            };
+            let within = predictor.path[at];
+            if at == 0 {
+                // Any use may be meant; the first one that asks takes it.
+                predictor.path[0].id = used;
+            } else if predictor.path[at - 1].id == used {
+                let outer = &mut predictor.path[at - 1];
+                let flat = |outer: u64, inner: u64| {
+                    outer.saturating_sub(1).saturating_mul(repeats).saturating_add(inner)
+                };
+                outer.low = flat(outer.low, within.low);
+                outer.high = flat(outer.high, within.high);
+                predictor.path.remove(at);
+            }
+        }
+        self.marks.note(used);
+    }
+
+    fn forgotten(&mut self, id: OccurrenceId, _arena: &Arena) {
+        if !self.touches(&[id]) {
+            return;
+        }
+        for predictor in self.all() {
+            if let Some(at) = predictor.path.iter().position(|frame| frame.id == id) {
+                predictor.path.drain(..=at);
+            }
+        }
+        self.active.retain(|predictor| !predictor.path.is_empty());
+        self.suspended.retain(|predictor| !predictor.path.is_empty());
+    }
+}
+
+/// Which occurrences paths may lead through: a set that may hold too much,
+/// never too little, so that most rewrites need not look at the paths.
+#[derive(Clone, Debug, Default)]
+struct Marks(u64);
+
+impl Marks {
+    fn note(&mut self, id: OccurrenceId) {
+        self.0 |= 1 << (id.0 % 64);
+    }
+
+    fn note_all(&mut self, predictors: &[Predictor]) {
+        predictors.iter().flat_map(|p| &p.path).for_each(|frame| self.note(frame.id));
+    }
+
+    fn may_hold(&self, id: OccurrenceId) -> bool {
+        self.0 & (1 << (id.0 % 64)) != 0
+    }
+
+    fn are_stale(&self) -> bool {
+        self.0.count_ones() > 24
+    }
+}

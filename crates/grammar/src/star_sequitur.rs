@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The grammar and the predictors in it, as one thing to use.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ahead::Ahead;
+use crate::config::Config;
+use crate::grammar::Grammar;
+use crate::predictors::{Candidate, Predictors};
+use crate::saved::Saved;
+use crate::symbol::Terminal;
+
+/// A stream that is learned symbol by symbol, and what may follow it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Saved", into = "Saved")]
+pub struct StarSequitur {
+    pub(crate) grammar: Grammar,
+    pub(crate) predictors: Predictors,
+}
+
+impl StarSequitur {
+    /// Nothing learned yet.
+    pub fn new(config: Config) -> StarSequitur {
+        StarSequitur { grammar: Grammar::new(config), predictors: Predictors::new() }
+    }
+
+    /// Appends a symbol, and finds out what may follow it.
+    pub fn push(&mut self, terminal: Terminal) {
+        self.predictors.advance(&self.grammar, terminal);
+        self.grammar.push_watched(terminal, &mut self.predictors);
+        self.predictors.look_ahead(&self.grammar);
+    }
+
+    /// The symbols that may come next, the most probable first.
+    pub fn next(&self) -> &[Candidate] {
+        &self.predictors.candidates
+    }
+
+    /// The weight of each symbol that may come next: the number of paths that
+    /// lead to it, as far as no surprise made the paths incomparable.
+    pub fn weights(&self) -> Vec<(Terminal, f64)> {
+        let mut weights: Vec<(Terminal, f64)> = Vec::new();
+        for predictor in &self.predictors.active {
+            let Some(terminal) = predictor.expects(&self.grammar) else { continue };
+            match weights.iter_mut().find(|(known, _)| *known == terminal) {
+                Some((_, weight)) => *weight += predictor.weight,
+                None => weights.push((terminal, predictor.weight)),
+            }
+        }
+        weights
+    }
+
+    /// Reads on from one of the [`next`](Self::next) candidates, which is the
+    /// first item, any distance ahead. The probability of an item is that of
+    /// this step, given that all before it came true.
+    ///
+    /// The end of the history is now: there it goes on with what comes next.
+    /// Nothing comes for a candidate that does not exist.
+    pub fn ahead(&self, candidate: usize) -> Ahead<'_> {
+        Ahead::new(&self.grammar, &self.predictors, candidate)
+    }
+
+    /// The grammar of the stream.
+    pub fn grammar(&self) -> &Grammar {
+        &self.grammar
+    }
+
+    /// Occurrences in all rule bodies.
+    pub fn size(&self) -> usize {
+        self.grammar.size()
+    }
+
+    /// Bytes that the grammar and its predictors occupy.
+    pub fn memory_bytes(&self) -> usize {
+        self.grammar.memory_bytes() + self.predictors.memory_bytes()
+    }
+
+    /// Whether the invariants of the grammar hold and all predictors stand on
+    /// places that exist; if not, what is wrong. For tests.
+    pub fn check(&self) -> Result<(), String> {
+        self.grammar.check()?;
+        if self.predictors.is_sound(&self.grammar) {
+            Ok(())
+        } else {
+            Err("a predictor stands nowhere".to_owned())
+        }
+    }
+}
