@@ -128,3 +128,50 @@ fn check_time(previous_ns: u64, position: Position) -> Result<(), RowFault> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn position(rank: u32, thread: u32, n: u64) -> Position {
+        Position { stream: StreamId { rank, thread }, sequence: n, start_ns: n }
+    }
+
+    #[test]
+    fn threads_beyond_the_limit_are_refused() {
+        let mut order = Order::default();
+        order.advance(position(0, u32::MAX, 0)).unwrap();
+        order.starts.extend((0..MAX_THREADS as u32).map(|thread| (thread, 0)));
+        let fault = order.advance(position(0, 0, 1)).unwrap_err();
+        assert_eq!(fault, RowFault::TooManyThreads { rank: 0, limit: MAX_THREADS });
+    }
+
+    #[test]
+    fn ranks_beyond_the_limit_are_refused() {
+        let mut order = Order { ranks: (0..MAX_RANKS as u32).collect(), ..Order::default() };
+        let fault = order.advance(position(u32::MAX, 0, 0)).unwrap_err();
+        assert_eq!(fault, RowFault::TooManyRanks { limit: MAX_RANKS });
+    }
+
+    #[test]
+    fn an_undone_row_leaves_no_trace() {
+        for (rank, thread) in [(0, 0), (0, 1), (0, 2), (1, 0)] {
+            let mut order = Order::default();
+            for (n, thread) in [(0, 0), (1, 1), (2, 0)] {
+                order.advance(position(0, thread, n)).unwrap();
+            }
+            let before = format!("{:?} {:?}", order.last, sorted(&order));
+            let undo = order.advance(position(rank, thread, 9)).unwrap();
+            order.undo(undo);
+            assert_eq!(format!("{:?} {:?}", order.last, sorted(&order)), before);
+        }
+    }
+
+    fn sorted(order: &Order) -> (Vec<u32>, Vec<(u32, u64)>) {
+        let mut ranks: Vec<u32> = order.ranks.iter().copied().collect();
+        let mut starts: Vec<_> = order.starts.iter().map(|(&thread, &ns)| (thread, ns)).collect();
+        ranks.sort_unstable();
+        starts.sort_unstable();
+        (ranks, starts)
+    }
+}

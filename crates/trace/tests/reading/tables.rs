@@ -228,3 +228,26 @@ fn a_description_may_be_missing_or_hold_more_but_not_be_damaged() {
     "#]],
     );
 }
+
+/// The example of the page for users is a trace.
+#[test]
+fn the_documented_example_can_be_read() {
+    let page = include_str!("../../../../docs/csv-traces.md");
+    let table = |name: &str| {
+        let start = format!("# {name}.csv\n");
+        let text = page.split_once(&start).unwrap().1;
+        let end = text.find("\n\n").into_iter().chain(text.find("\n```")).min().unwrap();
+        text.as_bytes()[..=end].to_vec()
+    };
+    let documented =
+        Parts { stacks: table("stacks"), files: table("files"), ..parts(table("events")) };
+    check(
+        documented,
+        expect![[r#"
+        0/0:0 open
+        0/0:1 write
+        0/0:2 write
+        0/0:3 close
+    "#]],
+    );
+}
