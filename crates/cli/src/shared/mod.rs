@@ -3,5 +3,7 @@
 //! What the subcommands share.
 
 pub mod failure;
+pub mod numbers;
 pub mod output;
 pub mod progress;
+pub mod table;

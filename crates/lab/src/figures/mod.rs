@@ -2,8 +2,11 @@
 
 //! The report's Figures 2 to 8, as data series and as pictures.
 
+mod chart;
+mod plot;
 mod series;
 
+pub use plot::{Figure, draw};
 pub use series::{Bin, Binned, Series};
 
 pub(crate) use series::Recorder;

@@ -2,6 +2,9 @@
 
 //! `ioracle eval`: the papers' metrics on recorded traces.
 
+mod pictures;
+mod table;
+
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -13,9 +16,21 @@ use ioracle_trace::Trace;
 
 use crate::shared::output;
 use crate::shared::progress::Progress;
+use crate::shared::table::Colours;
+
+const EXAMPLES: &str = "\
+Examples:
+  ioracle eval traces/cm1                       every rank, for people
+  ioracle eval traces/* --rank 0 --baselines    rank 0 of several, beside what others reach
+  ioracle eval traces/cm1 --json                one JSON document for scripts
+  ioracle eval traces/cm1 --plots figures       the report's Figures 2 to 8 as SVG
+
+Every operation is predicted before it is seen. A trace is a directory with
+events.csv.zst, stacks.csv.zst and files.csv.zst (or plain .csv).";
 
 /// Measure how well recorded traces are predicted
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Directories that hold recorded traces
     #[arg(value_name = "TRACE", required = true)]
@@ -32,6 +47,9 @@ pub struct Arguments {
     /// Print one JSON document: an array with an object per trace and rank
     #[arg(long)]
     json: bool,
+    /// Write the report's Figures 2 to 8 into this directory
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
     /// Traces evaluated at the same time (default: as many as processors)
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -41,7 +59,14 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let reports = evaluate_all(arguments)?;
     let evaluations: Vec<&Evaluation> = reports.iter().map(|report| &report.evaluation).collect();
-    output::print_json(&evaluations)
+    if let Some(directory) = &arguments.plots {
+        pictures::write(directory, &reports)?;
+    }
+    if arguments.json {
+        output::print_json(&evaluations)
+    } else {
+        output::print_text(&table::render(&evaluations, Colours::for_stdout()))
+    }
 }
 
 /// Evaluates the traces by several threads; the results keep their order.
@@ -81,7 +106,11 @@ fn evaluate_one(
     if let (skipped @ 1.., Some(first)) = (survey.skipped, &survey.first_skipped) {
         eprintln!("ioracle: {}: skipped {skipped} bad rows, the first: {first}", trace.name());
     }
-    let options = Options { baselines: arguments.baselines, ..Options::default() };
+    let options = Options {
+        baselines: arguments.baselines,
+        series: arguments.plots.is_some(),
+        ..Options::default()
+    };
     progress.expect(survey.operations());
     let mut told = 0;
     let reports = evaluate(&trace, &survey, &options, |state| {

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+# Every target works on a fresh machine with a Rust toolchain and a C compiler
+# (zstd is built from source). `make help` lists them.
+
+PREFIX ?= /usr/local
+CORPUS ?= ../shared/corpus
+DEMO_TRACE ?= tests/traces/cm1-grads
+DEMO_OUT ?= demo-out
+CARGO ?= cargo
+TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
+IORACLE = $(TARGET_DIR)/release/ioracle
+
+.PHONY: help demo test test-apps eval bench fuzz soak lint release install tools
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+demo: release ## learn a small real trace, show predicted against observed
+	@mkdir -p $(DEMO_OUT)
+	@echo "\n== how well every operation of $(DEMO_TRACE) was predicted before it came"
+	@$(IORACLE) eval $(DEMO_TRACE) --rank 0 --baselines --plots $(DEMO_OUT)
+	@echo "\n== what was predicted after 4000 operations, beside what came"
+	@$(IORACLE) predict $(DEMO_TRACE) --rank 0 --after 4000 -n 16
+	@$(IORACLE) model save $(DEMO_TRACE) --rank 0 -o $(DEMO_OUT)/cm1.model
+	@echo "\nThe pictures are in $(DEMO_OUT)/, beginning with $(DEMO_OUT)/cm1-grads-fig7.svg;"
+	@echo "the learned model is $(DEMO_OUT)/cm1.model: see it with '$(IORACLE) model show $(DEMO_OUT)/cm1.model'."
+
+test: lint ## lint, then all tests
+	$(CARGO) test --workspace --quiet
+
+test-apps: ## all real applications: comes with the capture library
+	@echo "test-apps: nothing to do yet; real applications are run once calls can be captured"
+
+eval: release ## run the corpus, write docs/evaluation.md and docs/figures
+	@mkdir -p docs/figures
+	@if [ -d "$(CORPUS)" ]; then traces="$(CORPUS)/*/"; else \
+	    echo "eval: there is no corpus at $(CORPUS) (set CORPUS=DIR); using the traces in tests/traces"; \
+	    traces="tests/traces/*/"; fi; \
+	$(IORACLE) eval $$traces --rank 0 --baselines --jobs 1 --document docs
+
+bench: tools ## cost per symbol, growth, worst update, memory
+	$(CARGO) bench --workspace
+
+fuzz: ## the fuzz targets, a minute each
+	@if [ -d fuzz ]; then scripts/fuzz; else \
+	    echo "fuzz: nothing to do yet; there are no fuzz targets"; fi
+
+soak: ## long runs under load: come with the capture library
+	@echo "soak: nothing to do yet; long runs come with the capture library"
+
+lint: tools ## format, clippy, documentation, direction of dependencies
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+	scripts/check-dependencies
+
+release: tools
+	@$(CARGO) build --release --package ioracle-cli
+
+install: release ## install the command below PREFIX (default /usr/local)
+	install -D -m 755 $(IORACLE) $(DESTDIR)$(PREFIX)/bin/ioracle
+
+tools:
+	@command -v $(CARGO) >/dev/null || { \
+	    echo "make: cargo was not found; install a Rust toolchain (https://rustup.rs) or set CARGO"; exit 1; }
+	@command -v cc >/dev/null || command -v gcc >/dev/null || { \
+	    echo "make: no C compiler was found; install one ('apt-get install gcc')"; exit 1; }

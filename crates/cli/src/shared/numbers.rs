@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Numbers as people read them.
+
+/// `12000` as `12,000`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A percentage with two decimals, `–` where there is none.
+pub fn percent(value: Option<f64>) -> String {
+    value.map_or_else(none, |value| format!("{value:.2}"))
+}
+
+/// Seconds in the unit that leaves one to three digits before the point.
+pub fn seconds(value: Option<f64>) -> String {
+    let Some(value) = value else { return none() };
+    let size = value.abs();
+    if size >= 1.0 {
+        format!("{value:.2} s")
+    } else if size >= 1e-3 {
+        format!("{:.1} ms", value * 1e3)
+    } else if size >= 1e-6 {
+        format!("{:.1} µs", value * 1e6)
+    } else {
+        format!("{:.0} ns", value * 1e9)
+    }
+}
+
+/// Nanoseconds, likewise.
+pub fn nanoseconds(ns: u64) -> String {
+    seconds(Some(ns as f64 * 1e-9))
+}
+
+/// Bytes in the largest unit that keeps the number at or above one.
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+/// What stands where there is no number.
+pub fn none() -> String {
+    "–".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn times_choose_their_unit() {
+        assert_eq!(seconds(Some(1.5)), "1.50 s");
+        assert_eq!(seconds(Some(0.0123)), "12.3 ms");
+        assert_eq!(nanoseconds(1500), "1.5 µs");
+        assert_eq!(nanoseconds(0), "0 ns");
+    }
+
+    #[test]
+    fn bytes_choose_their_unit() {
+        assert_eq!(bytes(1023), "1023 B");
+        assert_eq!(bytes(1536), "1.5 KB");
+        assert_eq!(bytes(u64::MAX), "16777216.0 TB");
+    }
+}
