@@ -6,16 +6,26 @@
 #![forbid(unsafe_code)]
 
 mod eval;
+mod model;
+mod predict;
 mod shared;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+const EXAMPLES: &str = "\
+Examples:
+  ioracle eval tests/traces/cm1-grads --baselines           how well it is predicted
+  ioracle predict tests/traces/cm1-grads --after 4000       what comes next, beside what came
+  ioracle model save tests/traces/cm1-grads -o cm1.model    keep what was learned
+
+Exit codes: 0 success, 1 failure, 2 wrong use.";
+
 /// Learns a program's I/O while it runs and says what I/O comes next.
 #[derive(Parser)]
-#[command(name = "ioracle", version, about, long_about = None, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 success, 1 failure, 2 wrong use.")]
+#[command(name = "ioracle", version, max_term_width = 100)]
+#[command(after_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -24,12 +34,16 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Eval(eval::Arguments),
+    Predict(predict::Arguments),
+    Model(model::Arguments),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Eval(arguments) => eval::run(&arguments),
+        Command::Predict(arguments) => predict::run(&arguments),
+        Command::Model(arguments) => model::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

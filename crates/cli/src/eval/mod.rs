@@ -14,6 +14,7 @@ use anyhow::Result;
 use ioracle_lab::{Evaluation, Options, RankReport, Survey, evaluate};
 use ioracle_trace::Trace;
 
+use crate::shared::learn::survey_warning;
 use crate::shared::output;
 use crate::shared::progress::Progress;
 use crate::shared::table::Colours;
@@ -103,9 +104,7 @@ fn evaluate_one(
 ) -> Result<Vec<RankReport>> {
     let trace = Trace::open(path, ioracle_trace::Options { lenient: arguments.lenient })?;
     let survey = Survey::of(&trace, arguments.rank)?;
-    if let (skipped @ 1.., Some(first)) = (survey.skipped, &survey.first_skipped) {
-        eprintln!("ioracle: {}: skipped {skipped} bad rows, the first: {first}", trace.name());
-    }
+    survey_warning(&trace, &survey);
     let options = Options {
         baselines: arguments.baselines,
         series: arguments.plots.is_some(),

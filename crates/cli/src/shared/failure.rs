@@ -25,8 +25,22 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         // Whoever read our output has seen enough.
         return ExitCode::SUCCESS;
     }
-    eprintln!("ioracle: {error:#}");
+    eprintln!("ioracle: {}", sentence(error));
     if error.is::<WrongUse>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+}
+
+/// The causes of a failure in one sentence, from what was tried to why not. An
+/// error whose text already tells its cause is not told twice.
+fn sentence(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| {
+        if text.is_empty() {
+            cause
+        } else if text.contains(&cause) {
+            text
+        } else {
+            format!("{text}: {cause}")
+        }
+    })
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -36,4 +50,26 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
             cause.downcast_ref::<serde_json::Error>().and_then(|error| error.io_error_kind());
         io.or(json) == Some(io::ErrorKind::BrokenPipe)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let error = anyhow::anyhow!("no space left").context("could not write 'a': no space left");
+        assert_eq!(sentence(&error), "could not write 'a': no space left");
+        let error = Err::<(), _>(anyhow::anyhow!("it is damaged")).context("could not use 'a'");
+        assert_eq!(sentence(&error.unwrap_err()), "could not use 'a': it is damaged");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_failure() {
+        let error = anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert!(is_broken_pipe(&error));
+        assert!(!is_broken_pipe(&anyhow::anyhow!("broken pipe")));
+    }
 }

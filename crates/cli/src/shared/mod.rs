@@ -3,6 +3,8 @@
 //! What the subcommands share.
 
 pub mod failure;
+pub mod learn;
+pub mod models;
 pub mod numbers;
 pub mod output;
 pub mod progress;

@@ -174,7 +174,7 @@ where
 fn dot_path(colour: RGBColor, points: impl Iterator<Item = (i32, i32)>) -> String {
     let RGBColor(red, green, blue) = colour;
     let mut path = format!(
-        "<path fill=\"none\" stroke=\"#{red:02x}{green:02x}{blue:02x}\" stroke-width=\"3\" \
+        "<path fill=\"none\" stroke=\"#{red:02x}{green:02x}{blue:02x}\" stroke-width=\"2.4\" \
          stroke-linecap=\"round\" d=\""
     );
     for (x, y) in points {
@@ -202,6 +202,8 @@ fn short(value: f64) -> String {
     let size = value.abs();
     if size >= 1000.0 {
         thousands(value)
+    } else if (value - value.round()).abs() < 1e-6 * size {
+        format!("{value:.0}")
     } else if size == 0.0 || (size >= 0.01 && (value * 100.0).round() == (value * 100.0)) {
         format!("{}", (value * 100.0).round() / 100.0)
     } else if size >= 0.01 {

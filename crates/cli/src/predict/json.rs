@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle predict --json`.
+
+use ioracle_events::{Operation, Prediction};
+use serde::Serialize;
+
+use super::Outlook;
+
+/// The whole document.
+#[derive(Serialize)]
+pub struct Document<'a> {
+    /// The trace or model.
+    source: &'a str,
+    rank: Option<u32>,
+    thread: Option<u32>,
+    /// Operations learned from a trace.
+    after: Option<u64>,
+    /// The weighted next operations.
+    next: Vec<Predicted>,
+    /// The most probable way, step by step.
+    ahead: Vec<Predicted>,
+    /// What really came, if the trace goes on.
+    observed: Vec<Observed>,
+    burst: Option<Burst>,
+}
+
+#[derive(Serialize)]
+struct Predicted {
+    symbol: u32,
+    operation: &'static str,
+    access: &'static str,
+    file: Option<String>,
+    offset: Option<u64>,
+    size: u64,
+    size_deviation: f64,
+    from_now_s: f64,
+    interarrival_s: f64,
+    interarrival_deviation_s: f64,
+    io_time_s: f64,
+    probability: f64,
+}
+
+#[derive(Serialize)]
+struct Observed {
+    operation: &'static str,
+    access: &'static str,
+    file: Option<String>,
+    offset: Option<u64>,
+    size: u64,
+    interarrival_s: Option<f64>,
+    io_time_s: f64,
+}
+
+#[derive(Serialize)]
+struct Burst {
+    starts_in_s: f64,
+    ends_in_s: f64,
+    operations: u64,
+    bytes: u64,
+    confidence: f64,
+}
+
+/// The document of what is known.
+pub fn document(outlook: &Outlook) -> Document<'_> {
+    let learned = outlook.learned.as_ref();
+    let predicted = |prediction: &Prediction| predicted(outlook, prediction);
+    let observed = outlook.observed.iter().enumerate();
+    Document {
+        source: &outlook.source,
+        rank: learned.map(|learned| learned.rank),
+        thread: learned.map(|learned| learned.thread),
+        after: learned.map(|learned| learned.operations),
+        next: outlook.oracle.predict().iter().map(predicted).collect(),
+        ahead: outlook.ahead.iter().map(predicted).collect(),
+        observed: observed.map(|(step, operation)| seen(outlook, step, operation)).collect(),
+        burst: outlook.oracle.next_burst().map(|burst| Burst {
+            starts_in_s: seconds(burst.starts_in_ns),
+            ends_in_s: seconds(burst.ends_in_ns),
+            operations: burst.operations,
+            bytes: burst.bytes,
+            confidence: burst.confidence,
+        }),
+    }
+}
+
+fn predicted(outlook: &Outlook, prediction: &Prediction) -> Predicted {
+    Predicted {
+        symbol: prediction.symbol.0,
+        operation: prediction.function.name(),
+        access: prediction.function.access().name(),
+        file: outlook.path_of(&prediction.file),
+        offset: prediction.offset,
+        size: prediction.size,
+        size_deviation: prediction.size_spread.deviation,
+        from_now_s: seconds(prediction.from_now_ns),
+        interarrival_s: seconds(prediction.interarrival_ns),
+        interarrival_deviation_s: prediction.interarrival_spread.deviation * 1e-9,
+        io_time_s: seconds(prediction.io_time_ns),
+        probability: prediction.probability,
+    }
+}
+
+fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> Observed {
+    Observed {
+        operation: operation.function.name(),
+        access: operation.access().name(),
+        file: outlook.path_at(operation).map(str::to_owned),
+        offset: operation.offset,
+        size: operation.size,
+        interarrival_s: outlook.interarrival_ns(step).map(seconds),
+        io_time_s: seconds(operation.end_ns - operation.start_ns),
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}

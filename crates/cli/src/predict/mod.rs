@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle predict`: what comes next, as a table.
+
+mod json;
+mod table;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use ioracle_events::{Operation, PredictedFile, Prediction};
+use ioracle_oracle::Oracle;
+use ioracle_trace::{Options, Trace};
+
+use crate::shared::failure::WrongUse;
+use crate::shared::learn::{Extent, Learned, learn};
+use crate::shared::table::Colours;
+use crate::shared::{models, output};
+
+/// Steps beyond which a table is of no use to anyone.
+const MAX_STEPS: u32 = 1_000_000;
+
+const EXAMPLES: &str = "\
+Examples:
+  ioracle predict traces/cm1 --after 4000      learn 4000 operations, then the next 10,
+                                               beside those that really came
+  ioracle predict traces/cm1 -n 100            learn all of it, then the next 100
+  ioracle predict cm1.model --json             what a saved model expects next";
+
+/// Say which operations come next
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Directory of a recorded trace, or a saved model
+    #[arg(value_name = "TRACE|MODEL")]
+    source: PathBuf,
+    /// Learn so many operations of the trace (default: all)
+    #[arg(long, value_name = "N")]
+    after: Option<u64>,
+    /// How many operations ahead
+    #[arg(short = 'n', long = "steps", value_name = "STEPS", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_STEPS)))]
+    steps: u32,
+    /// Rank of the trace (default: its first); of several threads the busiest
+    #[arg(long, value_name = "R")]
+    rank: Option<u32>,
+    /// Skip bad rows and count them instead of ending there
+    #[arg(long)]
+    lenient: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is known when the predictions are shown.
+struct Outlook {
+    source: String,
+    oracle: Oracle,
+    /// The trace, unless a saved model was asked.
+    learned: Option<LearnedFrom>,
+    ahead: Vec<Prediction>,
+    observed: Vec<Operation>,
+}
+
+struct LearnedFrom {
+    trace: Trace,
+    rank: u32,
+    thread: u32,
+    other_streams: usize,
+    operations: u64,
+    end_ns: u64,
+}
+
+/// Runs the subcommand.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let outlook =
+        if arguments.source.is_file() { from_model(arguments)? } else { from_trace(arguments)? };
+    if arguments.json {
+        output::print_json(&json::document(&outlook))
+    } else {
+        output::print_text(&table::render(&outlook, Colours::for_stdout()))
+    }
+}
+
+fn from_model(arguments: &Arguments) -> Result<Outlook> {
+    let source = arguments.source.display().to_string();
+    if arguments.after.is_some() || arguments.rank.is_some() {
+        let message = format!(
+            "'{source}' is a saved model, --after and --rank are for traces; leave them out or name a trace directory"
+        );
+        return Err(WrongUse(message).into());
+    }
+    let oracle = models::read(&arguments.source)?;
+    let ahead = oracle.ahead(0).take(arguments.steps as usize).collect();
+    Ok(Outlook { source, oracle, learned: None, ahead, observed: Vec::new() })
+}
+
+fn from_trace(arguments: &Arguments) -> Result<Outlook> {
+    let steps = arguments.steps as usize;
+    let extent = Extent { rank: arguments.rank, operations: arguments.after, rest: steps };
+    let options = Options { lenient: arguments.lenient };
+    let Learned { trace, stream, other_streams, operations, end_ns, oracle, rest } =
+        learn(&arguments.source, options, extent)?;
+    let ahead = oracle.ahead(0).take(steps).collect();
+    let source = trace.name().to_owned();
+    let learned = Some(LearnedFrom {
+        trace,
+        rank: stream.rank,
+        thread: stream.thread,
+        other_streams,
+        operations,
+        end_ns,
+    });
+    Ok(Outlook { source, oracle, learned, ahead, observed: rest })
+}
+
+impl Outlook {
+    /// The path of a predicted file, as far as it is known.
+    fn path_of(&self, file: &PredictedFile) -> Option<String> {
+        match file {
+            PredictedFile::New(name) => Some(name.clone()),
+            PredictedFile::Known(id) => {
+                let trace = self.learned.as_ref().map(|learned| &learned.trace);
+                trace.and_then(|trace| trace.files().get(*id)).map(str::to_owned)
+            }
+        }
+    }
+
+    /// The path of an observed file.
+    fn path_at(&self, operation: &Operation) -> Option<&str> {
+        self.learned.as_ref()?.trace.files().get(operation.file)
+    }
+
+    /// From the end of the operation before to the start of the observed one.
+    fn interarrival_ns(&self, step: usize) -> Option<u64> {
+        let operation = self.observed.get(step)?;
+        let before_ns = match step.checked_sub(1) {
+            Some(before) => self.observed.get(before)?.end_ns,
+            None => self.learned.as_ref()?.end_ns,
+        };
+        Some(operation.start_ns.saturating_sub(before_ns))
+    }
+}

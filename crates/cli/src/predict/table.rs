@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle predict` for people: what is predicted, beside what came.
+
+use ioracle_events::{Operation, Prediction};
+
+use super::Outlook;
+use crate::shared::numbers::{bytes, grouped, nanoseconds, none};
+use crate::shared::table::{Cell, Colours, Side, Table, Tone};
+
+/// Longer paths are shown by their end.
+const PATH_WIDTH: usize = 30;
+
+/// The predictions as text.
+pub fn render(outlook: &Outlook, colours: Colours) -> String {
+    let mut text = headline(outlook);
+    let with_observed = !outlook.observed.is_empty();
+    let mut columns = vec![
+        ("step", Side::Right),
+        ("operation", Side::Left),
+        ("file", Side::Left),
+        ("offset", Side::Right),
+        ("size", Side::Right),
+        ("when", Side::Right),
+        ("I/O time", Side::Right),
+        ("probability", Side::Right),
+    ];
+    if with_observed {
+        columns.extend([
+            ("│ observed", Side::Left),
+            ("file", Side::Left),
+            ("offset", Side::Right),
+            ("size", Side::Right),
+            ("when", Side::Right),
+        ]);
+    }
+    let mut table = Table::new(&columns);
+    for (step, prediction) in outlook.ahead.iter().enumerate() {
+        let observed = outlook.observed.get(step);
+        let mut row = predicted(outlook, step, prediction, observed);
+        if let Some(operation) = observed {
+            row.extend(seen(outlook, step, operation));
+        }
+        table.push(row);
+    }
+    text.push_str(&table.render(colours));
+    text.push_str(&footer(outlook));
+    text
+}
+
+fn headline(outlook: &Outlook) -> String {
+    let Some(learned) = &outlook.learned else {
+        return format!("{}: what the saved model expects next\n\n", outlook.source);
+    };
+    let others = match learned.other_streams {
+        0 => String::new(),
+        others => format!(" (thread {}, the busiest of {})", learned.thread, others + 1),
+    };
+    format!(
+        "{}, rank {}{others}: after {} operations\n\n",
+        outlook.source,
+        learned.rank,
+        grouped(learned.operations)
+    )
+}
+
+fn predicted(
+    outlook: &Outlook,
+    step: usize,
+    prediction: &Prediction,
+    observed: Option<&Operation>,
+) -> Vec<Cell> {
+    let path = outlook.path_of(&prediction.file);
+    let is_data = prediction.function.access().is_data();
+    // Green where it came true, yellow where it did not.
+    let tone = |came_true: &dyn Fn(&Operation) -> bool| match observed {
+        Some(operation) if came_true(operation) => Tone::Good,
+        Some(_) => Tone::Bad,
+        None => Tone::Plain,
+    };
+    let same_path =
+        |operation: &Operation| path.as_deref() == outlook.path_at(operation) && path.is_some();
+    vec![
+        (step + 1).to_string().into(),
+        Cell::new(
+            prediction.function.name(),
+            tone(&|operation| operation.function == prediction.function),
+        ),
+        Cell::new(short(path.as_deref()), tone(&same_path)),
+        Cell::new(
+            offset(prediction.offset.filter(|_| is_data)),
+            tone(&|operation| !is_data || operation.offset == prediction.offset),
+        ),
+        Cell::new(
+            size(is_data, prediction.size),
+            tone(&|operation| !is_data || operation.size == prediction.size),
+        ),
+        nanoseconds(prediction.interarrival_ns).into(),
+        nanoseconds(prediction.io_time_ns).into(),
+        format!("{:.3}", prediction.probability).into(),
+    ]
+}
+
+fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> [Cell; 5] {
+    let is_data = operation.access().is_data();
+    [
+        format!("│ {}", operation.function.name()).into(),
+        short(outlook.path_at(operation)).into(),
+        offset(operation.offset.filter(|_| is_data)).into(),
+        size(is_data, operation.size).into(),
+        outlook.interarrival_ns(step).map_or_else(none, nanoseconds).into(),
+    ]
+}
+
+fn footer(outlook: &Outlook) -> String {
+    let mut text = String::from("\n'when' is from the end of the operation before.");
+    if let Some(burst) = outlook.oracle.next_burst() {
+        text.push_str(&format!(
+            " The next burst: {} operations, {}, from {} to {} from now (confidence {:.2}).",
+            grouped(burst.operations),
+            bytes(burst.bytes),
+            nanoseconds(burst.starts_in_ns),
+            nanoseconds(burst.ends_in_ns),
+            burst.confidence
+        ));
+    }
+    let alternatives = outlook.oracle.predict().len().saturating_sub(1);
+    if alternatives > 0 {
+        text.push_str(&format!(
+            " {alternatives} other ways on are less probable; --json shows them."
+        ));
+    }
+    text.push('\n');
+    text
+}
+
+fn offset(offset: Option<u64>) -> String {
+    offset.map_or_else(none, grouped)
+}
+
+fn size(is_data: bool, size: u64) -> String {
+    if is_data { grouped(size) } else { none() }
+}
+
+fn short(path: Option<&str>) -> String {
+    let Some(path) = path else { return none() };
+    let length = path.chars().count();
+    if length <= PATH_WIDTH {
+        return path.to_owned();
+    }
+    let end: String = path.chars().skip(length - PATH_WIDTH + 1).collect();
+    format!("…{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_path_is_shown_by_its_end() {
+        let shown = short(Some("a/very/long/way/down/to/the/file/of/results.nc"));
+        assert_eq!(shown.chars().count(), PATH_WIDTH);
+        assert!(shown.starts_with('…') && shown.ends_with("results.nc"));
+        assert_eq!(short(None), "–");
+    }
+}

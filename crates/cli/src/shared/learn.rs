@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Learning a stream of a recorded trace, to the end or to some operation.
+
+use std::path::Path;
+
+use anyhow::Result;
+use ioracle_events::{Operation, OperationFilter, StreamId};
+use ioracle_lab::Survey;
+use ioracle_oracle::Oracle;
+use ioracle_trace::{Options, Trace};
+
+use crate::shared::progress::Progress;
+
+/// Operations between two moves of the progress bar.
+const PROGRESS_STEP: u64 = 4096;
+
+/// What was learned, and what came after it.
+pub struct Learned {
+    /// The trace it came from.
+    pub trace: Trace,
+    /// The stream that was learned.
+    pub stream: StreamId,
+    /// Streams of the same rank that were not.
+    pub other_streams: usize,
+    /// Operations that were learned.
+    pub operations: u64,
+    /// When the last of them ended.
+    pub end_ns: u64,
+    /// The oracle after them.
+    pub oracle: Oracle,
+    /// The operations that followed, as many as were asked for.
+    pub rest: Vec<Operation>,
+}
+
+/// How much of a stream to learn.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extent {
+    /// The rank; without it the first one of the trace.
+    pub rank: Option<u32>,
+    /// Operations to learn; without it all of them.
+    pub operations: Option<u64>,
+    /// Operations to keep that follow them.
+    pub rest: usize,
+}
+
+/// Learns the longest stream of a rank.
+pub fn learn(path: &Path, options: Options, extent: Extent) -> Result<Learned> {
+    let trace = Trace::open(path, options)?;
+    let survey = Survey::of(&trace, extent.rank)?;
+    survey_warning(&trace, &survey);
+    let first_rank = survey.streams.keys().next().map_or(0, |stream| stream.rank);
+    let rank = extent.rank.unwrap_or(first_rank);
+    let stream = survey.main_stream(rank).unwrap_or(StreamId { rank, thread: 0 });
+    let length = survey.streams.get(&stream).copied().unwrap_or(0);
+    let operations = extent.operations.unwrap_or(length);
+    if operations > length {
+        anyhow::bail!(
+            "the trace '{}' has {length} operations in rank {rank}, --after {operations} lies beyond them; name a smaller number",
+            trace.name()
+        );
+    }
+    let other_streams = survey.streams.keys().filter(|other| other.rank == rank).count() - 1;
+    let (oracle, end_ns, rest) = learn_stream(&trace, stream, operations, extent.rest)?;
+    Ok(Learned { trace, stream, other_streams, operations, end_ns, oracle, rest })
+}
+
+/// Tells how many bad rows were skipped, if any were.
+pub fn survey_warning(trace: &Trace, survey: &Survey) {
+    if let (skipped @ 1.., Some(first)) = (survey.skipped, &survey.first_skipped) {
+        eprintln!("ioracle: {}: skipped {skipped} bad rows, the first: {first}", trace.name());
+    }
+}
+
+fn learn_stream(
+    trace: &Trace,
+    stream: StreamId,
+    operations: u64,
+    n_rest: usize,
+) -> Result<(Oracle, u64, Vec<Operation>)> {
+    let mut oracle = Oracle::new(ioracle_oracle::Config::default());
+    let mut rest = Vec::new();
+    let mut seen = 0;
+    let mut end_ns = 0;
+    let progress = Progress::new();
+    progress.expect(operations);
+    let mut take = |operation: Operation| {
+        if seen < operations {
+            if let Some(frames) = trace.contexts().get(operation.context) {
+                oracle.define_context(operation.context, frames);
+            }
+            if let Some(path) = trace.files().get(operation.file) {
+                oracle.define_file(operation.file, path);
+            }
+            oracle.observe(&operation);
+            end_ns = operation.end_ns;
+            if (seen + 1).is_multiple_of(PROGRESS_STEP) {
+                progress.advance(PROGRESS_STEP);
+            }
+        } else if rest.len() < n_rest {
+            rest.push(operation);
+        }
+        seen += 1;
+    };
+    let mut filter = OperationFilter::default();
+    for event in trace.events(Some(stream.rank))? {
+        let event = event?;
+        if event.stream == stream {
+            filter.push(&event, &mut take);
+        }
+    }
+    filter.finish(&mut take);
+    progress.finish();
+    Ok((oracle, end_ns, rest))
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Saved models as files.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use ioracle_oracle::Oracle;
+
+use crate::shared::output::write_file;
+
+/// No model of ours comes near this; a file beyond it is something else.
+const MAX_MODEL_BYTES: u64 = 1 << 30;
+
+/// Reads a model; any damage is told in one sentence.
+pub fn read(path: &Path) -> Result<Oracle> {
+    let name = path.display();
+    let file = File::open(path).with_context(|| format!("could not open the model '{name}'"))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_MODEL_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("could not read the model '{name}'"))?;
+    if bytes.len() as u64 > MAX_MODEL_BYTES {
+        bail!("'{name}' is larger than any model of ioracle; save one with 'ioracle model save'");
+    }
+    Oracle::load(&bytes).with_context(|| format!("could not use '{name}'"))
+}
+
+/// Writes a model; returns its size.
+pub fn write(path: &Path, oracle: &Oracle) -> Result<u64> {
+    let bytes = oracle.save();
+    write_file(path, &bytes)?;
+    Ok(bytes.len() as u64)
+}
