@@ -18,9 +18,9 @@ pub struct Config {
     pub max_files: usize,
     /// Transitions tracked; beyond, new ones replace old ones that hash alike.
     pub max_transitions: usize,
-    /// Different sizes (or distances) of one symbol up to which a local grammar
-    /// follows their order.
-    pub max_local_values: usize,
+    /// Contexts of offsets remembered (of sizes half, of files a quarter as
+    /// many); at the ceiling those that were right least often give way.
+    pub max_contexts: usize,
     /// What goes beyond the paper, each can be switched off.
     pub improvements: Improvements,
 }
@@ -33,7 +33,7 @@ impl Default for Config {
             max_symbols: 1 << 14,
             max_files: 1 << 10,
             max_transitions: 1 << 14,
-            max_local_values: 24,
+            max_contexts: 1 << 14,
             improvements: Improvements::default(),
         }
     }

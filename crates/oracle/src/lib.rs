@@ -8,9 +8,24 @@
 
 #![forbid(unsafe_code)]
 
+mod burst;
+mod choice;
 mod config;
+mod contexts;
 mod error;
+mod files;
+mod hash;
+mod knowledge;
+mod motion;
+mod names;
+mod offset;
 mod oracle;
+mod recall;
+mod size;
+mod stamp;
+mod time;
+mod tracker;
+mod transitions;
 
 pub use config::{Config, Improvements};
 pub use error::Error;

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! From call stacks to context symbols.
+//!
+//! A source numbers its call stacks as it likes; what stays the same from run
+//! to run is the text of the frames (module-relative addresses). So a symbol
+//! belongs to the hash of the frames and the function, and the source's numbers
+//! are mapped to it when they are first used. A number whose frames were never
+//! told is a context of its own, known by the number.
+
+use ioracle_events::{ContextId, Function};
+use serde::{Deserialize, Serialize};
+
+use crate::hash::{self, Map, combine};
+
+/// The symbols of a stream.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Contexts {
+    /// What each symbol stands for, in order.
+    identities: Vec<Identity>,
+    #[serde(skip)]
+    by_identity: Map<Identity, u32>,
+    #[serde(skip)]
+    by_source: Map<(ContextId, Function), u32>,
+    /// Hashes of frames told for ids.
+    #[serde(skip)]
+    frames: Map<ContextId, u64>,
+    max_symbols: usize,
+}
+
+/// A call stack, the same in every run, and the function called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Identity {
+    /// Hash of the frames.
+    pub frames: u64,
+    /// The function.
+    pub function: Function,
+}
+
+/// Ids whose frames or symbols are kept; beyond, all of them are told again or
+/// found again by their frames.
+const MAX_IDS: usize = 1 << 17;
+/// Frames of the contexts that share a symbol once there are too many.
+const SHARED: u64 = 0;
+
+impl Contexts {
+    /// No symbols yet, at most so many (and one more per function beyond).
+    pub fn new(max_symbols: usize) -> Contexts {
+        Contexts {
+            identities: Vec::new(),
+            by_identity: Map::default(),
+            by_source: Map::default(),
+            frames: Map::default(),
+            max_symbols: max_symbols.clamp(1, 1 << 24),
+        }
+    }
+
+    /// Tells the frames of a source's call stack.
+    pub fn define(&mut self, context: ContextId, frames: &str) {
+        if self.frames.len() < MAX_IDS {
+            self.frames.insert(context, hash::text(frames).max(1));
+        }
+    }
+
+    /// Whether the frames of the id are known.
+    pub fn knows(&self, context: ContextId) -> bool {
+        self.frames.contains_key(&context)
+    }
+
+    /// The symbol of a context and function, if it was seen before.
+    pub fn get(&self, context: ContextId, function: Function) -> Option<u32> {
+        self.by_source
+            .get(&(context, function))
+            .or_else(|| self.by_identity.get(&self.identity(context, function)))
+            .copied()
+    }
+
+    /// The symbol of a context and function; the next free number if it is new.
+    pub fn get_or_add(&mut self, context: ContextId, function: Function) -> u32 {
+        if let Some(&symbol) = self.by_source.get(&(context, function)) {
+            return symbol;
+        }
+        let symbol = self.add(self.identity(context, function));
+        if self.by_source.len() >= MAX_IDS {
+            self.by_source.clear();
+        }
+        self.by_source.insert((context, function), symbol);
+        symbol
+    }
+
+    /// The symbol of an identity; the next free number if it is new. Beyond the
+    /// ceiling, contexts share one symbol per function.
+    pub fn add(&mut self, identity: Identity) -> u32 {
+        if let Some(&symbol) = self.by_identity.get(&identity) {
+            return symbol;
+        }
+        if self.identities.len() >= self.max_symbols && identity.frames != SHARED {
+            return self.add(Identity { frames: SHARED, ..identity });
+        }
+        let symbol = self.identities.len() as u32;
+        self.identities.push(identity);
+        self.by_identity.insert(identity, symbol);
+        symbol
+    }
+
+    /// What each symbol stands for.
+    pub fn identities(&self) -> &[Identity] {
+        &self.identities
+    }
+
+    /// Bytes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.identities.capacity() * size_of::<Identity>()
+            + self.by_identity.capacity() * (size_of::<Identity>() + 5)
+            + self.by_source.capacity() * 13
+            + self.frames.capacity() * 17
+    }
+
+    /// Whether it could have been made by this code.
+    pub fn is_valid(&self) -> bool {
+        (1..=1 << 24).contains(&self.max_symbols)
+            && self.identities.len() <= self.max_symbols + Function::all().count()
+    }
+
+    /// Makes the map that is not saved.
+    pub fn index(&mut self) {
+        self.by_identity = self.identities.iter().copied().zip(0..).collect();
+    }
+
+    fn identity(&self, context: ContextId, function: Function) -> Identity {
+        let told = self.frames.get(&context).copied();
+        let frames = told.unwrap_or_else(|| combine(8, u64::from(context.0)).max(1));
+        Identity { frames, function }
+    }
+}

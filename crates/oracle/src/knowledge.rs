@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! All trackers together: what a symbol's next operation will look like, given
+//! where everything stands.
+
+use ioracle_events::{Function, Spread};
+use serde::{Deserialize, Serialize};
+
+use crate::choice::Rates;
+use crate::config::{Config, Improvements};
+use crate::files::{self, NEW_FILE};
+use crate::hash::{Map, combine};
+use crate::motion::{Motions, Move, NONE};
+use crate::names::Opener;
+use crate::offset::{OffsetContext, OffsetKnowledge, Offsets};
+use crate::recall::Recall;
+use crate::size::{SizeContext, SizeKnowledge};
+use crate::time::Times;
+use crate::tracker::Tracker;
+use crate::transitions::{Transition, Transitions};
+
+/// What is known of one context symbol.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SymbolKnowledge {
+    /// The function that it calls.
+    pub function: Function,
+    /// Its sizes.
+    pub size: SizeKnowledge,
+    /// Its offsets, unless it has always been contiguous.
+    pub offset: Option<Box<OffsetKnowledge>>,
+    /// Which hypotheses on its file were right.
+    pub file: Rates,
+    /// How long its calls take.
+    pub io_time: Times,
+}
+
+/// What the next operation of a symbol is expected to be.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// Its file; [`NONE`] for a new one.
+    pub file: u32,
+    /// The name of a new file.
+    pub new_name: Option<String>,
+    /// Where it starts.
+    pub offset: Option<u64>,
+    /// How many bytes.
+    pub size: u64,
+    /// Wait before it.
+    pub interarrival_ns: u64,
+    /// Spread of the wait.
+    pub interarrival_spread: Spread,
+    /// How long it takes.
+    pub io_time_ns: u64,
+}
+
+/// A name that an open is expected to use, and its number if it has one.
+#[derive(Clone, Debug)]
+pub struct ExpectedName {
+    /// The file of that name, [`NONE`] if it is new.
+    pub file: u32,
+    /// The name.
+    pub name: String,
+}
+
+/// The trackers of a stream.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Knowledge {
+    /// By symbol.
+    pub symbols: Vec<SymbolKnowledge>,
+    /// Waits by transition.
+    pub transitions: Transitions,
+    /// Names by the symbol that opens them.
+    pub openers: Map<u32, Opener>,
+    sizes: Tracker,
+    offsets: Offsets,
+    files: Tracker,
+    /// Which of the files opened or used lately a symbol went for.
+    ranks: Recall,
+    improvements: Improvements,
+}
+
+impl Knowledge {
+    /// Knows nothing yet.
+    pub fn new(config: &Config) -> Knowledge {
+        Knowledge {
+            symbols: Vec::new(),
+            transitions: Transitions::new(config.max_transitions),
+            openers: Map::default(),
+            sizes: Tracker::new(config.max_contexts / 2),
+            offsets: Offsets::new(config.max_contexts),
+            files: Tracker::new(config.max_contexts / 4),
+            ranks: Recall::new(config.max_contexts / 8),
+            improvements: config.improvements,
+        }
+    }
+
+    /// Adds a symbol for calls of this function.
+    pub fn add_symbol(&mut self, function: Function) {
+        self.symbols.push(SymbolKnowledge {
+            function,
+            size: SizeKnowledge::default(),
+            offset: None,
+            file: self.files.overall(),
+            io_time: Times::default(),
+        });
+    }
+
+    /// Learns from an operation that is about to be taken into `motions`.
+    pub fn learn(&mut self, motions: &impl Motions, step: &Move, named: Option<&ExpectedName>) {
+        self.learn_file(motions, step, named);
+        let Some(known) = self.symbols.get_mut(step.symbol as usize) else { return };
+        if step.access.is_data() {
+            let context = SizeContext {
+                symbol: step.symbol,
+                file: step.file,
+                following: self.improvements.following_sizes,
+            };
+            known.size.learn(&mut self.sizes, motions, context, step.size);
+        }
+        if let Some(offset) = step.offset {
+            let context = OffsetContext {
+                symbol: step.symbol,
+                file: step.file,
+                size: step.size,
+                all_hypotheses: self.improvements.absolute_or_relative,
+            };
+            self.offsets.learn(&mut known.offset, motions, context, offset);
+        }
+    }
+
+    /// What the next operation of `symbol` will be if it is the next of all.
+    /// `named` is the file an open is expected to name.
+    pub fn expect(
+        &self,
+        motions: &impl Motions,
+        symbol: u32,
+        named: Option<ExpectedName>,
+    ) -> Option<Expected> {
+        let known = self.symbols.get(symbol as usize)?;
+        let access = known.function.access();
+        let named_file = named.as_ref().map(|named| file_number(named.file));
+        let evidence =
+            files::evidence(motions, symbol, access, named_file, self.ranks_for(motions, symbol));
+        let file = match self.files.expect(&evidence, &known.file) {
+            Some(NEW_FILE) => NONE,
+            Some(file) => u32::try_from(file).unwrap_or(motions.now().file),
+            None => motions.now().file,
+        };
+        let new_name = if file == NONE { named.map(|named| named.name) } else { None };
+        let (offset, size) = self.expect_data(motions, known, symbol, file);
+        let transition = Transition { from: motions.now().symbol(), to: symbol };
+        let times = self.transitions.get(transition);
+        let interarrival_ns = times.map_or(0, |times| {
+            if self.improvements.competing_times {
+                times.best(self.transitions.contextual_for(motions, symbol))
+            } else {
+                times.halving_mean()
+            }
+        });
+        Some(Expected {
+            file,
+            new_name,
+            offset,
+            size,
+            interarrival_ns,
+            interarrival_spread: times.map(Times::spread).unwrap_or_default(),
+            io_time_ns: known.io_time.best([None; 3]),
+        })
+    }
+
+    /// Bytes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        let boxed = |known: &SymbolKnowledge| {
+            let size = if known.size.is_constant() { 0 } else { size_of::<Rates>() };
+            let offset = if known.offset.is_none() { 0 } else { size_of::<OffsetKnowledge>() };
+            size + offset
+        };
+        self.symbols.capacity() * size_of::<SymbolKnowledge>()
+            + self.symbols.iter().map(boxed).sum::<usize>()
+            + self.openers.values().map(Opener::memory_bytes).sum::<usize>()
+            + self.transitions.memory_bytes()
+            + self.sizes.memory_bytes()
+            + self.offsets.memory_bytes()
+            + self.files.memory_bytes()
+            + self.ranks.memory_bytes()
+    }
+
+    fn expect_data(
+        &self,
+        motions: &impl Motions,
+        known: &SymbolKnowledge,
+        symbol: u32,
+        file: u32,
+    ) -> (Option<u64>, u64) {
+        if !known.function.access().is_data() {
+            return (None, 0);
+        }
+        let following = self.improvements.following_sizes;
+        let context = SizeContext { symbol, file, following };
+        let size = known.size.expect(&self.sizes, motions, context).unwrap_or(motions.now().size);
+        let all_hypotheses = self.improvements.absolute_or_relative;
+        let context = OffsetContext { symbol, file, size, all_hypotheses };
+        (Some(self.offsets.expect(known.offset.as_deref(), motions, context)), size)
+    }
+
+    fn learn_file(&mut self, motions: &impl Motions, step: &Move, named: Option<&ExpectedName>) {
+        let ranks = self.ranks_for(motions, step.symbol);
+        let named = named.map(|named| file_number(named.file));
+        let evidence = files::evidence(motions, step.symbol, step.access, named, ranks);
+        let Some(known) = self.symbols.get_mut(step.symbol as usize) else { return };
+        self.files.learn(&evidence, &mut known.file, i64::from(step.file));
+        let now = motions.now();
+        let contexts = rank_contexts(motions, step.symbol);
+        for (context, files) in contexts.into_iter().zip([&now.opened, &now.used]) {
+            if let Some(rank) = files.iter().position(|&file| file == step.file) {
+                self.ranks.learn(context, rank as i64);
+            }
+        }
+    }
+
+    fn ranks_for(&self, motions: &impl Motions, symbol: u32) -> [Option<i64>; 2] {
+        rank_contexts(motions, symbol).map(|context| self.ranks.get(context).map(|rank| rank.value))
+    }
+}
+
+fn rank_contexts(motions: &impl Motions, symbol: u32) -> [u64; 2] {
+    let transition = combine(combine(6, u64::from(motions.now().symbol())), u64::from(symbol));
+    [transition, combine(7, u64::from(symbol))]
+}
+
+fn file_number(file: u32) -> i64 {
+    if file == NONE { NEW_FILE } else { i64::from(file) }
+}

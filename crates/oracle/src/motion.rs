@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Where everything stands: the part of the state that each operation moves.
+//!
+//! Predicting reads it, and so does reading ahead, which must move positions
+//! along without touching the real ones: hence the trait [`Motions`], with the
+//! real state and an overlay behind it. The overlay copies only what a path
+//! touches, so that a step costs the same however much the oracle knows.
+
+use ioracle_events::Access;
+use serde::{Deserialize, Serialize};
+
+use crate::hash::{Map, combine};
+use crate::recall::Recall;
+
+/// Stands for no file, symbol or open.
+pub const NONE: u32 = u32::MAX;
+
+/// How many of the latest symbols, opens and files are kept in view.
+pub const RECENT: usize = 8;
+
+/// What the last operations left behind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Now {
+    /// The latest symbols, the last first; [`NONE`] before the first.
+    pub recent: [u32; RECENT],
+    /// File of the last operation.
+    pub file: u32,
+    /// Where the last operation started, if it had a position.
+    pub offset: u64,
+    /// Bytes that the last data access moved.
+    pub size: u64,
+    /// Files in the order in which they were opened, the latest first.
+    pub opened: [u32; RECENT],
+    /// Files in the order of their last use, the latest first.
+    pub used: [u32; RECENT],
+    /// Operations since the last quiet spell.
+    pub since_quiet: u32,
+}
+
+impl Default for Now {
+    fn default() -> Now {
+        Now {
+            recent: [NONE; RECENT],
+            file: NONE,
+            offset: 0,
+            size: 0,
+            opened: [NONE; RECENT],
+            used: [NONE; RECENT],
+            since_quiet: 0,
+        }
+    }
+}
+
+impl Now {
+    /// The symbol of the last operation.
+    pub fn symbol(&self) -> u32 {
+        self.recent[0]
+    }
+
+    /// A hash of the last `n` symbols.
+    pub fn history(&self, n: usize) -> u64 {
+        self.recent[..n].iter().fold(n as u64, |hash, &symbol| combine(hash, u64::from(symbol)))
+    }
+}
+
+/// What a symbol did last.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SymbolMotion {
+    /// Its last file.
+    pub file: u32,
+    /// Where its last access started.
+    pub offset: u64,
+    /// Bytes of its last access.
+    pub size: u64,
+    /// Size of the access before minus that: the step that sizes make.
+    pub size_step: i64,
+    /// Hashes of its last sizes, the latest first.
+    pub sizes: [u32; 4],
+    /// Hashes of its last distances from the end of the access before it in
+    /// the same file.
+    pub distances: [u32; 4],
+    /// Hashes of its last strides, from its own access before.
+    pub strides: [u32; 4],
+    /// How often in a row its distance was the same, and the one before that.
+    pub distance_run: Run,
+    /// The same of its sizes.
+    pub size_run: Run,
+    /// Whether its opens position writes at the end.
+    pub appends: bool,
+    /// Whether its opens cut the file.
+    pub truncates: bool,
+}
+
+impl Default for SymbolMotion {
+    fn default() -> SymbolMotion {
+        SymbolMotion {
+            file: NONE,
+            offset: 0,
+            size: 0,
+            size_step: 0,
+            sizes: [0; 4],
+            distances: [0; 4],
+            strides: [0; 4],
+            distance_run: Run::default(),
+            size_run: Run::default(),
+            appends: false,
+            truncates: false,
+        }
+    }
+}
+
+/// How often in a row a value was the same: `a^15 b a^15 b` is as regular as it
+/// is common (blocks of a shared file), and no short context sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Times in a row, without the first.
+    pub length: u32,
+    /// Hash of the value before the run.
+    pub before: u32,
+}
+
+impl Run {
+    /// A hash of the run.
+    pub fn context(&self) -> u64 {
+        combine(u64::from(self.before), u64::from(self.length))
+    }
+
+    fn advance(&mut self, latest: &[u32; 4]) {
+        *self = if latest[0] == latest[1] {
+            Run { length: self.length.saturating_add(1), ..*self }
+        } else {
+            Run { length: 0, before: latest[1] }
+        };
+    }
+}
+
+/// Where a file stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FileMotion {
+    /// End of the last access; where a contiguous one would start.
+    pub end: u64,
+    /// The size, as far as accesses, opens and truncations tell.
+    pub size: u64,
+    /// How many opens are not closed.
+    pub n_open: u32,
+    /// Whether an open of it was seen; if not, closing tells nothing.
+    pub was_opened: bool,
+}
+
+impl FileMotion {
+    /// Whether an access to it can be expected.
+    pub fn is_open(&self) -> bool {
+        self.n_open > 0 || !self.was_opened
+    }
+}
+
+/// A movement: one operation, observed or expected.
+#[derive(Clone, Copy, Debug)]
+pub struct Move {
+    /// Its context symbol.
+    pub symbol: u32,
+    /// What it does.
+    pub access: Access,
+    /// Its file.
+    pub file: u32,
+    /// Where a data access starts.
+    pub offset: Option<u64>,
+    /// Bytes it moves.
+    pub size: u64,
+    /// For opens: position at the end.
+    pub append: bool,
+    /// New length of the file.
+    pub truncated_to: Option<u64>,
+    /// Whether a quiet spell came before it.
+    pub after_quiet: bool,
+}
+
+/// The state that operations move, real or supposed.
+pub trait Motions {
+    /// What the last operations left behind.
+    fn now(&self) -> &Now;
+    /// To move it on.
+    fn now_mut(&mut self) -> &mut Now;
+    /// What a symbol did last.
+    fn symbol(&self, symbol: u32) -> SymbolMotion;
+    /// To move it on.
+    fn symbol_mut(&mut self, symbol: u32) -> &mut SymbolMotion;
+    /// Where a file stands.
+    fn file(&self, file: u32) -> FileMotion;
+    /// To move it on.
+    fn file_mut(&mut self, file: u32) -> &mut FileMotion;
+    /// Where the last access of a symbol and size ended: structures of one
+    /// kind, such as object headers, have one size and a place of their own.
+    fn role_end(&self, symbol: u32, size: u64) -> Option<u64>;
+    /// To move it on.
+    fn set_role_end(&mut self, symbol: u32, size: u64, end: u64);
+
+    /// Moves everything on by one operation.
+    fn advance(&mut self, step: &Move) {
+        let start = self.file(step.file).end;
+        self.move_file(step);
+        self.move_symbol(step, start);
+        let is_open = step.access == Access::Open;
+        let now = self.now_mut();
+        now.recent.copy_within(..RECENT - 1, 1);
+        now.recent[0] = step.symbol;
+        now.file = step.file;
+        if let Some(offset) = step.offset {
+            now.offset = offset;
+            now.size = step.size;
+        }
+        if is_open {
+            now.opened.copy_within(..RECENT - 1, 1);
+            now.opened[0] = step.file;
+        }
+        if now.used[0] != step.file {
+            let rank = now.used.iter().position(|&file| file == step.file).unwrap_or(RECENT - 1);
+            now.used.copy_within(..rank, 1);
+            now.used[0] = step.file;
+        }
+        now.since_quiet = if step.after_quiet { 0 } else { now.since_quiet.saturating_add(1) };
+    }
+
+    /// Moves the file of an operation.
+    fn move_file(&mut self, step: &Move) {
+        let file = self.file_mut(step.file);
+        if let Some(size) = step.truncated_to {
+            file.size = size;
+        }
+        match step.access {
+            Access::Open => {
+                file.n_open = file.n_open.saturating_add(1);
+                file.was_opened = true;
+                file.end = if step.append { file.size } else { 0 };
+            }
+            Access::Close => file.n_open = file.n_open.saturating_sub(1),
+            Access::Read | Access::Write => {
+                if let Some(offset) = step.offset {
+                    file.end = offset.saturating_add(step.size);
+                    file.size = file.size.max(file.end);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Moves the symbol of an operation that found its file at `start`.
+    fn move_symbol(&mut self, step: &Move, start: u64) {
+        let symbol = self.symbol_mut(step.symbol);
+        symbol.file = step.file;
+        if step.access == Access::Open {
+            symbol.appends = step.append;
+            symbol.truncates = step.truncated_to.is_some();
+        }
+        if step.access.is_data() {
+            symbol.size_step = step.size.wrapping_sub(symbol.size) as i64;
+            push(&mut symbol.sizes, step.size);
+            symbol.size_run.advance(&symbol.sizes);
+            symbol.size = step.size;
+        }
+        if let Some(offset) = step.offset {
+            push(&mut symbol.distances, offset.wrapping_sub(start));
+            symbol.distance_run.advance(&symbol.distances);
+            push(&mut symbol.strides, offset.wrapping_sub(symbol.offset));
+            symbol.offset = offset;
+            self.set_role_end(step.symbol, step.size, offset.saturating_add(step.size));
+        }
+    }
+}
+
+fn role(symbol: u32, size: u64) -> u64 {
+    combine(combine(3, u64::from(symbol)), size)
+}
+
+fn push(latest: &mut [u32; 4], value: u64) {
+    latest.copy_within(..3, 1);
+    latest[0] = combine(1, value) as u32;
+}
+
+/// The real state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RealMotions {
+    /// What the last operations left behind.
+    pub now: Now,
+    /// By symbol.
+    pub symbols: Vec<SymbolMotion>,
+    /// By file.
+    pub files: Vec<FileMotion>,
+    /// Ends by symbol and size; bounded, an old one gives way to a new one.
+    pub roles: Recall,
+}
+
+impl RealMotions {
+    /// Nothing has moved yet.
+    pub fn new(max_roles: usize) -> RealMotions {
+        RealMotions {
+            now: Now::default(),
+            symbols: Vec::new(),
+            files: Vec::new(),
+            roles: Recall::new(max_roles),
+        }
+    }
+}
+
+impl Motions for RealMotions {
+    fn now(&self) -> &Now {
+        &self.now
+    }
+
+    fn now_mut(&mut self) -> &mut Now {
+        &mut self.now
+    }
+
+    fn symbol(&self, symbol: u32) -> SymbolMotion {
+        self.symbols.get(symbol as usize).copied().unwrap_or_default()
+    }
+
+    fn symbol_mut(&mut self, symbol: u32) -> &mut SymbolMotion {
+        &mut self.symbols[symbol as usize]
+    }
+
+    fn file(&self, file: u32) -> FileMotion {
+        self.files.get(file as usize).copied().unwrap_or_default()
+    }
+
+    fn file_mut(&mut self, file: u32) -> &mut FileMotion {
+        &mut self.files[file as usize]
+    }
+
+    fn role_end(&self, symbol: u32, size: u64) -> Option<u64> {
+        self.roles.get(role(symbol, size)).map(|end| end.value as u64)
+    }
+
+    fn set_role_end(&mut self, symbol: u32, size: u64, end: u64) {
+        self.roles.replace(role(symbol, size), end as i64);
+    }
+}
+
+const MAX_SUPPOSED_ROLES: usize = 4096;
+
+/// The real state with supposed operations on top.
+#[derive(Clone, Debug)]
+pub struct SupposedMotions<'a> {
+    real: &'a RealMotions,
+    now: Now,
+    symbols: Map<u32, SymbolMotion>,
+    files: Map<u32, FileMotion>,
+    roles: Map<(u32, u64), u64>,
+}
+
+impl<'a> SupposedMotions<'a> {
+    /// Nothing supposed yet.
+    pub fn new(real: &'a RealMotions) -> SupposedMotions<'a> {
+        let now = real.now.clone();
+        SupposedMotions {
+            real,
+            now,
+            symbols: Map::default(),
+            files: Map::default(),
+            roles: Map::default(),
+        }
+    }
+}
+
+impl Motions for SupposedMotions<'_> {
+    fn now(&self) -> &Now {
+        &self.now
+    }
+
+    fn now_mut(&mut self) -> &mut Now {
+        &mut self.now
+    }
+
+    fn symbol(&self, symbol: u32) -> SymbolMotion {
+        self.symbols.get(&symbol).copied().unwrap_or_else(|| self.real.symbol(symbol))
+    }
+
+    fn symbol_mut(&mut self, symbol: u32) -> &mut SymbolMotion {
+        self.symbols.entry(symbol).or_insert_with(|| self.real.symbol(symbol))
+    }
+
+    fn file(&self, file: u32) -> FileMotion {
+        self.files.get(&file).copied().unwrap_or_else(|| self.real.file(file))
+    }
+
+    fn file_mut(&mut self, file: u32) -> &mut FileMotion {
+        self.files.entry(file).or_insert_with(|| self.real.file(file))
+    }
+
+    fn role_end(&self, symbol: u32, size: u64) -> Option<u64> {
+        self.roles.get(&(symbol, size)).copied().or_else(|| self.real.role_end(symbol, size))
+    }
+
+    fn set_role_end(&mut self, symbol: u32, size: u64, end: u64) {
+        // A path of a million steps with as many sizes must not take memory for
+        // each of them.
+        if self.roles.len() < MAX_SUPPOSED_ROLES || self.roles.contains_key(&(symbol, size)) {
+            self.roles.insert((symbol, size), end);
+        }
+    }
+}

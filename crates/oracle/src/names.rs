@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Names of files never seen: `wrfout_0010.nc` follows `wrfout_0009.nc`.
+//!
+//! An [`Opener`] keeps the last names that one context symbol opened. For every
+//! period up to 8 it supposes that the name `p` opens ago moves on as it did
+//! between `2p` and `p` opens ago: text stays, counters and time stamps make
+//! the same step again. So names that cycle through letters (`_s`, `_u`, `_v`)
+//! while a counter moves once per cycle need no case of their own. One more
+//! hypothesis takes over the counters of the file that another symbol opened
+//! last (`out.0012.xmf` after `out.0012.h5`). The one right most often lately
+//! is believed.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::stamp::{Stamp, Token, tokens};
+
+const MAX_PERIOD: usize = 8;
+/// Longer names are not remembered, so that a hostile path costs no memory.
+const MAX_NAME_BYTES: usize = 1024;
+
+/// The names that one context symbol opened.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Opener {
+    /// The latest last; at most two of the longest periods.
+    names: VecDeque<Box<str>>,
+    /// How often each period was right lately, in 1/65536; then the companion.
+    rates: [u16; MAX_PERIOD + 1],
+}
+
+impl Opener {
+    /// The name expected next; `companion` is the name opened last by anyone.
+    pub fn expect(&self, companion: Option<&str>) -> Option<String> {
+        let mut order: Vec<usize> = (0..=MAX_PERIOD).collect();
+        order.sort_by_key(|&hypothesis| std::cmp::Reverse(self.rates[hypothesis]));
+        order.into_iter().find_map(|hypothesis| self.suggest(hypothesis, companion))
+    }
+
+    /// Learns which hypotheses were right on the name that was opened.
+    pub fn learn(&mut self, name: &str, companion: Option<&str>) {
+        for hypothesis in 0..=MAX_PERIOD {
+            let Some(suggested) = self.suggest(hypothesis, companion) else { continue };
+            let rate = &mut self.rates[hypothesis];
+            if suggested == name {
+                *rate += (u16::MAX - *rate) >> 2;
+            } else {
+                *rate -= *rate >> 2;
+            }
+        }
+        self.advance(name);
+    }
+
+    /// Takes a name in without judging the hypotheses, as when reading ahead.
+    pub fn advance(&mut self, name: &str) {
+        if name.len() > MAX_NAME_BYTES {
+            return;
+        }
+        if self.names.len() == 2 * MAX_PERIOD {
+            self.names.pop_front();
+        }
+        self.names.push_back(name.into());
+    }
+
+    /// Whether it could have been made by this code.
+    pub fn is_valid(&self) -> bool {
+        self.names.len() <= 2 * MAX_PERIOD
+            && self.names.iter().all(|name| name.len() <= MAX_NAME_BYTES)
+    }
+
+    /// Bytes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Opener>()
+            + self.names.capacity() * size_of::<Box<str>>()
+            + self.names.iter().map(|name| name.len()).sum::<usize>()
+    }
+
+    fn suggest(&self, hypothesis: usize, companion: Option<&str>) -> Option<String> {
+        if hypothesis == MAX_PERIOD {
+            return with_counters_of(companion?, self.names.back()?);
+        }
+        let period = hypothesis + 1;
+        let n_names = self.names.len();
+        let last = self.names.get(n_names.checked_sub(period)?)?;
+        let before = self.names.get(n_names.checked_sub(2 * period)?)?;
+        move_on(before, last)
+    }
+}
+
+/// The name that follows `last` as `last` followed `before`.
+fn move_on(before: &str, last: &str) -> Option<String> {
+    if before == last {
+        return Some(last.to_string());
+    }
+    let mut next = String::with_capacity(last.len() + 1);
+    let mut earlier = tokens(before);
+    for token in tokens(last) {
+        match (earlier.next()?, token) {
+            (Token::Text(a), Token::Text(b)) if a == b => next.push_str(b),
+            (Token::Number(a), Token::Number(b)) => push_counter(&mut next, a, b)?,
+            (Token::Stamp(a), Token::Stamp(b)) => next.push_str(&Stamp::move_on(&a, &b)?),
+            _ => return None,
+        }
+    }
+    earlier.next().is_none().then_some(next)
+}
+
+/// Appends the number that follows `last` as it followed `before`, with as many
+/// zeros in front as the name had.
+fn push_counter(next: &mut String, before: &str, last: &str) -> Option<()> {
+    if before == last {
+        next.push_str(last);
+        return Some(());
+    }
+    let (a, b): (u64, u64) = (before.parse().ok()?, last.parse().ok()?);
+    let value = b.checked_add(b)?.checked_sub(a)?;
+    let padded = before.len() == last.len() && (before.starts_with('0') || last.starts_with('0'));
+    let width = if padded { last.len() } else { 1 };
+    next.push_str(&format!("{value:0width$}"));
+    Some(())
+}
+
+/// `name` with its counters replaced by those of `source`, where they are as
+/// many and the two names are not of the same kind anyway.
+fn with_counters_of(source: &str, name: &str) -> Option<String> {
+    let counters = |text| tokens(text).filter(|token| !matches!(token, Token::Text(_)));
+    let n_counters = counters(name).count();
+    if n_counters == 0 || n_counters != counters(source).count() {
+        return None;
+    }
+    let mut replacements = counters(source);
+    let mut result = String::with_capacity(name.len());
+    for token in tokens(name) {
+        match token {
+            Token::Text(text) => result.push_str(text),
+            Token::Number(_) | Token::Stamp(_) => result.push_str(replacements.next()?.text()),
+        }
+    }
+    Some(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Opens all names but the last, and expects the last.
+    fn check(names: &[&str]) {
+        let (last, first) = names.split_last().expect("names");
+        let mut opener = Opener::default();
+        for name in first {
+            opener.learn(name, None);
+        }
+        assert_eq!(opener.expect(None).as_deref(), Some(*last));
+    }
+
+    #[test]
+    fn counters_make_the_same_step_again() {
+        check(&["wrfout_0008.nc", "wrfout_0009.nc", "wrfout_0010.nc"]);
+        check(&["dump.0.custom", "dump.100.custom", "dump.200.custom"]);
+        check(&["a.9", "a.10", "a.11"]);
+        check(&["plt00098", "plt00099", "plt00100"]);
+        check(&["out.30.txt", "out.20.txt", "out.10.txt"]);
+        check(&["r3/s0001_0005.dat", "r3/s0002_0010.dat", "r3/s0003_0015.dat"]);
+    }
+
+    #[test]
+    fn a_name_that_was_opened_again_is_expected_again() {
+        check(&["log", "log", "log"]);
+    }
+
+    #[test]
+    fn letters_that_cycle_while_a_counter_moves_once_per_cycle() {
+        check(&["r_01_s", "r_01_u", "r_01_v", "r_02_s", "r_02_u", "r_02_v", "r_03_s", "r_03_u"]);
+        check(&["a", "b", "c", "a", "b", "c", "a"]);
+    }
+
+    #[test]
+    fn time_stamps_carry_over_days_months_and_years() {
+        check(&[
+            "wrfout_d01_2000-02-28_12:00:00",
+            "wrfout_d01_2000-02-29_00:00:00",
+            "wrfout_d01_2000-02-29_12:00:00",
+        ]);
+        check(&["h0.1999-11.nc", "h0.1999-12.nc", "h0.2000-01.nc"]);
+        check(&["h0.1999-11-01.nc", "h0.1999-12-01.nc", "h0.2000-01-01.nc"]);
+        check(&["gfs.20201230.nc", "gfs.20201231.nc", "gfs.20210101.nc"]);
+    }
+
+    #[test]
+    fn the_counters_of_a_companion_are_taken_over() {
+        let mut opener = Opener::default();
+        for number in [4200, 7560, 13160] {
+            opener.learn(&format!("step{number}.xmf"), Some(&format!("step{number}.h5")));
+        }
+        assert_eq!(opener.expect(Some("step18840.h5")).as_deref(), Some("step18840.xmf"));
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_no_counters() {
+        let huge = "9".repeat(40);
+        let mut opener = Opener::default();
+        opener.learn("a1", None);
+        opener.learn(&format!("a{huge}"), None);
+        assert_eq!(opener.expect(None), None);
+    }
+}

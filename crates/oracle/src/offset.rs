@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Where in the file: offset transformations side by side.
+//!
+//! A value is remembered as a distance from one of several bases (the end of
+//! the last access in the file, the symbol's own last place, the beginning or
+//! the end of the file, the last access in any file, the end of the last access
+//! of the same size), each under one or more contexts. A symbol that has always
+//! been contiguous needs none of this and costs nothing.
+
+use ioracle_events::Spread;
+use serde::{Deserialize, Serialize};
+
+use crate::choice::Rates;
+use crate::hash::combine;
+use crate::motion::Motions;
+use crate::tracker::{Evidence, Tracker};
+
+/// What is known of the offsets of one symbol that is not always contiguous.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OffsetKnowledge {
+    rates: Rates,
+    n: u64,
+    min: f64,
+    max: f64,
+    squares: f64,
+}
+
+/// What all symbols share.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Offsets {
+    tracker: Tracker,
+}
+
+/// Whose offset is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct OffsetContext {
+    /// The symbol.
+    pub symbol: u32,
+    /// Its file, known or expected.
+    pub file: u32,
+    /// Its size, known or expected.
+    pub size: u64,
+    /// Whether all hypotheses run, or only the report's relative ones.
+    pub all_hypotheses: bool,
+}
+
+impl Offsets {
+    /// Remembers at most so many contexts.
+    pub fn new(max_contexts: usize) -> Offsets {
+        Offsets { tracker: Tracker::new(max_contexts) }
+    }
+
+    /// Learns the offset of an access about to be taken into `motions`.
+    pub fn learn(
+        &mut self,
+        knowledge: &mut Option<Box<OffsetKnowledge>>,
+        motions: &impl Motions,
+        step: OffsetContext,
+        offset: u64,
+    ) {
+        if knowledge.is_none() && offset != motions.file(step.file).end {
+            *knowledge = Some(Box::new(OffsetKnowledge {
+                rates: self.tracker.overall(),
+                n: 0,
+                min: 0.0,
+                max: 0.0,
+                squares: 0.0,
+            }));
+        }
+        if let Some(knowledge) = knowledge {
+            let evidence = evidence(motions, step);
+            let expected = self.tracker.learn(&evidence, &mut knowledge.rates, offset as i64);
+            knowledge.count(expected.map_or(0.0, |expected| offset as f64 - expected as f64));
+        }
+    }
+
+    /// The offset expected.
+    pub fn expect(
+        &self,
+        knowledge: Option<&OffsetKnowledge>,
+        motions: &impl Motions,
+        step: OffsetContext,
+    ) -> u64 {
+        let contiguous = motions.file(step.file).end;
+        let Some(knowledge) = knowledge else { return contiguous };
+        let evidence = evidence(motions, step);
+        let expected = self.tracker.expect(&evidence, &knowledge.rates);
+        expected.and_then(|offset| u64::try_from(offset).ok()).unwrap_or(contiguous)
+    }
+
+    /// Bytes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.tracker.memory_bytes()
+    }
+
+    /// Whether it could have been made by this code.
+    pub fn is_valid(&self) -> bool {
+        self.tracker.is_valid()
+    }
+}
+
+impl OffsetKnowledge {
+    /// Spread of the distance between expected and seen offsets.
+    pub fn spread(&self) -> Spread {
+        let deviation = (self.squares / self.n.max(1) as f64).sqrt();
+        Spread { min: self.min, max: self.max, deviation }
+    }
+
+    fn count(&mut self, distance: f64) {
+        self.n += 1;
+        self.min = self.min.min(distance);
+        self.max = self.max.max(distance);
+        self.squares += distance * distance;
+    }
+}
+
+fn evidence(motions: &impl Motions, step: OffsetContext) -> Evidence {
+    let now = motions.now();
+    let own = motions.symbol(step.symbol);
+    let file = motions.file(step.file);
+    let seed = combine(2, u64::from(step.symbol));
+    let with = |x: u64| combine(seed, x);
+    let mut evidence = Evidence::default();
+    // From the end of the last access in the file.
+    evidence.computed(Some(file.end as i64));
+    evidence.remembered(with(u64::from(now.symbol())), file.end);
+    let one = with(u64::from(own.distances[0]));
+    let two = combine(one, u64::from(own.distances[1]));
+    let four = combine(combine(two, u64::from(own.distances[2])), u64::from(own.distances[3]));
+    evidence.remembered(one, file.end);
+    evidence.remembered(two, file.end);
+    evidence.remembered(four, file.end);
+    evidence.remembered(with(own.distance_run.context()), file.end);
+    if !step.all_hypotheses {
+        return evidence;
+    }
+    evidence.remembered(with(now.history(3)), file.end);
+    evidence.remembered(with(now.history(8)), file.end);
+    // From the symbol's own last access.
+    let one = with(u64::from(own.strides[0]));
+    let three = combine(combine(one, u64::from(own.strides[1])), u64::from(own.strides[2]));
+    evidence.remembered(seed, own.offset);
+    evidence.remembered(one, own.offset);
+    evidence.remembered(three, own.offset);
+    // Absolute: where it was last time, where it went from here last time.
+    evidence.remembered(with(u64::from(now.symbol())), 0);
+    evidence.remembered(with(file.end), 0);
+    evidence.remembered(with(own.offset), 0);
+    // From the end of the file; from the last access in any file.
+    evidence.remembered(seed, file.size);
+    evidence.remembered(seed, now.offset);
+    match motions.role_end(step.symbol, step.size) {
+        Some(end) => evidence.remembered(with(step.size), end),
+        None => evidence.silent(),
+    }
+    evidence
+}

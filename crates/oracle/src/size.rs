@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! How many bytes: one constant for most symbols, else hypotheses side by side.
+
+use ioracle_events::Spread;
+use serde::{Deserialize, Serialize};
+
+use crate::choice::Rates;
+use crate::hash::combine;
+use crate::motion::Motions;
+use crate::tracker::{Evidence, Tracker};
+
+/// What is known of the sizes of one symbol.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SizeKnowledge {
+    n: u64,
+    min: u64,
+    max: u64,
+    mean: f64,
+    /// Sum of squared distances from the mean (Welford).
+    squares: f64,
+    /// Only once the sizes differ.
+    varying: Option<Box<Rates>>,
+}
+
+impl SizeKnowledge {
+    /// Whether all sizes so far were the same.
+    pub fn is_constant(&self) -> bool {
+        self.varying.is_none()
+    }
+
+    /// Range and deviation of the sizes seen.
+    pub fn spread(&self) -> Spread {
+        Spread {
+            min: self.min as f64,
+            max: self.max as f64,
+            deviation: (self.squares.max(0.0) / self.n.max(1) as f64).sqrt(),
+        }
+    }
+
+    /// Learns the size of an access about to be taken into `motions`.
+    pub fn learn(
+        &mut self,
+        tracker: &mut Tracker,
+        motions: &impl Motions,
+        step: SizeContext,
+        size: u64,
+    ) {
+        if self.n > 0 && self.varying.is_none() && size != self.min {
+            self.varying = Some(Box::new(tracker.overall()));
+        }
+        if let Some(rates) = &mut self.varying {
+            tracker.learn(&evidence(motions, step), rates, size as i64);
+        }
+        self.count(size);
+    }
+
+    /// The size expected; `None` before the first.
+    pub fn expect(
+        &self,
+        tracker: &Tracker,
+        motions: &impl Motions,
+        step: SizeContext,
+    ) -> Option<u64> {
+        match &self.varying {
+            None => (self.n > 0).then_some(self.min),
+            Some(rates) => {
+                let expected = tracker.expect(&evidence(motions, step), rates);
+                expected.map_or(Some(self.mean as u64), |size| Some(size.max(0) as u64))
+            }
+        }
+    }
+
+    fn count(&mut self, size: u64) {
+        if self.n == 0 {
+            (self.min, self.max) = (size, size);
+        }
+        self.n += 1;
+        self.min = self.min.min(size);
+        self.max = self.max.max(size);
+        let distance = size as f64 - self.mean;
+        self.mean += distance / self.n as f64;
+        self.squares += distance * (size as f64 - self.mean);
+    }
+}
+
+/// Whose size is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct SizeContext {
+    /// The symbol.
+    pub symbol: u32,
+    /// Its file, known or expected.
+    pub file: u32,
+    /// Whether other quantities may be followed.
+    pub following: bool,
+}
+
+fn evidence(motions: &impl Motions, step: SizeContext) -> Evidence {
+    let now = motions.now();
+    let own = motions.symbol(step.symbol);
+    let file = motions.file(step.file);
+    let seed = combine(1, u64::from(step.symbol));
+    let with = |x: u64| combine(seed, x);
+    let mut evidence = Evidence::default();
+    evidence.remembered(seed, 0);
+    evidence.remembered(with(u64::from(now.symbol())), 0);
+    evidence.remembered(with(now.history(3)), 0);
+    evidence.remembered(with(now.history(8)), 0);
+    let one = with(u64::from(own.sizes[0]));
+    let two = combine(one, u64::from(own.sizes[1]));
+    let four = combine(combine(two, u64::from(own.sizes[2])), u64::from(own.sizes[3]));
+    evidence.remembered(one, 0);
+    evidence.remembered(two, 0);
+    evidence.remembered(four, 0);
+    evidence.remembered(with(own.size_run.context()), 0);
+    evidence.computed(Some(own.size as i64));
+    evidence.computed(Some((own.size as i64).wrapping_add(own.size_step)));
+    if step.following {
+        evidence.remembered(with(now.size), 0);
+        evidence.remembered(combine(one, now.size), 0);
+        evidence.remembered(with(u64::from(step.file)), 0);
+        evidence.remembered(with(u64::from(now.symbol())), now.size);
+        evidence.computed(Some(now.size as i64));
+        evidence.computed(file.size.checked_sub(file.end).map(|left| left as i64));
+    }
+    evidence
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! How long until the next operation, and how long the call itself takes.
+//!
+//! The report's statistics (minimum, maximum, mean, variance, and the halving
+//! weighted mean of equation 1) and a few rivals of the halving mean, which
+//! follows every outlier half way: the one with the smallest recent absolute
+//! error is believed.
+
+use ioracle_events::Spread;
+use serde::{Deserialize, Serialize};
+
+/// Estimates that compete: at once, halving mean, mean, last, median, and up to
+/// three that the caller remembers by a longer context.
+pub const N_ESTIMATES: usize = 8;
+/// The first of the caller's estimates.
+pub const FIRST_CONTEXTUAL: usize = 5;
+/// The halving mean, which the report uses.
+const HALVING: usize = 1;
+
+/// How predictable a time is (section 3.2.4 of the report).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeClass {
+    /// The operation follows at once.
+    Immediate,
+    /// It follows after a time that hardly varies.
+    Predictable,
+    /// It depends on what the oracle cannot see.
+    Unpredictable,
+}
+
+/// Statistics of one kind of time span, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    n: u32,
+    min: f32,
+    max: f32,
+    mean: f32,
+    /// Sum of squared distances from the mean (Welford).
+    squares: f32,
+    halving: f32,
+    last: f32,
+    median: f32,
+    /// Decayed absolute error of each estimate.
+    errors: [f32; N_ESTIMATES],
+}
+
+/// Below this a program cannot tell one wait from another.
+const IMMEDIATE_NS: f32 = 100_000.0;
+
+impl Times {
+    /// Learns one span; `contextual` are the caller's estimates made before.
+    pub fn learn(&mut self, span_ns: u64, contextual: [Option<f32>; 3]) {
+        let span = span_ns as f32;
+        if self.n > 0 {
+            let fade = (1.0 / (self.n as f32 + 1.0)).max(0.1);
+            let estimates = self.estimates(contextual);
+            for (error, estimate) in self.errors.iter_mut().zip(estimates) {
+                let miss = estimate.map_or(*error * 1.5, |estimate| (estimate - span).abs());
+                *error += (miss - *error) * fade;
+            }
+        } else {
+            *self = Times { min: span, max: span, median: span, halving: span, ..*self };
+        }
+        self.n = self.n.saturating_add(1);
+        self.min = self.min.min(span);
+        self.max = self.max.max(span);
+        let distance = span - self.mean;
+        self.mean += distance / self.n as f32;
+        self.squares += distance * (span - self.mean);
+        self.halving = (self.halving + span) / 2.0;
+        self.last = span;
+        // The median is where steps up and down balance; steps in proportion to
+        // it follow any scale.
+        let step = (self.median * 0.05).max(20.0);
+        self.median = if span > self.median {
+            (self.median + step).min(span)
+        } else {
+            (self.median - step).max(span)
+        };
+    }
+
+    /// The estimate with the smallest recent error.
+    pub fn best(&self, contextual: [Option<f32>; 3]) -> u64 {
+        let estimates = self.estimates(contextual);
+        let best = self
+            .errors
+            .iter()
+            .zip(estimates)
+            .filter_map(|(&error, estimate)| estimate.map(|estimate| (error, estimate)))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        best.map_or(0, |(_, estimate)| estimate as u64)
+    }
+
+    /// Equation 1 of the report, which the report predicts by.
+    pub fn halving_mean(&self) -> u64 {
+        self.halving as u64
+    }
+
+    /// Range and deviation seen.
+    pub fn spread(&self) -> Spread {
+        Spread {
+            min: f64::from(self.min),
+            max: f64::from(self.max),
+            deviation: f64::from((self.squares.max(0.0) / self.n.max(1) as f32).sqrt()),
+        }
+    }
+
+    /// Which of the report's three kinds it is.
+    pub fn class(&self) -> TimeClass {
+        let deviation = self.spread().deviation as f32;
+        if self.max <= IMMEDIATE_NS || (self.median <= IMMEDIATE_NS && deviation <= IMMEDIATE_NS) {
+            TimeClass::Immediate
+        } else if deviation <= 0.25 * self.mean {
+            TimeClass::Predictable
+        } else {
+            TimeClass::Unpredictable
+        }
+    }
+
+    /// Adds what another oracle has seen of the same kind of span.
+    pub fn merge(&mut self, other: &Times) {
+        if self.n == 0 {
+            *self = *other;
+        } else if other.n > 0 {
+            let (a, b) = (self.n as f32, other.n as f32);
+            let distance = other.mean - self.mean;
+            self.squares += other.squares + distance * distance * a * b / (a + b);
+            self.mean += distance * b / (a + b);
+            self.n = self.n.saturating_add(other.n);
+            self.min = self.min.min(other.min);
+            self.max = self.max.max(other.max);
+        }
+    }
+
+    /// Whether all numbers are ones that learning can lead to.
+    pub fn is_valid(&self) -> bool {
+        let numbers = [self.min, self.max, self.mean, self.squares, self.halving, self.last];
+        numbers.iter().chain(&self.errors).chain([&self.median]).all(|x| x.is_finite())
+    }
+
+    fn estimates(&self, contextual: [Option<f32>; 3]) -> [Option<f32>; N_ESTIMATES] {
+        let mut estimates = [None; N_ESTIMATES];
+        estimates[0] = Some(0.0);
+        estimates[HALVING] = Some(self.halving);
+        estimates[2] = Some(self.mean);
+        estimates[3] = Some(self.last);
+        estimates[4] = Some(self.median);
+        estimates[FIRST_CONTEXTUAL..].copy_from_slice(&contextual);
+        estimates
+    }
+}
