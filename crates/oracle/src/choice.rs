@@ -79,7 +79,6 @@ impl Rates {
 
     fn weight(&self, kind: usize, guess: Guess) -> f32 {
         let rates = if guess.confidence < PROVEN { &self.untried } else { &self.proven };
-        let rate = f32::from(rates[kind]) / 65536.0;
-        rate
+        f32::from(rates[kind]) / 65536.0
     }
 }

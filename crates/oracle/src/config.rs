@@ -39,6 +39,20 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// Whether a loaded model may ask for this much.
+    pub(crate) fn is_valid(&self) -> bool {
+        let ceilings = [
+            self.max_symbols,
+            self.max_files,
+            self.max_transitions,
+            self.max_contexts,
+            self.grammar.max_occurrences,
+        ];
+        self.max_predictions <= 1 << 10 && ceilings.iter().all(|&ceiling| ceiling <= 1 << 20)
+    }
+}
+
 /// The improvements over the Omnisc'IO report; all on by default. Switching one
 /// off shows what it is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

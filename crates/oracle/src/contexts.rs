@@ -23,7 +23,6 @@ pub struct Contexts {
     #[serde(skip)]
     by_source: Map<(ContextId, Function), u32>,
     /// Hashes of frames told for ids.
-    #[serde(skip)]
     frames: Map<ContextId, u64>,
     max_symbols: usize,
 }
@@ -35,6 +34,13 @@ pub struct Identity {
     pub frames: u64,
     /// The function.
     pub function: Function,
+}
+
+impl Identity {
+    /// A hash that is the same in every model.
+    pub fn tag(&self) -> u32 {
+        combine(self.frames, u64::from(u16::from(self.function))) as u32
+    }
 }
 
 /// Ids whose frames or symbols are kept; beyond, all of them are told again or
@@ -57,9 +63,14 @@ impl Contexts {
 
     /// Tells the frames of a source's call stack.
     pub fn define(&mut self, context: ContextId, frames: &str) {
-        if self.frames.len() < MAX_IDS {
-            self.frames.insert(context, hash::text(frames).max(1));
+        let frames = hash::text(frames).max(1);
+        let known = self.frames.get(&context).copied();
+        if known == Some(frames) || (known.is_none() && self.frames.len() >= MAX_IDS) {
+            return;
         }
+        self.frames.insert(context, frames);
+        // What the number stood for before is not what it stands for now.
+        self.by_source.retain(|(other, _), _| *other != context);
     }
 
     /// Whether the frames of the id are known.
@@ -103,9 +114,20 @@ impl Contexts {
         symbol
     }
 
+    /// A hash of what a symbol stands for, the same in every model.
+    pub fn tag(&self, symbol: u32) -> u32 {
+        self.identities.get(symbol as usize).map_or(0, Identity::tag)
+    }
+
     /// What each symbol stands for.
     pub fn identities(&self) -> &[Identity] {
         &self.identities
+    }
+
+    /// Forgets the numbers of the source: a new run will give its own.
+    pub fn begin_run(&mut self) {
+        self.by_source.clear();
+        self.frames.clear();
     }
 
     /// Bytes in memory.
@@ -120,6 +142,7 @@ impl Contexts {
     pub fn is_valid(&self) -> bool {
         (1..=1 << 24).contains(&self.max_symbols)
             && self.identities.len() <= self.max_symbols + Function::all().count()
+            && self.frames.len() <= MAX_IDS
     }
 
     /// Makes the map that is not saved.

@@ -14,8 +14,7 @@ use crate::tracker::Evidence;
 struct KnownFile {
     /// Its path; `None` if the source never told.
     name: Option<Box<str>>,
-    /// Its number in the present source; `None` in a model just loaded.
-    #[serde(skip)]
+    /// Its number in the present source; `None` once a new run begins.
     source: Option<FileId>,
     last_used: u64,
 }
@@ -55,11 +54,20 @@ impl Files {
 
     /// Remembers the path of an id until an operation uses it.
     pub fn define(&mut self, source: FileId, path: &str) {
-        if self.by_source.contains_key(&source) || path.len() > MAX_PATH_BYTES {
+        if path.len() > MAX_PATH_BYTES {
             return;
         }
+        if let Some(&file) = self.by_source.get(&source) {
+            if self.name(file) == Some(path) {
+                return;
+            }
+            self.known[file as usize].source = None;
+            self.by_source.remove(&source);
+        }
         if let Some(&file) = self.by_name.get(&hash::text(path)) {
-            self.known[file as usize].source = Some(source);
+            if let Some(earlier) = self.known[file as usize].source.replace(source) {
+                self.by_source.remove(&earlier);
+            }
             self.by_source.insert(source, file);
         } else if self.defined.len() < MAX_DEFINED {
             self.defined.insert(source, path.into());
@@ -106,9 +114,8 @@ impl Files {
 
     /// Bytes in memory.
     pub fn memory_bytes(&self) -> usize {
-        let text = |name: &Box<str>| name.len();
         self.known.capacity() * size_of::<KnownFile>()
-            + self.known.iter().filter_map(|file| file.name.as_ref()).map(text).sum::<usize>()
+            + self.known.iter().filter_map(|file| file.name.as_deref()).map(str::len).sum::<usize>()
             + (self.by_source.capacity() + self.by_name.capacity()) * 16
             + self.defined.values().map(|name| name.len() + 24).sum::<usize>()
     }
@@ -118,8 +125,30 @@ impl Files {
         (RECENT..=1 << 20).contains(&self.max_files) && self.known.len() <= self.max_files
     }
 
+    /// Forgets the numbers of the source: a new run will give its own.
+    pub fn begin_run(&mut self) {
+        self.known.iter_mut().for_each(|known| known.source = None);
+        self.by_source.clear();
+        self.defined.clear();
+    }
+
+    /// Takes in a file of another model; the one of the same name if there is
+    /// one, none if it has no name by which it could be known again.
+    pub fn adopt(&mut self, name: Option<&str>, motions: &mut RealMotions) -> Option<u32> {
+        let name = name?;
+        self.by_name(name).or_else(|| {
+            let tag = hash::text(name);
+            (self.known.len() < self.max_files)
+                .then(|| self.insert(Some(name.into()), None, tag, motions))
+        })
+    }
+
     /// Makes the maps that are not saved.
     pub fn index(&mut self) {
+        self.by_source = (0..)
+            .zip(&self.known)
+            .filter_map(|(file, known)| Some((known.source?, file)))
+            .collect();
         self.by_name = (0..)
             .zip(&self.known)
             .filter_map(|(file, known)| Some((hash::text(known.name.as_deref()?), file)))
@@ -128,19 +157,33 @@ impl Files {
 
     fn add(&mut self, source: FileId, motions: &mut RealMotions) -> u32 {
         let name = self.defined.remove(&source);
-        let known = KnownFile { name, source: Some(source), last_used: self.clock };
+        let tag = name.as_deref().map_or(combine(9, u64::from(source.0)), hash::text);
+        self.insert(name, Some(source), tag, motions)
+    }
+
+    fn insert(
+        &mut self,
+        name: Option<Box<str>>,
+        source: Option<FileId>,
+        tag: u64,
+        motions: &mut RealMotions,
+    ) -> u32 {
+        let known = KnownFile { name, source, last_used: self.clock };
+        let motion = FileMotion { tag: tag as u32, ..FileMotion::default() };
         let file = if self.known.len() < self.max_files {
             self.known.push(known);
-            motions.files.push(FileMotion::default());
+            motions.files.push(motion);
             self.len() - 1
         } else {
             let file = self.unused_for_longest(motions);
             self.forget(file);
             self.known[file as usize] = known;
-            motions.files[file as usize] = FileMotion::default();
+            motions.files[file as usize] = motion;
             file
         };
-        self.by_source.insert(source, file);
+        if let Some(source) = source {
+            self.by_source.insert(source, file);
+        }
         if let Some(name) = self.name(file) {
             self.by_name.insert(hash::text(name), file);
         }
@@ -178,8 +221,9 @@ pub fn evidence(
 ) -> Evidence {
     let now = motions.now();
     let own = motions.symbol(symbol);
-    let seed = combine(4, u64::from(symbol));
+    let seed = combine(4, u64::from(own.tag));
     let with = |x: u64| combine(seed, x);
+    let tag = |file: u32| u64::from(motions.file(file).tag);
     let usable = |file: u32| {
         let open = access == Access::Open || motions.file(file).is_open();
         (file != NONE && open).then_some(i64::from(file))
@@ -194,9 +238,9 @@ pub fn evidence(
     evidence.computed(at(&now.opened, recalled_ranks[0]));
     evidence.computed(at(&now.used, recalled_ranks[1]));
     evidence.computed(named);
-    evidence.remembered(with(u64::from(now.symbol())), 0);
-    evidence.remembered(with(u64::from(now.file)), 0);
-    evidence.remembered(with(u64::from(own.file)), 0);
+    evidence.remembered(with(now.last_tag()), 0);
+    evidence.remembered(with(tag(now.file)), 0);
+    evidence.remembered(with(tag(own.file)), 0);
     evidence.remembered(with(now.history(3)), 0);
     evidence
 }

@@ -148,7 +148,7 @@ impl Knowledge {
         };
         let new_name = if file == NONE { named.map(|named| named.name) } else { None };
         let (offset, size) = self.expect_data(motions, known, symbol, file);
-        let transition = Transition { from: motions.now().symbol(), to: symbol };
+        let transition = Transition { from: motions.now().symbol, to: symbol };
         let times = self.transitions.get(transition);
         let interarrival_ns = times.map_or(0, |times| {
             if self.improvements.competing_times {
@@ -183,6 +183,56 @@ impl Knowledge {
             + self.offsets.memory_bytes()
             + self.files.memory_bytes()
             + self.ranks.memory_bytes()
+    }
+
+    /// Whether it could have been made by this code.
+    pub fn is_valid(&self) -> bool {
+        self.transitions.is_valid()
+            && self.openers.values().all(Opener::is_valid)
+            && self.sizes.is_valid()
+            && self.offsets.is_valid()
+            && self.files.is_valid()
+            && self.ranks.is_valid()
+            && self.symbols.iter().all(|symbol| symbol.io_time.is_valid())
+    }
+
+    /// Takes in a symbol of another model as number `own`.
+    pub fn adopt_symbol(&mut self, own: u32, other: &SymbolKnowledge) {
+        match self.symbols.get_mut(own as usize) {
+            None => self.symbols.push(other.clone()),
+            Some(known) => {
+                known.size.merge(&other.size, &self.sizes);
+                known.io_time.merge(&other.io_time);
+                if known.offset.is_none() {
+                    known.offset = other.offset.clone();
+                }
+            }
+        }
+    }
+
+    /// Joins what another model remembers; its symbols and files have the
+    /// numbers that the two functions give.
+    pub fn merge(
+        &mut self,
+        other: &Knowledge,
+        symbol_of: impl Fn(u32) -> Option<u32>,
+        file_of: impl Fn(u32) -> Option<u32>,
+    ) {
+        for (transition, times) in other.transitions.iter() {
+            if let (Some(from), Some(to)) = (symbol_of(transition.from), symbol_of(transition.to)) {
+                self.transitions.merge_one(Transition { from, to }, times);
+            }
+        }
+        for (&symbol, opener) in &other.openers {
+            if let Some(symbol) = symbol_of(symbol) {
+                self.openers.entry(symbol).or_insert_with(|| opener.clone());
+            }
+        }
+        self.transitions.merge_contexts(&other.transitions);
+        self.sizes.merge(&other.sizes, Some);
+        self.offsets.merge(&other.offsets);
+        self.files.merge(&other.files, |file| file_of(u32::try_from(file).ok()?).map(i64::from));
+        self.ranks.merge(&other.ranks, Some);
     }
 
     fn expect_data(
@@ -224,8 +274,8 @@ impl Knowledge {
 }
 
 fn rank_contexts(motions: &impl Motions, symbol: u32) -> [u64; 2] {
-    let transition = combine(combine(6, u64::from(motions.now().symbol())), u64::from(symbol));
-    [transition, combine(7, u64::from(symbol))]
+    let tag = u64::from(motions.symbol(symbol).tag);
+    [combine(combine(6, motions.now().last_tag()), tag), combine(7, tag)]
 }
 
 fn file_number(file: u32) -> i64 {

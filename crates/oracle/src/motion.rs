@@ -22,7 +22,9 @@ pub const RECENT: usize = 8;
 /// What the last operations left behind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Now {
-    /// The latest symbols, the last first; [`NONE`] before the first.
+    /// The last symbol; [`NONE`] before the first.
+    pub symbol: u32,
+    /// Tags of the latest symbols, the last first.
     pub recent: [u32; RECENT],
     /// File of the last operation.
     pub file: u32,
@@ -41,6 +43,7 @@ pub struct Now {
 impl Default for Now {
     fn default() -> Now {
         Now {
+            symbol: NONE,
             recent: [NONE; RECENT],
             file: NONE,
             offset: 0,
@@ -53,20 +56,23 @@ impl Default for Now {
 }
 
 impl Now {
-    /// The symbol of the last operation.
-    pub fn symbol(&self) -> u32 {
-        self.recent[0]
+    /// The tag of the last symbol, for contexts.
+    pub fn last_tag(&self) -> u64 {
+        u64::from(self.recent[0])
     }
 
     /// A hash of the last `n` symbols.
     pub fn history(&self, n: usize) -> u64 {
-        self.recent[..n].iter().fold(n as u64, |hash, &symbol| combine(hash, u64::from(symbol)))
+        self.recent[..n].iter().fold(n as u64, |hash, &tag| combine(hash, u64::from(tag)))
     }
 }
 
 /// What a symbol did last.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SymbolMotion {
+    /// A hash of what the symbol stands for, the same in every model: contexts
+    /// are built from tags so that two models can be merged.
+    pub tag: u32,
     /// Its last file.
     pub file: u32,
     /// Where its last access started.
@@ -95,6 +101,7 @@ pub struct SymbolMotion {
 impl Default for SymbolMotion {
     fn default() -> SymbolMotion {
         SymbolMotion {
+            tag: 0,
             file: NONE,
             offset: 0,
             size: 0,
@@ -138,6 +145,8 @@ impl Run {
 /// Where a file stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FileMotion {
+    /// A hash of the name, the same in every model.
+    pub tag: u32,
     /// End of the last access; where a contiguous one would start.
     pub end: u64,
     /// The size, as far as accesses, opens and truncations tell.
@@ -146,12 +155,66 @@ pub struct FileMotion {
     pub n_open: u32,
     /// Whether an open of it was seen; if not, closing tells nothing.
     pub was_opened: bool,
+    /// The last distances between an access and the end of the one before,
+    /// whichever symbol made it.
+    pub distances: [u32; 4],
+    /// How often in a row the distance was the same.
+    pub distance_run: Run,
+    /// Length of the run before, without the first.
+    pub run_before: u32,
+    /// Gaps that accesses left behind, the latest first.
+    pub gaps: [Gap; MAX_GAPS],
+}
+
+/// Gaps that are kept in view; the oldest is forgotten.
+pub const MAX_GAPS: usize = 8;
+/// Longer gaps are not waiting to be filled, they are where others write.
+const MAX_GAP_BYTES: u64 = 1 << 16;
+
+/// A range that was jumped over. Structures that are written by kind rather
+/// than by place leave gaps of each other's sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gap {
+    /// First byte.
+    pub start: u64,
+    /// Bytes; 0 for no gap.
+    pub length: u64,
 }
 
 impl FileMotion {
     /// Whether an access to it can be expected.
     pub fn is_open(&self) -> bool {
         self.n_open > 0 || !self.was_opened
+    }
+
+    /// The latest gap of exactly this length, else the latest that has room.
+    pub fn gap_for(&self, size: u64) -> Option<Gap> {
+        let with_room = || self.gaps.iter().find(|gap| gap.length >= size && size > 0);
+        self.gaps.iter().find(|gap| gap.length == size && size > 0).or_else(with_room).copied()
+    }
+
+    fn access(&mut self, offset: u64, size: u64) {
+        let distance = offset.wrapping_sub(self.end);
+        push(&mut self.distances, distance);
+        let run = self.distance_run.length;
+        self.distance_run.advance(&self.distances);
+        if self.distance_run.length == 0 {
+            self.run_before = run;
+        }
+        self.end = offset.saturating_add(size);
+        self.size = self.size.max(self.end);
+        if let Some(gap) = self.gaps.iter_mut().find(|gap| gap.length > 0 && gap.start == offset) {
+            gap.start = gap.start.saturating_add(size);
+            gap.length = gap.length.saturating_sub(size);
+        }
+    }
+
+    fn leave_gap(&mut self, start: u64, end: u64) {
+        let length = end.saturating_sub(start);
+        if length > 0 && length <= MAX_GAP_BYTES {
+            self.gaps.copy_within(..MAX_GAPS - 1, 1);
+            self.gaps[0] = Gap { start, length };
+        }
     }
 }
 
@@ -202,9 +265,11 @@ pub trait Motions {
         self.move_file(step);
         self.move_symbol(step, start);
         let is_open = step.access == Access::Open;
+        let tag = self.symbol(step.symbol).tag;
         let now = self.now_mut();
         now.recent.copy_within(..RECENT - 1, 1);
-        now.recent[0] = step.symbol;
+        now.recent[0] = tag;
+        now.symbol = step.symbol;
         now.file = step.file;
         if let Some(offset) = step.offset {
             now.offset = offset;
@@ -237,8 +302,7 @@ pub trait Motions {
             Access::Close => file.n_open = file.n_open.saturating_sub(1),
             Access::Read | Access::Write => {
                 if let Some(offset) = step.offset {
-                    file.end = offset.saturating_add(step.size);
-                    file.size = file.size.max(file.end);
+                    file.access(offset, step.size);
                 }
             }
             _ => {}
@@ -264,13 +328,17 @@ pub trait Motions {
             symbol.distance_run.advance(&symbol.distances);
             push(&mut symbol.strides, offset.wrapping_sub(symbol.offset));
             symbol.offset = offset;
+            if let Some(role_end) = self.role_end(step.symbol, step.size) {
+                self.file_mut(step.file).leave_gap(role_end, offset);
+            }
             self.set_role_end(step.symbol, step.size, offset.saturating_add(step.size));
         }
     }
 }
 
-fn role(symbol: u32, size: u64) -> u64 {
-    combine(combine(3, u64::from(symbol)), size)
+/// The context of a role.
+pub fn role(tag: u32, size: u64) -> u64 {
+    combine(combine(3, u64::from(tag)), size)
 }
 
 fn push(latest: &mut [u32; 4], value: u64) {
@@ -301,6 +369,15 @@ impl RealMotions {
             roles: Recall::new(max_roles),
         }
     }
+
+    /// Nothing is open, and nothing has come before.
+    pub fn begin_run(&mut self) {
+        self.now = Now::default();
+        for file in &mut self.files {
+            file.n_open = 0;
+            file.end = 0;
+        }
+    }
 }
 
 impl Motions for RealMotions {
@@ -329,11 +406,11 @@ impl Motions for RealMotions {
     }
 
     fn role_end(&self, symbol: u32, size: u64) -> Option<u64> {
-        self.roles.get(role(symbol, size)).map(|end| end.value as u64)
+        self.roles.get(role(self.symbol(symbol).tag, size)).map(|end| end.value as u64)
     }
 
     fn set_role_end(&mut self, symbol: u32, size: u64, end: u64) {
-        self.roles.replace(role(symbol, size), end as i64);
+        self.roles.replace(role(self.symbol(symbol).tag, size), end as i64);
     }
 }
 

@@ -121,23 +121,19 @@ fn push_counter(next: &mut String, before: &str, last: &str) -> Option<()> {
     Some(())
 }
 
-/// `name` with its counters replaced by those of `source`, where they are as
-/// many and the two names are not of the same kind anyway.
+/// `name` with its counters replaced by those of `source`, in order. Where one
+/// name has more of them (`.h5` ends in one), the rest stays as it is.
 fn with_counters_of(source: &str, name: &str) -> Option<String> {
-    let counters = |text| tokens(text).filter(|token| !matches!(token, Token::Text(_)));
-    let n_counters = counters(name).count();
-    if n_counters == 0 || n_counters != counters(source).count() {
-        return None;
-    }
-    let mut replacements = counters(source);
+    let mut counters = tokens(source).filter(|token| !matches!(token, Token::Text(_)));
     let mut result = String::with_capacity(name.len());
     for token in tokens(name) {
-        match token {
-            Token::Text(text) => result.push_str(text),
-            Token::Number(_) | Token::Stamp(_) => result.push_str(replacements.next()?.text()),
-        }
+        let replacement = match token {
+            Token::Text(_) => None,
+            Token::Number(_) | Token::Stamp(_) => counters.next(),
+        };
+        result.push_str(replacement.unwrap_or(token).text());
     }
-    Some(result)
+    (result != name).then_some(result)
 }
 
 #[cfg(test)]
@@ -190,7 +186,7 @@ mod tests {
     #[test]
     fn the_counters_of_a_companion_are_taken_over() {
         let mut opener = Opener::default();
-        for number in [4200, 7560, 13160] {
+        for number in [4200, 7560, 13160, 13990, 17000] {
             opener.learn(&format!("step{number}.xmf"), Some(&format!("step{number}.h5")));
         }
         assert_eq!(opener.expect(Some("step18840.h5")).as_deref(), Some("step18840.xmf"));

@@ -13,13 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Rates;
 use crate::hash::combine;
-use crate::motion::Motions;
+use crate::motion::{Motions, role};
 use crate::tracker::{Evidence, Tracker};
 
 /// What is known of the offsets of one symbol that is not always contiguous.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OffsetKnowledge {
-    rates: Rates,
     n: u64,
     min: f64,
     max: f64,
@@ -30,7 +29,19 @@ pub struct OffsetKnowledge {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Offsets {
     tracker: Tracker,
+    /// Which hypotheses were right, by symbol and size: structures of different
+    /// kinds move differently though one call writes them all. A role takes the
+    /// place of another that hashes alike.
+    rates: Vec<RoleRates>,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct RoleRates {
+    role: u64,
+    rates: Rates,
+}
+
+const N_RATES: usize = 512;
 
 /// Whose offset is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +59,8 @@ pub struct OffsetContext {
 impl Offsets {
     /// Remembers at most so many contexts.
     pub fn new(max_contexts: usize) -> Offsets {
-        Offsets { tracker: Tracker::new(max_contexts) }
+        let no_role = RoleRates { role: 0, rates: Rates::default() };
+        Offsets { tracker: Tracker::new(max_contexts), rates: vec![no_role; N_RATES] }
     }
 
     /// Learns the offset of an access about to be taken into `motions`.
@@ -60,17 +72,14 @@ impl Offsets {
         offset: u64,
     ) {
         if knowledge.is_none() && offset != motions.file(step.file).end {
-            *knowledge = Some(Box::new(OffsetKnowledge {
-                rates: self.tracker.overall(),
-                n: 0,
-                min: 0.0,
-                max: 0.0,
-                squares: 0.0,
-            }));
+            *knowledge = Some(Box::new(OffsetKnowledge { n: 0, min: 0.0, max: 0.0, squares: 0.0 }));
         }
         if let Some(knowledge) = knowledge {
             let evidence = evidence(motions, step);
-            let expected = self.tracker.learn(&evidence, &mut knowledge.rates, offset as i64);
+            let role = role(motions.symbol(step.symbol).tag, step.size);
+            let mut rates = self.rates_of(role);
+            let expected = self.tracker.learn(&evidence, &mut rates, offset as i64);
+            self.rates[role as usize % N_RATES] = RoleRates { role, rates };
             knowledge.count(expected.map_or(0.0, |expected| offset as f64 - expected as f64));
         }
     }
@@ -83,20 +92,38 @@ impl Offsets {
         step: OffsetContext,
     ) -> u64 {
         let contiguous = motions.file(step.file).end;
-        let Some(knowledge) = knowledge else { return contiguous };
+        if knowledge.is_none() {
+            return contiguous;
+        }
         let evidence = evidence(motions, step);
-        let expected = self.tracker.expect(&evidence, &knowledge.rates);
+        let role = role(motions.symbol(step.symbol).tag, step.size);
+        let expected = self.tracker.expect(&evidence, &self.rates_of(role));
         expected.and_then(|offset| u64::try_from(offset).ok()).unwrap_or(contiguous)
+    }
+
+    fn rates_of(&self, role: u64) -> Rates {
+        let found = self.rates.get(role as usize % N_RATES).filter(|found| found.role == role);
+        found.map_or(self.tracker.overall(), |found| found.rates)
+    }
+
+    /// Joins what another model remembers.
+    pub fn merge(&mut self, other: &Offsets) {
+        self.tracker.merge(&other.tracker, Some);
+        for (own, theirs) in self.rates.iter_mut().zip(&other.rates) {
+            if own.role == 0 {
+                *own = *theirs;
+            }
+        }
     }
 
     /// Bytes in memory.
     pub fn memory_bytes(&self) -> usize {
-        self.tracker.memory_bytes()
+        self.tracker.memory_bytes() + self.rates.capacity() * size_of::<RoleRates>()
     }
 
     /// Whether it could have been made by this code.
     pub fn is_valid(&self) -> bool {
-        self.tracker.is_valid()
+        self.tracker.is_valid() && self.rates.len() == N_RATES
     }
 }
 
@@ -119,12 +146,12 @@ fn evidence(motions: &impl Motions, step: OffsetContext) -> Evidence {
     let now = motions.now();
     let own = motions.symbol(step.symbol);
     let file = motions.file(step.file);
-    let seed = combine(2, u64::from(step.symbol));
+    let seed = combine(2, u64::from(own.tag));
     let with = |x: u64| combine(seed, x);
     let mut evidence = Evidence::default();
     // From the end of the last access in the file.
     evidence.computed(Some(file.end as i64));
-    evidence.remembered(with(u64::from(now.symbol())), file.end);
+    evidence.remembered(with(now.last_tag()), file.end);
     let one = with(u64::from(own.distances[0]));
     let two = combine(one, u64::from(own.distances[1]));
     let four = combine(combine(two, u64::from(own.distances[2])), u64::from(own.distances[3]));
@@ -132,6 +159,7 @@ fn evidence(motions: &impl Motions, step: OffsetContext) -> Evidence {
     evidence.remembered(two, file.end);
     evidence.remembered(four, file.end);
     evidence.remembered(with(own.distance_run.context()), file.end);
+    evidence.remembered(with(file.distance_run.context()), file.end);
     if !step.all_hypotheses {
         return evidence;
     }
@@ -144,15 +172,18 @@ fn evidence(motions: &impl Motions, step: OffsetContext) -> Evidence {
     evidence.remembered(one, own.offset);
     evidence.remembered(three, own.offset);
     // Absolute: where it was last time, where it went from here last time.
-    evidence.remembered(with(u64::from(now.symbol())), 0);
+    evidence.remembered(with(now.last_tag()), 0);
     evidence.remembered(with(file.end), 0);
     evidence.remembered(with(own.offset), 0);
     // From the end of the file; from the last access in any file.
     evidence.remembered(seed, file.size);
     evidence.remembered(seed, now.offset);
-    match motions.role_end(step.symbol, step.size) {
+    let role_end = motions.role_end(step.symbol, step.size);
+    match role_end {
         Some(end) => evidence.remembered(with(step.size), end),
         None => evidence.silent(),
     }
+    evidence.computed(role_end.map(|end| end as i64));
+    evidence.computed(file.gap_for(step.size).map(|gap| gap.start as i64));
     evidence
 }

@@ -3,33 +3,52 @@
 //! The oracle of one stream.
 
 use ioracle_events::{
-    Access, Burst, ContextId, ContextSymbol, FileId, Function, Operation, PredictedFile,
-    Prediction, Spread, WithinTime,
+    Access, ContextId, ContextSymbol, FileId, Function, Operation, PredictedFile, Prediction,
+    Spread,
 };
 use ioracle_grammar::StarSequitur;
+use serde::{Deserialize, Serialize};
 
 use crate::burst::QuietLine;
 use crate::config::Config;
 use crate::contexts::Contexts;
-use crate::error::Error;
 use crate::files::Files;
 use crate::knowledge::{Expected, ExpectedName, Knowledge};
 use crate::motion::{Motions, Move, NONE, RealMotions, SymbolMotion};
+use crate::supposed::Supposed;
+use crate::time::{TimeClass, Times};
+use crate::transitions::Transition;
 
 /// Learns the operations of one stream and says what comes next.
 #[derive(Clone, Debug)]
 pub struct Oracle {
-    config: Config,
-    grammar: StarSequitur,
-    contexts: Contexts,
-    files: Files,
-    knowledge: Knowledge,
-    motions: RealMotions,
-    quiet: QuietLine,
-    last_end_ns: Option<u64>,
-    last_data_function: Function,
-    predictions: Vec<Prediction>,
+    pub(crate) config: Config,
+    pub(crate) grammar: StarSequitur,
+    pub(crate) contexts: Contexts,
+    pub(crate) files: Files,
+    pub(crate) knowledge: Knowledge,
+    pub(crate) motions: RealMotions,
+    pub(crate) quiet: QuietLine,
+    pub(crate) clock: Clock,
+    pub(crate) predictions: Vec<Prediction>,
+    /// For each prediction, which candidate of the grammar it comes from.
+    pub(crate) candidates: Vec<Option<usize>>,
 }
+
+/// Small things that the last operation left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Clock {
+    /// Operations observed, in all runs.
+    pub n_observed: u64,
+    /// End of the last operation; `None` before the first of a run.
+    pub last_end_ns: Option<u64>,
+    /// The last function that moved data.
+    pub last_data_function: Function,
+}
+
+/// Stands in the grammar for the beginning of a run, so that the first
+/// operation of the next one can be predicted.
+pub(crate) const START: u32 = u32::MAX;
 
 impl Oracle {
     /// An oracle that knows nothing yet.
@@ -41,11 +60,12 @@ impl Oracle {
             knowledge: Knowledge::new(&config),
             motions: RealMotions::new(config.max_contexts / 4),
             quiet: QuietLine::default(),
-            last_end_ns: None,
-            last_data_function: first_function(),
+            clock: Clock { n_observed: 0, last_end_ns: None, last_data_function: first_function() },
             predictions: Vec::new(),
+            candidates: Vec::new(),
             config,
         };
+        oracle.grammar.push(START);
         oracle.prepare();
         oracle
     }
@@ -60,12 +80,34 @@ impl Oracle {
         self.files.define(file, path);
     }
 
+    /// Whether the frames of a call stack were told.
+    pub fn knows_context(&self, context: ContextId) -> bool {
+        self.contexts.knows(context)
+    }
+
+    /// Whether the path of a file need not be told (again).
+    pub fn knows_file(&self, file: FileId) -> bool {
+        self.files.knows(file)
+    }
+
+    /// A new run of the program begins: the source numbers its contexts and
+    /// files anew, nothing is open, time starts again. What was learned stays,
+    /// and how the last run began is what is expected now.
+    pub fn begin_run(&mut self) {
+        self.contexts.begin_run();
+        self.files.begin_run();
+        self.motions.begin_run();
+        self.clock.last_end_ns = None;
+        self.grammar.push(START);
+        self.prepare();
+    }
+
     /// Learns from the operation that came, and prepares the next predictions.
     pub fn observe(&mut self, operation: &Operation) {
         let symbol = self.symbol_for(operation);
         let file = self.files.use_file(operation.file, &mut self.motions);
         let interarrival_ns =
-            self.last_end_ns.map(|end_ns| operation.start_ns.saturating_sub(end_ns));
+            self.clock.last_end_ns.map(|end_ns| operation.start_ns.saturating_sub(end_ns));
         let step = Move {
             symbol,
             access: operation.access(),
@@ -86,9 +128,10 @@ impl Oracle {
         let io_time_ns = operation.end_ns.saturating_sub(operation.start_ns);
         self.knowledge.symbols[symbol as usize].io_time.learn(io_time_ns, [None; 3]);
         self.motions.advance(&step);
-        self.last_end_ns = Some(operation.end_ns);
+        self.clock.n_observed += 1;
+        self.clock.last_end_ns = Some(operation.end_ns);
         if step.access.is_data() {
-            self.last_data_function = operation.function;
+            self.clock.last_data_function = operation.function;
         }
         self.grammar.push(symbol);
         self.prepare();
@@ -106,24 +149,23 @@ impl Oracle {
         &self.predictions
     }
 
-    /// Reads on from the `first`-th prediction, any distance ahead.
+    /// Reads on from the `first`-th prediction, any distance ahead; the first
+    /// item is that prediction. The probability of each is that of the whole
+    /// path up to it. Nothing comes after an operation of an unseen symbol.
     pub fn ahead(&self, first: usize) -> impl Iterator<Item = Prediction> + '_ {
-        self.predictions.get(first).cloned().into_iter()
+        let candidate = self.candidates.get(first).copied().flatten();
+        let known = candidate.into_iter().flat_map(|candidate| self.grammar.ahead(candidate));
+        let mut supposed = Supposed::new(self);
+        let path = known.map_while(move |step| supposed.step(step.terminal, step.probability));
+        let unseen = self.predictions.get(first).filter(|_| candidate.is_none()).cloned();
+        unseen.into_iter().chain(path)
     }
 
-    /// The next dense group of operations, once bursts can be told from quiet.
-    pub fn next_burst(&self) -> Option<Burst> {
-        None
-    }
-
-    /// Operations still expected before the present burst ends.
-    pub fn operations_left_in_burst(&self) -> Option<u64> {
-        None
-    }
-
-    /// The accesses expected within the next `span_ns` nanoseconds.
-    pub fn within(&self, _span_ns: u64) -> WithinTime {
-        WithinTime::default()
+    /// Whether `to` follows `from` at once, after a predictable time, or after
+    /// one that depends on what cannot be seen; `None` if it never did.
+    pub fn interarrival_class(&self, from: ContextSymbol, to: ContextSymbol) -> Option<TimeClass> {
+        let transition = Transition { from: from.0, to: to.0 };
+        self.knowledge.transitions.get(transition).map(Times::class)
     }
 
     /// Distinct context symbols seen.
@@ -152,24 +194,12 @@ impl Oracle {
             + self.predictions.capacity() * size_of::<Prediction>()
     }
 
-    /// The whole model as bytes.
-    pub fn save(&self) -> Vec<u8> {
-        Vec::new()
-    }
-
-    /// The oracle that was saved as these bytes.
-    pub fn load(_bytes: &[u8]) -> Result<Oracle, Error> {
-        Err(Error::NotAModel)
-    }
-
-    /// Adds what another oracle has learned.
-    pub fn merge(&mut self, _other: &Oracle) {}
-
     fn symbol_for(&mut self, operation: &Operation) -> u32 {
         let symbol = self.contexts.get_or_add(operation.context, operation.function);
         if symbol as usize == self.knowledge.symbols.len() {
             self.knowledge.add_symbol(operation.function);
-            self.motions.symbols.push(SymbolMotion::default());
+            let tag = self.contexts.tag(symbol);
+            self.motions.symbols.push(SymbolMotion { tag, ..SymbolMotion::default() });
         }
         symbol
     }
@@ -195,33 +225,44 @@ impl Oracle {
     }
 
     /// Makes the predictions that [`predict`](Self::predict) gives.
-    fn prepare(&mut self) {
+    pub(crate) fn prepare(&mut self) {
         let mut predictions = std::mem::take(&mut self.predictions);
         predictions.clear();
+        self.candidates.clear();
         let mut left = 1.0;
-        for candidate in self.grammar.next().iter().take(self.config.max_predictions) {
-            let named = self.expected_name(candidate.terminal);
-            let expected = self.knowledge.expect(&self.motions, candidate.terminal, named);
-            if let Some(expected) = expected {
-                let prediction = self.prediction(candidate.terminal, expected);
+        let candidates = self.grammar.next().iter().enumerate();
+        for (i, candidate) in candidates.take(self.config.max_predictions) {
+            let symbol = candidate.terminal;
+            let named = self.expected_name(symbol);
+            if let Some(mut expected) = self.knowledge.expect(&self.motions, symbol, named) {
+                let new_name = expected.new_name.take();
+                let prediction = self.prediction(symbol, &expected, new_name);
                 left -= candidate.probability;
                 predictions.push(Prediction { probability: candidate.probability, ..prediction });
+                self.candidates.push(Some(i));
             }
         }
         if left > 1e-9 {
             let unseen = Prediction { probability: left, ..self.unseen() };
             let rank = predictions.partition_point(|known| known.probability >= left);
             predictions.insert(rank, unseen);
+            self.candidates.insert(rank, None);
         }
         self.predictions = predictions;
     }
 
-    fn prediction(&self, symbol: u32, expected: Expected) -> Prediction {
+    /// Puts what is expected of a symbol into the words of a prediction.
+    pub(crate) fn prediction(
+        &self,
+        symbol: u32,
+        expected: &Expected,
+        new_name: Option<String>,
+    ) -> Prediction {
         let known = &self.knowledge.symbols[symbol as usize];
         Prediction {
             symbol: ContextSymbol(symbol),
             function: known.function,
-            file: self.predicted_file(expected.file, expected.new_name),
+            file: self.predicted_file(expected.file, new_name),
             offset: expected.offset,
             size: expected.size,
             size_spread: known.size.spread(),
@@ -240,7 +281,7 @@ impl Oracle {
         let file = self.motions.now.file;
         Prediction {
             symbol: ContextSymbol::UNSEEN,
-            function: self.last_data_function,
+            function: self.clock.last_data_function,
             file: self.predicted_file(file, None),
             offset: Some(self.motions.file(file).end),
             size: self.motions.now.size,

@@ -103,6 +103,25 @@ impl Recall {
         self.grow_when_half_full();
     }
 
+    /// Joins the contexts of another table, with their values translated. Where
+    /// both know a context, agreement adds confidence and else the more
+    /// confident value stays.
+    pub fn merge(&mut self, other: &Recall, translate: impl Fn(i64) -> Option<i64>) {
+        for theirs in other.slots.iter().filter(|slot| slot.key != 0) {
+            let Some(value) = translate(theirs.value) else { continue };
+            let theirs = Slot { value, ..*theirs };
+            let Some(slot) = self.slot_for(theirs.key) else { continue };
+            if slot.key != theirs.key {
+                *slot = theirs;
+            } else if slot.value == value {
+                slot.confidence = (slot.confidence + theirs.confidence).min(MAX_CONFIDENCE);
+            } else if theirs.confidence > slot.confidence {
+                *slot = theirs;
+            }
+            self.grow_when_half_full();
+        }
+    }
+
     /// Bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Slot>()

@@ -71,6 +71,27 @@ impl SizeKnowledge {
         }
     }
 
+    /// Adds what another model has seen of the same symbol.
+    pub fn merge(&mut self, other: &SizeKnowledge, tracker: &Tracker) {
+        if other.n == 0 {
+            return;
+        }
+        if self.n == 0 {
+            *self = other.clone();
+            return;
+        }
+        let (a, b) = (self.n as f64, other.n as f64);
+        let distance = other.mean - self.mean;
+        self.squares += other.squares + distance * distance * a * b / (a + b);
+        self.mean += distance * b / (a + b);
+        self.n = self.n.saturating_add(other.n);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        if self.varying.is_none() && self.min != self.max {
+            self.varying = other.varying.clone().or_else(|| Some(Box::new(tracker.overall())));
+        }
+    }
+
     fn count(&mut self, size: u64) {
         if self.n == 0 {
             (self.min, self.max) = (size, size);
@@ -99,11 +120,11 @@ fn evidence(motions: &impl Motions, step: SizeContext) -> Evidence {
     let now = motions.now();
     let own = motions.symbol(step.symbol);
     let file = motions.file(step.file);
-    let seed = combine(1, u64::from(step.symbol));
+    let seed = combine(1, u64::from(own.tag));
     let with = |x: u64| combine(seed, x);
     let mut evidence = Evidence::default();
     evidence.remembered(seed, 0);
-    evidence.remembered(with(u64::from(now.symbol())), 0);
+    evidence.remembered(with(now.last_tag()), 0);
     evidence.remembered(with(now.history(3)), 0);
     evidence.remembered(with(now.history(8)), 0);
     let one = with(u64::from(own.sizes[0]));
@@ -118,8 +139,8 @@ fn evidence(motions: &impl Motions, step: SizeContext) -> Evidence {
     if step.following {
         evidence.remembered(with(now.size), 0);
         evidence.remembered(combine(one, now.size), 0);
-        evidence.remembered(with(u64::from(step.file)), 0);
-        evidence.remembered(with(u64::from(now.symbol())), now.size);
+        evidence.remembered(with(u64::from(file.tag)), 0);
+        evidence.remembered(with(now.last_tag()), now.size);
         evidence.computed(Some(now.size as i64));
         evidence.computed(file.size.checked_sub(file.end).map(|left| left as i64));
     }

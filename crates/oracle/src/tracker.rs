@@ -103,6 +103,11 @@ impl Tracker {
         expected
     }
 
+    /// Joins what another tracker remembers, with its values translated.
+    pub fn merge(&mut self, other: &Tracker, translate: impl Fn(i64) -> Option<i64>) {
+        self.recall.merge(&other.recall, translate);
+    }
+
     /// Bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         self.recall.memory_bytes() + size_of::<Rates>()

@@ -55,7 +55,7 @@ impl Transitions {
     pub fn learn(&mut self, motions: &impl Motions, to: u32, interarrival_ns: u64) {
         let contexts = contexts(motions, to);
         let contextual = self.contextual(contexts);
-        let place = self.place_of(Transition { from: motions.now().symbol(), to });
+        let place = self.place_of(Transition { from: motions.now().symbol, to });
         self.tracked[place].1.learn(interarrival_ns, contextual);
         let interarrival = i64::try_from(interarrival_ns).unwrap_or(i64::MAX);
         for context in contexts {
@@ -72,6 +72,11 @@ impl Transitions {
     pub fn merge_one(&mut self, transition: Transition, times: &Times) {
         let place = self.place_of(transition);
         self.tracked[place].1.merge(times);
+    }
+
+    /// Joins what another model remembers under longer contexts.
+    pub fn merge_contexts(&mut self, other: &Transitions) {
+        self.recall.merge(&other.recall, Some);
     }
 
     /// All transitions with their times.
@@ -125,10 +130,10 @@ impl Transitions {
 
 fn contexts(motions: &impl Motions, to: u32) -> [u64; 3] {
     let now = motions.now();
-    let seed = combine(5, u64::from(to));
+    let seed = combine(5, u64::from(motions.symbol(to).tag));
     [
         combine(seed, now.history(3)),
         combine(seed, now.history(8)),
-        combine(combine(seed, u64::from(now.symbol())), u64::from(now.since_quiet)),
+        combine(combine(seed, now.last_tag()), u64::from(now.since_quiet)),
     ]
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the whole near future holds: the next burst, the rest of this one, the
+//! accesses within a span of time. All of it is read along the most probable
+//! path, and the confidence is the probability of that path.
+
+use ioracle_events::{Burst, Prediction, WithinTime};
+
+use crate::oracle::Oracle;
+
+/// Operations read ahead at most; what lies beyond is not counted.
+const MAX_STEPS: usize = 1 << 16;
+
+impl Oracle {
+    /// The next dense group of operations; inside one, what is left of it.
+    /// `None` while waits do not yet fall into short and long ones, or nothing
+    /// is expected.
+    pub fn next_burst(&self) -> Option<Burst> {
+        self.quiet.threshold_ns()?;
+        let mut path = self.path();
+        let first = path.next()?;
+        let inside = !self.quiet.is_quiet(first.interarrival_ns);
+        let mut burst = Burst {
+            starts_in_ns: if inside { 0 } else { first.from_now_ns },
+            ends_in_ns: end_of(&first),
+            operations: 1,
+            bytes: first.size,
+            confidence: first.probability,
+        };
+        for next in path.take_while(|next| !self.quiet.is_quiet(next.interarrival_ns)) {
+            burst.ends_in_ns = end_of(&next);
+            burst.operations += 1;
+            burst.bytes = burst.bytes.saturating_add(next.size);
+            burst.confidence = next.probability;
+        }
+        Some(burst)
+    }
+
+    /// Operations still expected before the present burst ends; 0 if it just
+    /// ended, `None` while bursts cannot be told from quiet.
+    pub fn operations_left_in_burst(&self) -> Option<u64> {
+        self.quiet.threshold_ns()?;
+        let left = self.path().take_while(|next| !self.quiet.is_quiet(next.interarrival_ns));
+        Some(left.count() as u64)
+    }
+
+    /// The operations expected to start within the next `span_ns` nanoseconds.
+    pub fn within(&self, span_ns: u64) -> WithinTime {
+        let mut within = WithinTime { confidence: 1.0, ..WithinTime::default() };
+        for next in self.path().take_while(|next| next.from_now_ns <= span_ns) {
+            within.operations += 1;
+            within.bytes = within.bytes.saturating_add(next.size);
+            within.confidence = next.probability;
+        }
+        within
+    }
+
+    /// The most probable path through known symbols.
+    fn path(&self) -> impl Iterator<Item = Prediction> + '_ {
+        let best = self.candidates.iter().position(Option::is_some);
+        best.into_iter().flat_map(|first| self.ahead(first)).take(MAX_STEPS)
+    }
+}
+
+fn end_of(prediction: &Prediction) -> u64 {
+    prediction.from_now_ns.saturating_add(prediction.io_time_ns)
+}
