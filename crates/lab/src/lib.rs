@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ablation;
 mod evaluate;
 mod evaluation;
 mod rank;
@@ -20,11 +21,13 @@ mod stream;
 mod survey;
 
 pub mod baselines;
+pub mod document;
 pub mod figures;
 pub mod metrics;
 
 mod error;
 
+pub use ablation::{Ablation, ablate};
 pub use error::Error;
 pub use evaluate::{Options, Progress, RankReport, evaluate};
 pub use evaluation::Evaluation;

@@ -2,6 +2,7 @@
 
 //! `ioracle eval`: the papers' metrics on recorded traces.
 
+mod document;
 mod pictures;
 mod table;
 
@@ -11,7 +12,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use anyhow::Result;
-use ioracle_lab::{Evaluation, Options, RankReport, Survey, evaluate};
+use ioracle_lab::{Ablation, Evaluation, Options, RankReport, Survey, ablate, evaluate};
 use ioracle_trace::Trace;
 
 use crate::shared::learn::survey_warning;
@@ -51,27 +52,42 @@ pub struct Arguments {
     /// Write the report's Figures 2 to 8 into this directory
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
+    /// Write the evaluation document and its figures into this directory
+    #[arg(long, value_name = "DIR", hide = true)]
+    document: Option<PathBuf>,
     /// Traces evaluated at the same time (default: as many as processors)
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 }
 
+/// One evaluated trace.
+struct Evaluated {
+    application: String,
+    reports: Vec<RankReport>,
+    ablations: Vec<Ablation>,
+}
+
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let reports = evaluate_all(arguments)?;
+    let evaluated = evaluate_all(arguments)?;
+    let reports: Vec<&RankReport> = evaluated.iter().flat_map(|trace| &trace.reports).collect();
     let evaluations: Vec<&Evaluation> = reports.iter().map(|report| &report.evaluation).collect();
     if let Some(directory) = &arguments.plots {
         pictures::write(directory, &reports)?;
     }
     if arguments.json {
-        output::print_json(&evaluations)
+        output::print_json(&evaluations)?;
     } else {
-        output::print_text(&table::render(&evaluations, Colours::for_stdout()))
+        output::print_text(&table::render(&evaluations, Colours::for_stdout()))?;
+    }
+    match &arguments.document {
+        Some(directory) => document::write(directory, evaluated),
+        None => Ok(()),
     }
 }
 
 /// Evaluates the traces by several threads; the results keep their order.
-fn evaluate_all(arguments: &Arguments) -> Result<Vec<RankReport>> {
+fn evaluate_all(arguments: &Arguments) -> Result<Vec<Evaluated>> {
     let processors = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = arguments.jobs.unwrap_or(processors).get().min(arguments.traces.len());
     let progress = Progress::new();
@@ -92,22 +108,16 @@ fn evaluate_all(arguments: &Arguments) -> Result<Vec<RankReport>> {
     progress.finish();
     let mut results = results.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     results.sort_by_key(|(index, _)| *index);
-    let reports: Result<Vec<Vec<RankReport>>> =
-        results.into_iter().map(|(_, result)| result).collect();
-    Ok(reports?.into_iter().flatten().collect())
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn evaluate_one(
-    path: &Path,
-    arguments: &Arguments,
-    progress: &Progress,
-) -> Result<Vec<RankReport>> {
+fn evaluate_one(path: &Path, arguments: &Arguments, progress: &Progress) -> Result<Evaluated> {
     let trace = Trace::open(path, ioracle_trace::Options { lenient: arguments.lenient })?;
     let survey = Survey::of(&trace, arguments.rank)?;
     survey_warning(&trace, &survey);
     let options = Options {
         baselines: arguments.baselines,
-        series: arguments.plots.is_some(),
+        series: arguments.plots.is_some() || arguments.document.is_some(),
         ..Options::default()
     };
     progress.expect(survey.operations());
@@ -116,7 +126,11 @@ fn evaluate_one(
         progress.advance(state.operations - told);
         told = state.operations;
     })?;
-    Ok(reports)
+    let ablations = match arguments.document {
+        Some(_) => ablate(&trace, &survey)?,
+        None => Vec::new(),
+    };
+    Ok(Evaluated { application: trace.meta().application.clone(), reports, ablations })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

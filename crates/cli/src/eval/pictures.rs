@@ -13,7 +13,7 @@ use crate::shared::output::write_file;
 
 /// Draws what was recorded into `directory`; a rank other than the first of its
 /// trace has its number in the name.
-pub fn write(directory: &Path, reports: &[RankReport]) -> Result<()> {
+pub fn write(directory: &Path, reports: &[&RankReport]) -> Result<()> {
     fs::create_dir_all(directory)
         .with_context(|| format!("could not create '{}'", directory.display()))?;
     let mut last_trace = None;
