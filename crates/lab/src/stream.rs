@@ -8,8 +8,8 @@
 
 use std::time::Instant;
 
-use ioracle_events::{Operation, PredictedFile, Prediction};
-use ioracle_grammar::StarSequitur;
+use ioracle_events::{ContextSymbol, Operation, PredictedFile, Prediction};
+use ioracle_grammar::Grammar;
 use ioracle_oracle::Oracle;
 use ioracle_trace::Trace;
 
@@ -32,7 +32,7 @@ pub(crate) struct StreamRun<'trace> {
     length: u64,
     position: u64,
     oracle: Oracle,
-    sequitur: StarSequitur,
+    sequitur: Grammar,
     scores: Scores,
     horizon: Horizon,
     contiguous: Contiguous,
@@ -86,7 +86,7 @@ impl<'trace> StreamRun<'trace> {
             length,
             position: 0,
             oracle: Oracle::new(options.oracle.clone()),
-            sequitur: StarSequitur::new(ioracle_grammar::Config::new()),
+            sequitur: Grammar::new(ioracle_grammar::Config::sequitur()),
             scores: Scores::default(),
             horizon: Horizon::new(length / 2, length, HORIZON_POSITIONS, HORIZON_REACH),
             contiguous: Contiguous::default(),
@@ -106,7 +106,9 @@ impl<'trace> StreamRun<'trace> {
     /// Compares what is predicted with the operation that came, then learns it.
     pub(crate) fn observe(&mut self, operation: &Operation) {
         let half = Half::of(self.position, self.length);
-        if let Some(frames) = self.trace.contexts().get(operation.context) {
+        if !self.oracle.knows_context(operation.context)
+            && let Some(frames) = self.trace.contexts().get(operation.context)
+        {
             self.oracle.define_context(operation.context, frames);
         }
         self.ask_ahead();
@@ -135,8 +137,7 @@ impl<'trace> StreamRun<'trace> {
 
     fn ask_ahead(&mut self) {
         if self.horizon.is_due(self.position) {
-            let ahead = self.oracle.ahead(0).map(|prediction| prediction.symbol);
-            self.horizon.ask(self.position, ahead);
+            self.horizon.ask(self.position, best_iterator(&self.oracle));
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.ask_ahead(self.position, &self.oracle);
@@ -144,7 +145,9 @@ impl<'trace> StreamRun<'trace> {
     }
 
     fn learn(&mut self, operation: &Operation) {
-        if let Some(path) = self.trace.files().get(operation.file) {
+        if !self.oracle.knows_file(operation.file)
+            && let Some(path) = self.trace.files().get(operation.file)
+        {
             self.oracle.define_file(operation.file, path);
         }
         let start = Instant::now();
@@ -230,6 +233,13 @@ impl<'trace> StreamRun<'trace> {
         }
         self.recorder.map(|recorder| *recorder)
     }
+}
+
+/// What the best iterator says; an unseen symbol leads nowhere.
+pub(crate) fn best_iterator(oracle: &Oracle) -> impl Iterator<Item = ContextSymbol> + '_ {
+    let mut predictions = oracle.predict().iter();
+    let best = predictions.position(|prediction| prediction.symbol != ContextSymbol::UNSEEN);
+    best.into_iter().flat_map(|best| oracle.ahead(best)).map(|prediction| prediction.symbol)
 }
 
 /// Whether a prediction names the file of the operation that came.

@@ -86,10 +86,14 @@ fn learn_stream(
     progress.expect(operations);
     let mut take = |operation: Operation| {
         if seen < operations {
-            if let Some(frames) = trace.contexts().get(operation.context) {
+            if !oracle.knows_context(operation.context)
+                && let Some(frames) = trace.contexts().get(operation.context)
+            {
                 oracle.define_context(operation.context, frames);
             }
-            if let Some(path) = trace.files().get(operation.file) {
+            if !oracle.knows_file(operation.file)
+                && let Some(path) = trace.files().get(operation.file)
+            {
                 oracle.define_file(operation.file, path);
             }
             oracle.observe(&operation);

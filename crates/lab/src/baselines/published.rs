@@ -74,7 +74,7 @@ impl Published {
     /// Nothing seen yet.
     pub fn new() -> Published {
         Published {
-            grammar: StarSequitur::new(Config::new()),
+            grammar: StarSequitur::new(Config::sequitur()),
             functions: HashMap::new(),
             sizes: HashMap::new(),
             transitions: HashMap::new(),
@@ -118,11 +118,6 @@ impl Published {
     /// The score of its places.
     pub fn place(&self) -> &PlaceScore {
         &self.place
-    }
-
-    /// Symbols in all rule bodies of its grammar.
-    pub fn grammar_size(&self) -> usize {
-        self.grammar.size()
     }
 
     fn is_data(&self, symbol: ContextSymbol) -> bool {
@@ -212,6 +207,11 @@ impl Sizes {
     }
 }
 
+/// Plain Sequitur over few values.
+fn local_config() -> Config {
+    Config { exponents: false, ..Config::small() }
+}
+
 /// What the grammar says, its terminal predictors weighing the same.
 fn equal_weights(grammar: &StarSequitur) -> Vec<(f64, ContextSymbol)> {
     let candidates = grammar.next();
@@ -259,7 +259,7 @@ impl<V: Copy + PartialEq> Local<V> {
             self.grammar = None;
         } else if self.values.len() > 1 {
             let grammar =
-                self.grammar.get_or_insert_with(|| Box::new(StarSequitur::new(Config::small())));
+                self.grammar.get_or_insert_with(|| Box::new(StarSequitur::new(local_config())));
             grammar.push(index as u32);
         }
     }

@@ -12,7 +12,7 @@ use ioracle_oracle::Oracle;
 
 use crate::metrics::horizon::{Horizon, Reached};
 use crate::metrics::sums::Moments;
-use crate::stream::Shown;
+use crate::stream::{Shown, best_iterator};
 
 const BINS: u64 = 500;
 /// The recent window of Figure 2.
@@ -139,7 +139,7 @@ impl Recorder {
 
     pub(crate) fn ask_ahead(&mut self, position: u64, oracle: &Oracle) {
         if self.ahead.is_due(position) {
-            self.ahead.ask(position, oracle.ahead(0).map(|prediction| prediction.symbol));
+            self.ahead.ask(position, best_iterator(oracle));
         }
     }
 

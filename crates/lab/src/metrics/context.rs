@@ -74,7 +74,11 @@ struct Bin {
 
 impl ContextScore {
     /// Compares a statement with the symbol that came; `None` is a symbol never
-    /// seen before, which had weight 0.
+    /// seen before, which counts as weight 0 and never as right.
+    ///
+    /// Probability that was stated for 'a symbol never seen'
+    /// ([`ContextSymbol::UNSEEN`]) is part of the stated distribution: for the
+    /// Brier score and for calibration it came true if such a symbol came.
     pub fn add(&mut self, stated: &Distribution, came: Option<ContextSymbol>, half: Half) {
         let weight = stated.weight_of(came);
         let (top, confidence) = match stated.top() {
@@ -88,11 +92,13 @@ impl ContextScore {
             self.second_half.add(weight);
         }
         self.top1.add(f64::from(u8::from(right)));
-        self.brier.add(stated.sum_of_squares() - 2.0 * weight + 1.0);
+        let came_or_unseen = came.unwrap_or(ContextSymbol::UNSEEN);
+        let stated_weight = stated.weight_of(Some(came_or_unseen));
+        self.brier.add(stated.sum_of_squares() - 2.0 * stated_weight + 1.0);
         let bin = ((confidence * BINS as f64) as usize).min(BINS - 1);
         if let Some(bin) = self.bins.get_mut(bin) {
             bin.stated += confidence;
-            bin.right += u64::from(right);
+            bin.right += u64::from(top == Some(came_or_unseen));
             bin.count += 1;
         }
     }
@@ -220,6 +226,20 @@ mod tests {
         // 4/8 * |0.8 - 0.5| + 4/8 * |1 - 1| = 0.15
         assert!((score.calibration_error().unwrap() - 0.15).abs() < 1e-12);
         assert_eq!(score.calibration().count(), 2);
+    }
+
+    #[test]
+    fn a_stated_surprise_is_calibrated_but_never_accurate() {
+        let mut score = ContextScore::default();
+        let surprise = stated(&[(ContextSymbol::UNSEEN.0, 1.0)]);
+        score.add(&surprise, None, Half::First);
+        assert_eq!(score.accuracy(), Some(0.0));
+        assert_eq!(score.top1(), Some(0.0));
+        assert_eq!(score.brier(), Some(0.0));
+        assert_eq!(score.calibration_error(), Some(0.0));
+        score.add(&surprise, Some(ContextSymbol(1)), Half::First);
+        assert_eq!(score.brier(), Some(1.0));
+        assert_eq!(score.calibration_error(), Some(0.5));
     }
 
     #[test]
