@@ -30,8 +30,10 @@ mod supposed;
 mod time;
 mod tracker;
 mod transitions;
+mod view;
 
 pub use config::{Config, Improvements};
 pub use error::Error;
 pub use oracle::Oracle;
 pub use time::TimeClass;
+pub use view::SymbolView;

@@ -2,6 +2,7 @@
 
 //! `ioracle model`: save, show and merge what was learned.
 
+mod loops;
 mod show;
 
 use std::path::PathBuf;

@@ -5,19 +5,30 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use ioracle_oracle::Oracle;
+use ioracle_events::ContextSymbol;
+use ioracle_oracle::{Oracle, SymbolView};
 use serde::Serialize;
 
-use crate::shared::numbers::{bytes, grouped};
+use super::loops::loops;
+use crate::shared::numbers::{bytes, grouped, nanoseconds, none};
+use crate::shared::table::{Cell, Colours, Side, Table, Tone};
 use crate::shared::{models, output};
+
+/// Rows of a table that are shown without `--all`.
+const SHORT: usize = 12;
 
 /// Say what is in a saved model
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  ioracle model show cm1.model")]
+#[command(
+    after_help = "Examples:\n  ioracle model show cm1.model\n  ioracle model show cm1.model --all | less"
+)]
 pub struct Arguments {
     /// A saved model
     #[arg(value_name = "FILE")]
     model: PathBuf,
+    /// Show all loops, symbols and rules instead of the first few
+    #[arg(long)]
+    all: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -25,10 +36,35 @@ pub struct Arguments {
 
 #[derive(Serialize)]
 struct Document {
-    symbols: usize,
+    operations: u64,
+    symbols: Vec<SymbolRow>,
     one_size_symbols: usize,
+    transitions: usize,
+    files: Vec<String>,
     grammar_size: usize,
+    grammar: Vec<String>,
+    loops: Vec<LoopRow>,
     memory_bytes: usize,
+}
+
+#[derive(Serialize)]
+struct SymbolRow {
+    symbol: u32,
+    operation: &'static str,
+    one_size: bool,
+    size_min: f64,
+    size_max: f64,
+    io_time_min_s: f64,
+    io_time_max_s: f64,
+}
+
+#[derive(Serialize)]
+struct LoopRow {
+    turn: String,
+    operations: u64,
+    turns_min: u64,
+    turns_max: u64,
+    runs: u64,
 }
 
 /// Runs the subcommand.
@@ -38,21 +74,138 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.json {
         return output::print_json(&document);
     }
-    output::print_text(&format!(
-        "{}: {} context symbols ({} with one size), a grammar of {} symbols, {} in memory\n",
-        arguments.model.display(),
-        grouped(document.symbols as u64),
-        grouped(document.one_size_symbols as u64),
-        grouped(document.grammar_size as u64),
-        bytes(document.memory_bytes as u64)
-    ))
+    let name = arguments.model.display().to_string();
+    let limit = if arguments.all { usize::MAX } else { SHORT };
+    output::print_text(&render(&name, &document, limit, Colours::for_stdout()))
 }
 
 fn document(oracle: &Oracle) -> Document {
+    let views: Vec<SymbolView> = oracle.symbol_views().collect();
+    let name = |terminal: u32| {
+        let view = usize::try_from(terminal).ok().and_then(|symbol| views.get(symbol));
+        match view {
+            Some(view) => view.function.name().to_owned(),
+            None if ContextSymbol(terminal) == ContextSymbol::UNSEEN => "start of a run".to_owned(),
+            None => terminal.to_string(),
+        }
+    };
+    let grammar = oracle.grammar().grammar();
+    let loops = loops(grammar, &name).into_iter().map(|found| LoopRow {
+        operations: found.operations,
+        turns_min: found.turns.0,
+        turns_max: found.turns.1,
+        runs: found.runs,
+        turn: found.turn,
+    });
+    let symbols = views.iter().map(|view| SymbolRow {
+        symbol: view.symbol.0,
+        operation: view.function.name(),
+        one_size: view.one_size,
+        size_min: view.size.min,
+        size_max: view.size.max,
+        io_time_min_s: view.io_time_ns.min * 1e-9,
+        io_time_max_s: view.io_time_ns.max * 1e-9,
+    });
     Document {
-        symbols: oracle.symbols(),
+        operations: oracle.operations(),
+        symbols: symbols.collect(),
         one_size_symbols: oracle.one_size_symbols(),
+        transitions: oracle.transitions(),
+        files: oracle.file_paths().map(str::to_owned).collect(),
         grammar_size: oracle.grammar().size(),
+        grammar: grammar.to_string().lines().map(str::to_owned).collect(),
+        loops: loops.collect(),
         memory_bytes: oracle.memory_bytes(),
     }
+}
+
+fn render(name: &str, document: &Document, limit: usize, colours: Colours) -> String {
+    let title = colours.paint(&Cell::new(name, Tone::Header));
+    let mut text = format!(
+        "{title}: learned from {} operations; {} context symbols ({} with one size), {} transitions, \
+         {} files, a grammar of {} symbols; {} in memory\n",
+        grouped(document.operations),
+        grouped(document.symbols.len() as u64),
+        grouped(document.one_size_symbols as u64),
+        grouped(document.transitions as u64),
+        grouped(document.files.len() as u64),
+        grouped(document.grammar_size as u64),
+        bytes(document.memory_bytes as u64)
+    );
+    let sections = [
+        ("loops", loop_table(document, limit, colours), document.loops.len()),
+        ("symbols", symbol_table(document, limit, colours), document.symbols.len()),
+        ("rules", rule_list(document, limit), document.grammar.len()),
+    ];
+    for (what, table, total) in sections {
+        text.push_str(&format!("\n{table}"));
+        if total > limit {
+            text.push_str(&format!("… and {} more {what}; --all shows them\n", total - limit));
+        }
+    }
+    text
+}
+
+fn loop_table(document: &Document, limit: usize, colours: Colours) -> String {
+    let columns = [
+        ("turns", Side::Right),
+        ("operations each", Side::Right),
+        ("runs", Side::Right),
+        ("loop", Side::Left),
+    ];
+    let mut table = Table::new(&columns);
+    for row in document.loops.iter().take(limit) {
+        let turns = match (row.turns_min, row.turns_max) {
+            (least, most) if least == most => grouped(least),
+            (least, most) => format!("{} to {}", grouped(least), grouped(most)),
+        };
+        table.push(vec![
+            turns.into(),
+            grouped(row.operations).into(),
+            grouped(row.runs).into(),
+            row.turn.as_str().into(),
+        ]);
+    }
+    table.render(colours)
+}
+
+fn symbol_table(document: &Document, limit: usize, colours: Colours) -> String {
+    let columns = [
+        ("symbol", Side::Right),
+        ("operation", Side::Left),
+        ("size", Side::Right),
+        ("I/O time", Side::Right),
+    ];
+    let mut table = Table::new(&columns);
+    for row in document.symbols.iter().take(limit) {
+        let size = match (row.size_min as u64, row.size_max as u64) {
+            (0, 0) => none(),
+            (least, most) if least == most => grouped(least),
+            (least, most) => format!("{} to {}", grouped(least), grouped(most)),
+        };
+        let least = nanoseconds((row.io_time_min_s * 1e9) as u64);
+        let most = nanoseconds((row.io_time_max_s * 1e9) as u64);
+        let io_time = if least == most { least } else { format!("{least} to {most}") };
+        table.push(vec![
+            row.symbol.to_string().into(),
+            row.operation.into(),
+            size.into(),
+            io_time.into(),
+        ]);
+    }
+    table.render(colours)
+}
+
+/// The grammar, a rule a line; terminals are symbols of the table above.
+fn rule_list(document: &Document, limit: usize) -> String {
+    const WIDTH: usize = 110;
+    let unseen = ContextSymbol::UNSEEN.0.to_string();
+    let lines = document.grammar.iter().take(limit).map(|rule| {
+        let rule = rule.replace(&unseen, "start");
+        let cut: String = rule.chars().take(WIDTH).collect();
+        let shown =
+            if cut.len() < rule.len() && limit < usize::MAX { format!("{cut} …") } else { rule };
+        format!("{shown}\n")
+    });
+    lines.collect()
 }

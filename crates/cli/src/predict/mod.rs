@@ -119,10 +119,7 @@ impl Outlook {
     fn path_of(&self, file: &PredictedFile) -> Option<String> {
         match file {
             PredictedFile::New(name) => Some(name.clone()),
-            PredictedFile::Known(id) => {
-                let trace = self.learned.as_ref().map(|learned| &learned.trace);
-                trace.and_then(|trace| trace.files().get(*id)).map(str::to_owned)
-            }
+            PredictedFile::Known(id) => self.oracle.file_path(*id).map(str::to_owned),
         }
     }
 

@@ -2,7 +2,7 @@
 
 //! `ioracle predict` for people: what is predicted, beside what came.
 
-use ioracle_events::{Operation, Prediction};
+use ioracle_events::{ContextSymbol, Operation, Prediction};
 
 use super::Outlook;
 use crate::shared::numbers::{bytes, grouped, nanoseconds, none};
@@ -83,7 +83,7 @@ fn predicted(
     vec![
         (step + 1).to_string().into(),
         Cell::new(
-            prediction.function.name(),
+            operation_name(prediction),
             tone(&|operation| operation.function == prediction.function),
         ),
         Cell::new(short(path.as_deref()), tone(&same_path)),
@@ -125,13 +125,24 @@ fn footer(outlook: &Outlook) -> String {
         ));
     }
     let alternatives = outlook.oracle.predict().len().saturating_sub(1);
-    if alternatives > 0 {
-        text.push_str(&format!(
-            " {alternatives} other ways on are less probable; --json shows them."
-        ));
+    match alternatives {
+        0 => {}
+        1 => text.push_str(" Another way on is less probable; --json shows it."),
+        n => text.push_str(&format!(" {n} other ways on are less probable; --json shows them.")),
     }
     text.push('\n');
     text
+}
+
+/// An operation from a place in the program never seen is only supposed to go
+/// on like the last one.
+fn operation_name(prediction: &Prediction) -> String {
+    let name = prediction.function.name();
+    if prediction.symbol == ContextSymbol::UNSEEN {
+        format!("new: {name}?")
+    } else {
+        name.to_owned()
+    }
 }
 
 fn offset(offset: Option<u64>) -> String {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle predict` and `ioracle model` from the outside.
+
+mod support;
+
+use std::fs;
+
+use support::{Written, checkpoints, ioracle};
+
+#[test]
+fn predictions_stand_beside_what_came() {
+    let trace = Written::new(&checkpoints(40, 1));
+    let done = ioracle(["predict", trace.name(), "--after", "180", "-n", "5", "--json"]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let document = done.json();
+    assert_eq!(document["after"], 180);
+    let ahead = document["ahead"].as_array().unwrap();
+    let observed = document["observed"].as_array().unwrap();
+    assert_eq!((ahead.len(), observed.len()), (5, 5));
+    for (predicted, came) in ahead.iter().zip(observed) {
+        assert_eq!(predicted["operation"], came["operation"]);
+        assert_eq!(predicted["size"], came["size"]);
+        assert!(predicted["probability"].as_f64().unwrap() > 0.5);
+    }
+}
+
+#[test]
+fn after_the_whole_trace_nothing_is_observed() {
+    let trace = Written::new(&checkpoints(40, 1));
+    let document = ioracle(["predict", trace.name(), "--json"]).json();
+    assert_eq!(document["after"], 240);
+    assert_eq!(document["observed"].as_array().unwrap().len(), 0);
+    assert_eq!(document["ahead"].as_array().unwrap().len(), 10);
+    assert_eq!(document["ahead"][0]["operation"], "open");
+}
+
+#[test]
+fn people_get_a_table() {
+    let trace = Written::new(&checkpoints(40, 1));
+    let done = ioracle(["predict", trace.name(), "--after", "100"]);
+    assert!(
+        done.out.contains("after 100 operations") && done.out.contains("observed"),
+        "{}",
+        done.out
+    );
+}
+
+#[test]
+fn a_position_beyond_the_trace_is_told() {
+    let trace = Written::new(&checkpoints(3, 1));
+    ioracle(["predict", trace.name(), "--after", "1000"])
+        .fails_saying(1, &["18 operations", "1000"]);
+}
+
+#[test]
+fn a_saved_model_predicts_what_the_trace_would() {
+    let trace = Written::new(&checkpoints(40, 1));
+    let model = trace.file("app.model");
+    let model = model.to_str().unwrap();
+    let saved = ioracle(["model", "save", trace.name(), "-o", model, "--json"]);
+    assert_eq!(saved.code, Some(0), "{}", saved.err);
+    assert_eq!(saved.json()["operations"], 240);
+    assert_eq!(saved.json()["bytes"].as_u64(), Some(fs::metadata(model).unwrap().len()));
+    let of_trace = ioracle(["predict", trace.name(), "--json"]).json();
+    let of_model = ioracle(["predict", model, "--json"]).json();
+    assert_eq!(of_trace["ahead"], of_model["ahead"]);
+}
+
+#[test]
+fn a_model_is_shown_and_merged() {
+    let trace = Written::new(&checkpoints(40, 1));
+    let (one, both) = (trace.file("one.model"), trace.file("both.model"));
+    let (one, both) = (one.to_str().unwrap(), both.to_str().unwrap());
+    ioracle(["model", "save", trace.name(), "-o", one]);
+    let shown = ioracle(["model", "show", one]);
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    assert!(shown.out.contains("240 operations") && shown.out.contains("S ->"), "{}", shown.out);
+    let document = ioracle(["model", "show", one, "--json"]).json();
+    assert_eq!(document["symbols"].as_array().unwrap().len(), 3);
+    assert!(!document["loops"].as_array().unwrap().is_empty());
+    let merged = ioracle(["model", "merge", one, one, "-o", both]);
+    assert_eq!(merged.code, Some(0), "{}", merged.err);
+    assert_eq!(ioracle(["predict", both]).code, Some(0));
+}
+
+#[test]
+fn what_is_no_model_is_refused() {
+    let trace = Written::new(&checkpoints(40, 1));
+    let foreign = trace.file("foreign.model");
+    fs::write(&foreign, "something else entirely").unwrap();
+    let name = foreign.to_str().unwrap();
+    ioracle(["model", "show", name]).fails_saying(1, &["foreign.model", "not a model"]);
+    ioracle(["predict", name]).fails_saying(1, &["foreign.model", "not a model"]);
+    ioracle(["model", "show", "no/such.model"]).fails_saying(1, &["no/such.model"]);
+}
+
+#[test]
+fn a_damaged_or_cut_model_is_refused() {
+    let trace = Written::new(&checkpoints(40, 1));
+    let model = trace.file("app.model");
+    let name = model.to_str().unwrap();
+    ioracle(["model", "save", trace.name(), "-o", name]);
+    let good = fs::read(&model).unwrap();
+    let mut damaged = good.clone();
+    damaged[good.len() / 2] ^= 0x40;
+    fs::write(&model, damaged).unwrap();
+    ioracle(["model", "show", name]).fails_saying(1, &["app.model", "damaged"]);
+    fs::write(&model, &good[..good.len() - 10]).unwrap();
+    ioracle(["model", "show", name]).fails_saying(1, &["app.model", "cut off"]);
+}
+
+#[test]
+fn a_model_that_cannot_be_written_leaves_nothing_behind() {
+    let trace = Written::new(&checkpoints(4, 1));
+    let target = trace.file("missing/app.model");
+    let done = ioracle(["model", "save", trace.name(), "-o", target.to_str().unwrap()]);
+    done.fails_saying(1, &["could not write", "missing/app.model"]);
+    assert!(!trace.file("missing").exists());
+}
+
+#[test]
+fn options_of_traces_are_wrong_use_with_a_model() {
+    let trace = Written::new(&checkpoints(4, 1));
+    let model = trace.file("app.model");
+    let name = model.to_str().unwrap();
+    ioracle(["model", "save", trace.name(), "-o", name]);
+    ioracle(["predict", name, "--after", "3"]).fails_saying(2, &["is a saved model"]);
+    assert_eq!(ioracle(["predict", name, "-n", "0"]).code, Some(2));
+}
