@@ -23,8 +23,8 @@ pub(super) enum Mark {
     Band,
     /// A bar from the axis to each point.
     Bars,
-    /// A dot at each point.
-    Dots,
+    /// A dot of this many pixels at each point.
+    Dots(u32),
 }
 
 /// One series: where its points are, and what the legend calls it.
@@ -150,9 +150,11 @@ where
             Mark::Line => {
                 chart.draw_series(LineSeries::new(middle, colour.stroke_width(2)))?;
             }
-            Mark::Dots => {
-                dots.push_str(&dot_path(colour, middle.map(|point| chart.backend_coord(&point))))
-            }
+            Mark::Dots(pixels) => dots.push_str(&dot_path(
+                colour,
+                pixels,
+                middle.map(|point| chart.backend_coord(&point)),
+            )),
             Mark::Bars => {
                 // One outline instead of a bar each keeps the file small.
                 let outline = points.iter().flat_map(|&(x, _, y)| [(x, floor), (x, y), (x, floor)]);
@@ -171,10 +173,10 @@ where
 
 /// All dots of a curve as one path of strokes without length: a tenth of what a
 /// circle element each would take.
-fn dot_path(colour: RGBColor, points: impl Iterator<Item = (i32, i32)>) -> String {
+fn dot_path(colour: RGBColor, pixels: u32, points: impl Iterator<Item = (i32, i32)>) -> String {
     let RGBColor(red, green, blue) = colour;
     let mut path = format!(
-        "<path fill=\"none\" stroke=\"#{red:02x}{green:02x}{blue:02x}\" stroke-width=\"2.4\" \
+        "<path fill=\"none\" stroke=\"#{red:02x}{green:02x}{blue:02x}\" stroke-width=\"{pixels}\" \
          stroke-linecap=\"round\" d=\""
     );
     for (x, y) in points {

@@ -142,7 +142,7 @@ fn curves(figure: Figure, series: &Series) -> Vec<Curve> {
             Curve::new(
                 "predicted",
                 BLUE,
-                Mark::Dots,
+                Mark::Dots(5),
                 maxima(&series.interarrival_predicted).into_iter(),
             ),
         ],
@@ -150,7 +150,7 @@ fn curves(figure: Figure, series: &Series) -> Vec<Curve> {
             let points = series.last_errors.iter().enumerate().map(|(index, error)| {
                 (series.last_from as f64 + index as f64, error.max(LEAST_DIFFERENCE_S))
             });
-            vec![Curve::new("absolute difference", BLUE, Mark::Dots, points)]
+            vec![Curve::new("absolute difference", BLUE, Mark::Dots(2), points)]
         }
     }
 }
