@@ -7,7 +7,8 @@
 //! per transition: constant, else a local grammar over the values, else (more
 //! than 24 of them) the mean or 'consecutive'. There is one previous offset for
 //! all files, every move that is not consecutive counts as relative, and a new
-//! file has no name.
+//! file has no name. Predictors are found by our discovery, which looks at more
+//! than the last symbol; that favours this baseline.
 
 use std::collections::HashMap;
 
@@ -212,11 +213,23 @@ fn local_config() -> Config {
     Config { exponents: false, ..Config::small() }
 }
 
-/// What the grammar says, its terminal predictors weighing the same.
+/// What the grammar says, its terminal predictors weighing the same; the symbol
+/// that most of them expect first.
 fn equal_weights(grammar: &StarSequitur) -> Vec<(f64, ContextSymbol)> {
-    let candidates = grammar.next();
-    let weight = 1.0 / candidates.len().max(1) as f64;
-    candidates.iter().map(|candidate| (weight, ContextSymbol(candidate.terminal))).collect()
+    let mut counts: Vec<(u32, ContextSymbol)> = Vec::new();
+    for terminal in grammar.expectations() {
+        let symbol = ContextSymbol(terminal);
+        match counts.iter_mut().find(|(_, known)| *known == symbol) {
+            Some((count, _)) => *count += 1,
+            None => counts.push((1, symbol)),
+        }
+    }
+    counts.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let total: u32 = counts.iter().map(|(count, _)| count).sum();
+    counts
+        .into_iter()
+        .map(|(count, symbol)| (f64::from(count) / f64::from(total), symbol))
+        .collect()
 }
 
 /// A value that is constant, else follows a local grammar, else nothing.
