@@ -17,7 +17,7 @@ use clap::{Parser, Subcommand};
 const EXAMPLES: &str = "\
 Examples:
   ioracle eval tests/traces/cm1-grads --baselines           how well it is predicted
-  ioracle predict tests/traces/cm1-grads --after 4000       what comes next, beside what came
+  ioracle predict tests/traces/cm1-grads --after 5000       what comes next, beside what came
   ioracle model save tests/traces/cm1-grads -o cm1.model    keep what was learned
 
 Exit codes: 0 success, 1 failure, 2 wrong use.";
