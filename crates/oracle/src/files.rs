@@ -210,12 +210,18 @@ impl Files {
 /// Stands for a file that has no number yet.
 pub const NEW_FILE: i64 = -1;
 
+/// Which files an operation can work on: those that are open, unless it opens.
+pub fn possible(motions: &impl Motions, access: Access) -> impl Fn(i64) -> bool {
+    move |file| {
+        access == Access::Open || u32::try_from(file).is_ok_and(|file| motions.file(file).is_open())
+    }
+}
+
 /// The hypotheses on the file of a symbol's next operation. `named` is the file
 /// that an open is expected to name.
 pub fn evidence(
     motions: &impl Motions,
     symbol: u32,
-    access: Access,
     named: Option<i64>,
     recalled_ranks: [Option<i64>; 2],
 ) -> Evidence {
@@ -224,20 +230,19 @@ pub fn evidence(
     let seed = combine(4, u64::from(own.tag));
     let with = |x: u64| combine(seed, x);
     let tag = |file: u32| u64::from(motions.file(file).tag);
-    let usable = |file: u32| {
-        let open = access == Access::Open || motions.file(file).is_open();
-        (file != NONE && open).then_some(i64::from(file))
-    };
+    let known = |file: u32| (file != NONE).then_some(i64::from(file));
     let at = |ranks: &[u32; RECENT], rank: Option<i64>| {
-        rank.and_then(|rank| ranks.get(usize::try_from(rank).ok()?)).and_then(|&file| usable(file))
+        rank.and_then(|rank| ranks.get(usize::try_from(rank).ok()?)).and_then(|&file| known(file))
     };
     let mut evidence = Evidence::default();
-    evidence.computed(usable(now.file));
-    evidence.computed(usable(own.file));
-    evidence.computed(usable(now.opened[0]));
+    evidence.computed(known(now.file));
+    evidence.computed(known(own.file));
+    evidence.computed(known(now.opened[0]));
     evidence.computed(at(&now.opened, recalled_ranks[0]));
     evidence.computed(at(&now.used, recalled_ranks[1]));
     evidence.computed(named);
+    // What the open did whose file this symbol worked on last time.
+    evidence.computed(known(motions.symbol(own.opener).file));
     evidence.remembered(with(now.last_tag()), 0);
     evidence.remembered(with(tag(now.file)), 0);
     evidence.remembered(with(tag(own.file)), 0);

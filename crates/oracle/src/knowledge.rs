@@ -140,8 +140,9 @@ impl Knowledge {
         let access = known.function.access();
         let named_file = named.as_ref().map(|named| file_number(named.file));
         let evidence =
-            files::evidence(motions, symbol, access, named_file, self.ranks_for(motions, symbol));
-        let file = match self.files.expect(&evidence, &known.file) {
+            files::evidence(motions, symbol, named_file, self.ranks_for(motions, symbol));
+        let file = match self.files.expect(&evidence, &known.file, files::possible(motions, access))
+        {
             Some(NEW_FILE) => NONE,
             Some(file) => u32::try_from(file).unwrap_or(motions.now().file),
             None => motions.now().file,
@@ -256,9 +257,10 @@ impl Knowledge {
     fn learn_file(&mut self, motions: &impl Motions, step: &Move, named: Option<&ExpectedName>) {
         let ranks = self.ranks_for(motions, step.symbol);
         let named = named.map(|named| file_number(named.file));
-        let evidence = files::evidence(motions, step.symbol, step.access, named, ranks);
+        let evidence = files::evidence(motions, step.symbol, named, ranks);
         let Some(known) = self.symbols.get_mut(step.symbol as usize) else { return };
-        self.files.learn(&evidence, &mut known.file, i64::from(step.file));
+        let possible = files::possible(motions, step.access);
+        self.files.learn(&evidence, &mut known.file, i64::from(step.file), possible);
         let now = motions.now();
         let contexts = rank_contexts(motions, step.symbol);
         for (context, files) in contexts.into_iter().zip([&now.opened, &now.used]) {

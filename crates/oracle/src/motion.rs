@@ -75,6 +75,8 @@ pub struct SymbolMotion {
     pub tag: u32,
     /// Its last file.
     pub file: u32,
+    /// The symbol that had opened that file.
+    pub opener: u32,
     /// Where its last access started.
     pub offset: u64,
     /// Bytes of its last access.
@@ -103,6 +105,7 @@ impl Default for SymbolMotion {
         SymbolMotion {
             tag: 0,
             file: NONE,
+            opener: NONE,
             offset: 0,
             size: 0,
             size_step: 0,
@@ -155,6 +158,8 @@ pub struct FileMotion {
     pub n_open: u32,
     /// Whether an open of it was seen; if not, closing tells nothing.
     pub was_opened: bool,
+    /// The symbol that opened it last.
+    pub opener: u32,
     /// The last distances between an access and the end of the one before,
     /// whichever symbol made it.
     pub distances: [u32; 4],
@@ -297,6 +302,7 @@ pub trait Motions {
             Access::Open => {
                 file.n_open = file.n_open.saturating_add(1);
                 file.was_opened = true;
+                file.opener = step.symbol;
                 file.end = if step.append { file.size } else { 0 };
             }
             Access::Close => file.n_open = file.n_open.saturating_sub(1),
@@ -311,8 +317,10 @@ pub trait Motions {
 
     /// Moves the symbol of an operation that found its file at `start`.
     fn move_symbol(&mut self, step: &Move, start: u64) {
+        let file = self.file(step.file);
         let symbol = self.symbol_mut(step.symbol);
         symbol.file = step.file;
+        symbol.opener = if file.was_opened { file.opener } else { NONE };
         if step.access == Access::Open {
             symbol.appends = step.append;
             symbol.truncates = step.truncated_to.is_some();

@@ -78,7 +78,8 @@ impl Offsets {
             let evidence = evidence(motions, step);
             let role = role(motions.symbol(step.symbol).tag, step.size);
             let mut rates = self.rates_of(role);
-            let expected = self.tracker.learn(&evidence, &mut rates, offset as i64);
+            let expected =
+                self.tracker.learn(&evidence, &mut rates, offset as i64, |offset| offset >= 0);
             self.rates[role as usize % N_RATES] = RoleRates { role, rates };
             knowledge.count(expected.map_or(0.0, |expected| offset as f64 - expected as f64));
         }
@@ -97,7 +98,7 @@ impl Offsets {
         }
         let evidence = evidence(motions, step);
         let role = role(motions.symbol(step.symbol).tag, step.size);
-        let expected = self.tracker.expect(&evidence, &self.rates_of(role));
+        let expected = self.tracker.expect(&evidence, &self.rates_of(role), |offset| offset >= 0);
         expected.and_then(|offset| u64::try_from(offset).ok()).unwrap_or(contiguous)
     }
 

@@ -50,7 +50,7 @@ impl SizeKnowledge {
             self.varying = Some(Box::new(tracker.overall()));
         }
         if let Some(rates) = &mut self.varying {
-            tracker.learn(&evidence(motions, step), rates, size as i64);
+            tracker.learn(&evidence(motions, step), rates, size as i64, |size| size >= 0);
         }
         self.count(size);
     }
@@ -65,7 +65,7 @@ impl SizeKnowledge {
         match &self.varying {
             None => (self.n > 0).then_some(self.min),
             Some(rates) => {
-                let expected = tracker.expect(&evidence(motions, step), rates);
+                let expected = tracker.expect(&evidence(motions, step), rates, |size| size >= 0);
                 expected.map_or(Some(self.mean as u64), |size| Some(size.max(0) as u64))
             }
         }

@@ -84,14 +84,25 @@ impl Tracker {
         self.overall
     }
 
-    /// The value believed most.
-    pub fn expect(&self, evidence: &Evidence, rates: &Rates) -> Option<i64> {
-        rates.choose(&self.guesses(evidence))
+    /// The value believed most among those that are `possible`.
+    pub fn expect(
+        &self,
+        evidence: &Evidence,
+        rates: &Rates,
+        possible: impl Fn(i64) -> bool,
+    ) -> Option<i64> {
+        rates.choose(&self.guesses(evidence, possible))
     }
 
     /// Learns the value that came, and returns the one that was expected.
-    pub fn learn(&mut self, evidence: &Evidence, rates: &mut Rates, actual: i64) -> Option<i64> {
-        let guesses = self.guesses(evidence);
+    pub fn learn(
+        &mut self,
+        evidence: &Evidence,
+        rates: &mut Rates,
+        actual: i64,
+        possible: impl Fn(i64) -> bool,
+    ) -> Option<i64> {
+        let guesses = self.guesses(evidence, possible);
         let expected = rates.choose(&guesses);
         rates.learn(&guesses, actual, 3);
         self.overall.learn(&guesses, actual, 6);
@@ -118,7 +129,7 @@ impl Tracker {
         self.recall.is_valid()
     }
 
-    fn guesses(&self, evidence: &Evidence) -> Guesses {
+    fn guesses(&self, evidence: &Evidence, possible: impl Fn(i64) -> bool) -> Guesses {
         let mut guesses = [None; MAX_HYPOTHESES];
         let hypotheses = &evidence.hypotheses[..evidence.n_hypotheses];
         for (guess, hypothesis) in guesses.iter_mut().zip(hypotheses) {
@@ -129,7 +140,8 @@ impl Tracker {
                     .get(context)
                     .map(|guess| Guess { value: guess.value.wrapping_add(base), ..guess }),
                 Hypothesis::Computed(value) => Some(Guess { value, confidence: MAX_CONFIDENCE }),
-            };
+            }
+            .filter(|guess| possible(guess.value));
         }
         guesses
     }
