@@ -17,16 +17,40 @@ pub const MAX_HYPOTHESES: usize = 20;
 /// What each hypothesis of a quantity suggests at this moment.
 pub type Guesses = [Option<Guess>; MAX_HYPOTHESES];
 
-/// How often each hypothesis was right lately, in 1/65536.
+/// How often each hypothesis was right lately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
-    untried: [u16; MAX_HYPOTHESES],
-    proven: [u16; MAX_HYPOTHESES],
+    untried: [Rate; MAX_HYPOTHESES],
+    proven: [Rate; MAX_HYPOTHESES],
 }
 
 impl Default for Rates {
     fn default() -> Rates {
-        Rates { untried: [1 << 14; MAX_HYPOTHESES], proven: [1 << 15; MAX_HYPOTHESES] }
+        Rates { untried: [Rate::UNKNOWN; MAX_HYPOTHESES], proven: [Rate::UNKNOWN; MAX_HYPOTHESES] }
+    }
+}
+
+/// A share of times right: 13 bits of it, and in the lowest three how often it
+/// was told, up to 7, because the first times should count most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Rate(u16);
+
+/// What part of the way a rate moves towards the outcome, by times told.
+const DIVISORS: [u16; 8] = [2, 3, 4, 5, 6, 8, 12, 16];
+
+impl Rate {
+    const UNKNOWN: Rate = Rate(0x5000);
+
+    fn share(self) -> u16 {
+        self.0 & !7
+    }
+
+    fn learn(&mut self, right: bool, max_told: u16) {
+        let told = self.0 & 7;
+        let divisor = DIVISORS[usize::from(told)];
+        let share = self.share();
+        let share = if right { share + (!7 - share) / divisor } else { share - share / divisor };
+        self.0 = (share & !7) | (told + 1).min(max_told);
     }
 }
 
@@ -61,24 +85,40 @@ impl Rates {
         best.map(|(_, value)| value)
     }
 
-    /// Learns which hypotheses were right; `shift` sets how fast the past
-    /// fades (by half every `2^shift * 0.7` times).
-    pub fn learn(&mut self, guesses: &Guesses, actual: i64, shift: u32) {
+    /// Learns which hypotheses were right.
+    pub fn learn(&mut self, guesses: &Guesses, actual: i64, pace: Pace) {
+        let max_told = match pace {
+            Pace::Symbol => 5,
+            Pace::Overall => 7,
+        };
         for (kind, guess) in guesses.iter().enumerate() {
             let Some(guess) = guess else { continue };
             let rates =
                 if guess.confidence < PROVEN { &mut self.untried } else { &mut self.proven };
-            let rate = &mut rates[kind];
-            if guess.value == actual {
-                *rate += (u16::MAX - *rate) >> shift;
-            } else {
-                *rate -= *rate >> shift;
-            }
+            rates[kind].learn(guess.value == actual, max_told);
         }
+    }
+
+    /// The same rates, to be told anew: a symbol starts from what holds overall
+    /// but soon follows its own.
+    pub fn as_prior(mut self) -> Rates {
+        for rate in self.untried.iter_mut().chain(&mut self.proven) {
+            rate.0 = (rate.0 & !7) | (rate.0 & 7).min(1);
+        }
+        self
     }
 
     fn weight(&self, kind: usize, guess: Guess) -> f32 {
         let rates = if guess.confidence < PROVEN { &self.untried } else { &self.proven };
-        f32::from(rates[kind]) / 65536.0
+        f32::from(rates[kind].share()) / 65536.0
     }
+}
+
+/// How fast the past fades.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// For the rates of one symbol.
+    Symbol,
+    /// For those of all.
+    Overall,
 }

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::choice::{Guesses, MAX_HYPOTHESES, Rates};
+use crate::choice::{Guesses, MAX_HYPOTHESES, Pace, Rates};
 use crate::recall::{Guess, MAX_CONFIDENCE, Recall};
 
 /// What the hypotheses of a quantity go by at this moment.
@@ -81,7 +81,7 @@ impl Tracker {
 
     /// Where a symbol's own rates start from.
     pub fn overall(&self) -> Rates {
-        self.overall
+        self.overall.as_prior()
     }
 
     /// The value believed most among those that are `possible`.
@@ -104,8 +104,8 @@ impl Tracker {
     ) -> Option<i64> {
         let guesses = self.guesses(evidence, possible);
         let expected = rates.choose(&guesses);
-        rates.learn(&guesses, actual, 3);
-        self.overall.learn(&guesses, actual, 6);
+        rates.learn(&guesses, actual, Pace::Symbol);
+        self.overall.learn(&guesses, actual, Pace::Overall);
         for hypothesis in &evidence.hypotheses[..evidence.n_hypotheses] {
             if let Hypothesis::Remembered { context, base } = *hypothesis {
                 self.recall.learn(context, actual.wrapping_sub(base));
