@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::recall::Guess;
 
 /// Hypotheses that a quantity may have at most.
-pub const MAX_HYPOTHESES: usize = 20;
+pub const MAX_HYPOTHESES: usize = 16;
 
 /// What each hypothesis of a quantity suggests at this moment.
 pub type Guesses = [Option<Guess>; MAX_HYPOTHESES];
@@ -36,7 +36,7 @@ impl Default for Rates {
 struct Rate(u16);
 
 /// What part of the way a rate moves towards the outcome, by times told.
-const DIVISORS: [u16; 8] = [2, 3, 4, 5, 6, 8, 12, 16];
+const DIVISORS: [u16; 8] = [2, 3, 4, 6, 8, 12, 20, 32];
 
 impl Rate {
     const UNKNOWN: Rate = Rate(0x5000);
@@ -88,7 +88,7 @@ impl Rates {
     /// Learns which hypotheses were right.
     pub fn learn(&mut self, guesses: &Guesses, actual: i64, pace: Pace) {
         let max_told = match pace {
-            Pace::Symbol => 5,
+            Pace::Symbol => 7,
             Pace::Overall => 7,
         };
         for (kind, guess) in guesses.iter().enumerate() {

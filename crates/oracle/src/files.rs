@@ -235,6 +235,7 @@ pub fn evidence(
         rank.and_then(|rank| ranks.get(usize::try_from(rank).ok()?)).and_then(|&file| known(file))
     };
     let mut evidence = Evidence::default();
+    evidence.skip = *SKIP_O;
     evidence.computed(known(now.file));
     evidence.computed(known(own.file));
     evidence.computed(known(now.opened[0]));
@@ -243,9 +244,10 @@ pub fn evidence(
     evidence.computed(named);
     // What the open did whose file this symbol worked on last time.
     evidence.computed(known(motions.symbol(own.opener).file));
-    evidence.remembered(with(now.last_tag()), 0);
     evidence.remembered(with(tag(now.file)), 0);
     evidence.remembered(with(tag(own.file)), 0);
     evidence.remembered(with(now.history(3)), 0);
     evidence
 }
+
+static SKIP_O: std::sync::LazyLock<usize> = std::sync::LazyLock::new(|| std::env::var("SKIPF").ok().and_then(|s| s.parse().ok()).unwrap_or(99));

@@ -16,6 +16,7 @@ use crate::recall::{Guess, MAX_CONFIDENCE, Recall};
 pub struct Evidence {
     hypotheses: [Hypothesis; MAX_HYPOTHESES],
     n_hypotheses: usize,
+    pub skip: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +31,7 @@ enum Hypothesis {
 
 impl Default for Evidence {
     fn default() -> Evidence {
-        Evidence { hypotheses: [Hypothesis::Silent; MAX_HYPOTHESES], n_hypotheses: 0 }
+        Evidence { hypotheses: [Hypothesis::Silent; MAX_HYPOTHESES], n_hypotheses: 0, skip: 99 }
     }
 }
 
@@ -55,6 +56,7 @@ impl Evidence {
         // The kind is part of the context: two hypotheses never share a slot.
         let kind = self.n_hypotheses as u64;
         self.hypotheses[self.n_hypotheses] = match hypothesis {
+            _ if self.n_hypotheses == self.skip => Hypothesis::Silent,
             Hypothesis::Remembered { context, base } => Hypothesis::Remembered {
                 context: context ^ kind.wrapping_mul(0x9E37_79B9_7F4A_7C15),
                 base,
