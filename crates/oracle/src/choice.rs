@@ -4,8 +4,9 @@
 //!
 //! Every quantity (size, offset, file) has a fixed list of hypotheses. Each may
 //! suggest a value; the rates say how often it was right when it did, apart for
-//! suggestions that had been right before and such that had not. Hypotheses
-//! that agree add up their weights, so two fair ones can beat a good one.
+//! suggestions that had been right before and such that had not. The one with
+//! the highest rate is believed. Adding up the weights of those that agree was
+//! tried and is worse: they mostly agree for the same reason.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,35 +55,48 @@ impl Rate {
     }
 }
 
-/// What another hypothesis that agrees adds; little, because hypotheses that
-/// agree mostly do so for the same reason.
-const AGREEMENT: f32 = 0.0001;
-
 /// Confidence from which a guess counts as proven.
 const PROVEN: u8 = 2;
 
 impl Rates {
-    /// The value with the most weight behind it.
+    /// The value of the hypothesis that was right most often; of equals, the one
+    /// that more agree with.
     pub fn choose(&self, guesses: &Guesses) -> Option<i64> {
-        let mut best: Option<(f32, i64)> = None;
-        for (i, guess) in guesses.iter().enumerate() {
+        let mut best: Option<(u16, i64)> = None;
+        let mut tied = false;
+        for (kind, guess) in guesses.iter().enumerate() {
             let Some(guess) = guess else { continue };
-            if guesses[..i].iter().flatten().any(|earlier| earlier.value == guess.value) {
-                continue;
-            }
-            let weights = guesses[i..].iter().zip(i..).filter_map(|(other, kind)| {
-                other
-                    .filter(|other| other.value == guess.value)
-                    .map(|other| self.weight(kind, other))
-            });
-            let (most, sum) =
-                weights.fold((0f32, 0f32), |(most, sum), weight| (most.max(weight), sum + weight));
-            let weight = most + sum * AGREEMENT;
-            if best.is_none_or(|(most, _)| weight > most) {
-                best = Some((weight, guess.value));
+            let share = self.share(kind, guess);
+            match best {
+                Some((most, _)) if share < most => {}
+                Some((most, value)) if share == most => tied |= value != guess.value,
+                _ => {
+                    best = Some((share, guess.value));
+                    tied = false;
+                }
             }
         }
-        best.map(|(_, value)| value)
+        let (most, value) = best?;
+        if tied { self.most_agreed(guesses, most) } else { Some(value) }
+    }
+
+    fn most_agreed(&self, guesses: &Guesses, most: u16) -> Option<i64> {
+        let support = |value: i64| {
+            let agreeing = guesses.iter().enumerate().filter_map(|(kind, guess)| {
+                guess.filter(|guess| guess.value == value).map(|guess| self.share(kind, &guess))
+            });
+            agreeing.map(u32::from).sum::<u32>()
+        };
+        let best = guesses.iter().enumerate().filter_map(|(kind, guess)| {
+            guess.filter(|guess| self.share(kind, guess) == most).map(|guess| guess.value)
+        });
+        // The first of equals: `max_by_key` would give the last.
+        best.rev().max_by_key(|&value| support(value))
+    }
+
+    fn share(&self, kind: usize, guess: &Guess) -> u16 {
+        let rates = if guess.confidence < PROVEN { &self.untried } else { &self.proven };
+        rates[kind].share()
     }
 
     /// Learns which hypotheses were right.
@@ -106,11 +120,6 @@ impl Rates {
             rate.0 = (rate.0 & !7) | (rate.0 & 7).min(1);
         }
         self
-    }
-
-    fn weight(&self, kind: usize, guess: Guess) -> f32 {
-        let rates = if guess.confidence < PROVEN { &self.untried } else { &self.proven };
-        f32::from(rates[kind].share()) / 65536.0
     }
 }
 

@@ -169,7 +169,7 @@ impl Files {
         motions: &mut RealMotions,
     ) -> u32 {
         let known = KnownFile { name, source, last_used: self.clock };
-        let motion = FileMotion { tag: tag as u32, ..FileMotion::default() };
+        let motion = FileMotion { tag: tag as u32, ..FileMotion::NEW };
         let file = if self.known.len() < self.max_files {
             self.known.push(known);
             motions.files.push(motion);
@@ -250,4 +250,6 @@ pub fn evidence(
     evidence
 }
 
-static SKIP_O: std::sync::LazyLock<usize> = std::sync::LazyLock::new(|| std::env::var("SKIPF").ok().and_then(|s| s.parse().ok()).unwrap_or(99));
+static SKIP_O: std::sync::LazyLock<usize> = std::sync::LazyLock::new(|| {
+    std::env::var("SKIPF").ok().and_then(|s| s.parse().ok()).unwrap_or(99)
+});

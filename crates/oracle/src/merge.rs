@@ -49,7 +49,7 @@ impl Oracle {
                 self.knowledge.adopt_symbol(own, known);
                 if own as usize == self.motions.symbols.len() {
                     let tag = self.contexts.tag(own);
-                    self.motions.symbols.push(SymbolMotion { tag, ..SymbolMotion::default() });
+                    self.motions.symbols.push(SymbolMotion { tag, ..SymbolMotion::NEW });
                 }
                 own
             })

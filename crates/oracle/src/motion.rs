@@ -100,29 +100,28 @@ pub struct SymbolMotion {
     pub truncates: bool,
 }
 
-impl Default for SymbolMotion {
-    fn default() -> SymbolMotion {
-        SymbolMotion {
-            tag: 0,
-            file: NONE,
-            opener: NONE,
-            offset: 0,
-            size: 0,
-            size_step: 0,
-            sizes: [0; 4],
-            distances: [0; 4],
-            strides: [0; 4],
-            distance_run: Run::default(),
-            size_run: Run::default(),
-            appends: false,
-            truncates: false,
-        }
-    }
+impl SymbolMotion {
+    /// A symbol that has done nothing yet.
+    pub const NEW: SymbolMotion = SymbolMotion {
+        tag: 0,
+        file: NONE,
+        opener: NONE,
+        offset: 0,
+        size: 0,
+        size_step: 0,
+        sizes: [0; 4],
+        distances: [0; 4],
+        strides: [0; 4],
+        distance_run: Run::NEW,
+        size_run: Run::NEW,
+        appends: false,
+        truncates: false,
+    };
 }
 
 /// How often in a row a value was the same: `a^15 b a^15 b` is as regular as it
 /// is common (blocks of a shared file), and no short context sees it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Times in a row, without the first.
     pub length: u32,
@@ -131,6 +130,8 @@ pub struct Run {
 }
 
 impl Run {
+    const NEW: Run = Run { length: 0, before: 0 };
+
     /// A hash of the run.
     pub fn context(&self) -> u64 {
         combine(u64::from(self.before), u64::from(self.length))
@@ -146,7 +147,7 @@ impl Run {
 }
 
 /// Where a file stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileMotion {
     /// A hash of the name, the same in every model.
     pub tag: u32,
@@ -178,7 +179,7 @@ const MAX_GAP_BYTES: u64 = 1 << 16;
 
 /// A range that was jumped over. Structures that are written by kind rather
 /// than by place leave gaps of each other's sizes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gap {
     /// First byte.
     pub start: u64,
@@ -187,6 +188,20 @@ pub struct Gap {
 }
 
 impl FileMotion {
+    /// A file that nothing is known of.
+    pub const NEW: FileMotion = FileMotion {
+        tag: 0,
+        end: 0,
+        size: 0,
+        n_open: 0,
+        was_opened: false,
+        opener: NONE,
+        distances: [0; 4],
+        distance_run: Run::NEW,
+        run_before: 0,
+        gaps: [Gap { start: 0, length: 0 }; MAX_GAPS],
+    };
+
     /// Whether an access to it can be expected.
     pub fn is_open(&self) -> bool {
         self.n_open > 0 || !self.was_opened
@@ -251,11 +266,11 @@ pub trait Motions {
     /// To move it on.
     fn now_mut(&mut self) -> &mut Now;
     /// What a symbol did last.
-    fn symbol(&self, symbol: u32) -> SymbolMotion;
+    fn symbol(&self, symbol: u32) -> &SymbolMotion;
     /// To move it on.
     fn symbol_mut(&mut self, symbol: u32) -> &mut SymbolMotion;
     /// Where a file stands.
-    fn file(&self, file: u32) -> FileMotion;
+    fn file(&self, file: u32) -> &FileMotion;
     /// To move it on.
     fn file_mut(&mut self, file: u32) -> &mut FileMotion;
     /// Where the last access of a symbol and size ended: structures of one
@@ -317,10 +332,10 @@ pub trait Motions {
 
     /// Moves the symbol of an operation that found its file at `start`.
     fn move_symbol(&mut self, step: &Move, start: u64) {
-        let file = self.file(step.file);
+        let opener = self.file(step.file).opener;
         let symbol = self.symbol_mut(step.symbol);
         symbol.file = step.file;
-        symbol.opener = if file.was_opened { file.opener } else { NONE };
+        symbol.opener = opener;
         if step.access == Access::Open {
             symbol.appends = step.append;
             symbol.truncates = step.truncated_to.is_some();
@@ -397,16 +412,16 @@ impl Motions for RealMotions {
         &mut self.now
     }
 
-    fn symbol(&self, symbol: u32) -> SymbolMotion {
-        self.symbols.get(symbol as usize).copied().unwrap_or_default()
+    fn symbol(&self, symbol: u32) -> &SymbolMotion {
+        self.symbols.get(symbol as usize).unwrap_or(&SymbolMotion::NEW)
     }
 
     fn symbol_mut(&mut self, symbol: u32) -> &mut SymbolMotion {
         &mut self.symbols[symbol as usize]
     }
 
-    fn file(&self, file: u32) -> FileMotion {
-        self.files.get(file as usize).copied().unwrap_or_default()
+    fn file(&self, file: u32) -> &FileMotion {
+        self.files.get(file as usize).unwrap_or(&FileMotion::NEW)
     }
 
     fn file_mut(&mut self, file: u32) -> &mut FileMotion {
@@ -457,20 +472,20 @@ impl Motions for SupposedMotions<'_> {
         &mut self.now
     }
 
-    fn symbol(&self, symbol: u32) -> SymbolMotion {
-        self.symbols.get(&symbol).copied().unwrap_or_else(|| self.real.symbol(symbol))
+    fn symbol(&self, symbol: u32) -> &SymbolMotion {
+        self.symbols.get(&symbol).unwrap_or_else(|| self.real.symbol(symbol))
     }
 
     fn symbol_mut(&mut self, symbol: u32) -> &mut SymbolMotion {
-        self.symbols.entry(symbol).or_insert_with(|| self.real.symbol(symbol))
+        self.symbols.entry(symbol).or_insert_with(|| *self.real.symbol(symbol))
     }
 
-    fn file(&self, file: u32) -> FileMotion {
-        self.files.get(&file).copied().unwrap_or_else(|| self.real.file(file))
+    fn file(&self, file: u32) -> &FileMotion {
+        self.files.get(&file).unwrap_or_else(|| self.real.file(file))
     }
 
     fn file_mut(&mut self, file: u32) -> &mut FileMotion {
-        self.files.entry(file).or_insert_with(|| self.real.file(file))
+        self.files.entry(file).or_insert_with(|| *self.real.file(file))
     }
 
     fn role_end(&self, symbol: u32, size: u64) -> Option<u64> {

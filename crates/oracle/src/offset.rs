@@ -182,4 +182,6 @@ fn evidence(motions: &impl Motions, step: OffsetContext) -> Evidence {
     evidence
 }
 
-static SKIP_O: std::sync::LazyLock<usize> = std::sync::LazyLock::new(|| std::env::var("SKIPO").ok().and_then(|s| s.parse().ok()).unwrap_or(99));
+static SKIP_O: std::sync::LazyLock<usize> = std::sync::LazyLock::new(|| {
+    std::env::var("SKIPO").ok().and_then(|s| s.parse().ok()).unwrap_or(99)
+});

@@ -199,14 +199,15 @@ impl Oracle {
         if symbol as usize == self.knowledge.symbols.len() {
             self.knowledge.add_symbol(operation.function);
             let tag = self.contexts.tag(symbol);
-            self.motions.symbols.push(SymbolMotion { tag, ..SymbolMotion::default() });
+            self.motions.symbols.push(SymbolMotion { tag, ..SymbolMotion::NEW });
         }
         symbol
     }
 
     /// The file that the next open by `symbol` is expected to name.
     fn expected_name(&self, symbol: u32) -> Option<ExpectedName> {
-        if !self.config.improvements.name_templates {
+        let opens = self.knowledge.symbols.get(symbol as usize)?.function.access() == Access::Open;
+        if !opens || !self.config.improvements.name_templates {
             return None;
         }
         let opener = self.knowledge.openers.get(&symbol)?;

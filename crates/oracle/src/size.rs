@@ -145,4 +145,6 @@ fn evidence(motions: &impl Motions, step: SizeContext) -> Evidence {
     evidence
 }
 
-static SKIP_O: std::sync::LazyLock<usize> = std::sync::LazyLock::new(|| std::env::var("SKIPS").ok().and_then(|s| s.parse().ok()).unwrap_or(99));
+static SKIP_O: std::sync::LazyLock<usize> = std::sync::LazyLock::new(|| {
+    std::env::var("SKIPS").ok().and_then(|s| s.parse().ok()).unwrap_or(99)
+});

@@ -66,7 +66,7 @@ impl<'a> Supposed<'a> {
         };
         self.elapsed_ns = prediction.from_now_ns.saturating_add(expected.io_time_ns);
         let access = prediction.function.access();
-        let own = self.motions.symbol(symbol);
+        let own = *self.motions.symbol(symbol);
         let opens = access == Access::Open;
         self.motions.advance(&Move {
             symbol,
@@ -112,7 +112,7 @@ impl<'a> Supposed<'a> {
             self.new_files.push(name.to_string());
         }
         let file = self.oracle.files.len() + self.new_files.len() as u32 - 1;
-        *self.motions.file_mut(file) = FileMotion::default();
+        *self.motions.file_mut(file) = FileMotion::NEW;
         file
     }
 
