@@ -10,13 +10,51 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::recall::Guess;
-
 /// Hypotheses that a quantity may have at most.
 pub const MAX_HYPOTHESES: usize = 16;
 
 /// What each hypothesis of a quantity suggests at this moment.
-pub type Guesses = [Option<Guess>; MAX_HYPOTHESES];
+#[derive(Clone, Copy, Debug)]
+pub struct Guesses {
+    values: [i64; MAX_HYPOTHESES],
+    /// How often in a row each was right; [`SILENT`] where there is none.
+    confidences: [u8; MAX_HYPOTHESES],
+}
+
+/// In place of a confidence: the hypothesis suggests nothing.
+pub const SILENT: u8 = u8::MAX;
+
+impl Default for Guesses {
+    fn default() -> Guesses {
+        Guesses { values: [0; MAX_HYPOTHESES], confidences: [SILENT; MAX_HYPOTHESES] }
+    }
+}
+
+impl Guesses {
+    /// What one hypothesis suggests.
+    #[inline]
+    pub fn set(&mut self, kind: usize, value: i64, confidence: u8) {
+        self.values[kind] = value;
+        self.confidences[kind] = confidence;
+    }
+
+    /// Silences those that suggest something impossible.
+    pub fn keep_if(&mut self, possible: impl Fn(i64) -> bool) {
+        for (&value, confidence) in self.values.iter().zip(&mut self.confidences) {
+            if *confidence != SILENT && !possible(value) {
+                *confidence = SILENT;
+            }
+        }
+    }
+
+    /// Number, value and confidence of those that suggest something.
+    #[inline]
+    fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, i64, u8)> + '_ {
+        (0..MAX_HYPOTHESES)
+            .map(|kind| (kind, self.values[kind], self.confidences[kind]))
+            .filter(|&(_, _, confidence)| confidence != SILENT)
+    }
+}
 
 /// How often each hypothesis was right lately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,14 +102,13 @@ impl Rates {
     pub fn choose(&self, guesses: &Guesses) -> Option<i64> {
         let mut best: Option<(u16, i64)> = None;
         let mut tied = false;
-        for (kind, guess) in guesses.iter().enumerate() {
-            let Some(guess) = guess else { continue };
-            let share = self.share(kind, guess);
+        for (kind, value, confidence) in guesses.iter() {
+            let share = self.share(kind, confidence);
             match best {
                 Some((most, _)) if share < most => {}
-                Some((most, value)) if share == most => tied |= value != guess.value,
+                Some((most, first)) if share == most => tied |= first != value,
                 _ => {
-                    best = Some((share, guess.value));
+                    best = Some((share, value));
                     tied = false;
                 }
             }
@@ -80,37 +117,36 @@ impl Rates {
         if tied { self.most_agreed(guesses, most) } else { Some(value) }
     }
 
-    fn most_agreed(&self, guesses: &Guesses, most: u16) -> Option<i64> {
-        let support = |value: i64| {
-            let agreeing = guesses.iter().enumerate().filter_map(|(kind, guess)| {
-                guess.filter(|guess| guess.value == value).map(|guess| self.share(kind, &guess))
-            });
-            agreeing.map(u32::from).sum::<u32>()
-        };
-        let best = guesses.iter().enumerate().filter_map(|(kind, guess)| {
-            guess.filter(|guess| self.share(kind, guess) == most).map(|guess| guess.value)
-        });
-        // The first of equals: `max_by_key` would give the last.
-        best.rev().max_by_key(|&value| support(value))
-    }
-
-    fn share(&self, kind: usize, guess: &Guess) -> u16 {
-        let rates = if guess.confidence < PROVEN { &self.untried } else { &self.proven };
-        rates[kind].share()
-    }
-
-    /// Learns which hypotheses were right.
-    pub fn learn(&mut self, guesses: &Guesses, actual: i64, pace: Pace) {
+    /// Learns which hypotheses were right, and returns whether all were.
+    pub fn learn(&mut self, guesses: &Guesses, actual: i64, pace: Pace) -> bool {
         let max_told = match pace {
             Pace::Symbol => 7,
             Pace::Overall => 7,
         };
-        for (kind, guess) in guesses.iter().enumerate() {
-            let Some(guess) = guess else { continue };
-            let rates =
-                if guess.confidence < PROVEN { &mut self.untried } else { &mut self.proven };
-            rates[kind].learn(guess.value == actual, max_told);
+        let mut all_right = true;
+        for (kind, value, confidence) in guesses.iter() {
+            let rates = if confidence < PROVEN { &mut self.untried } else { &mut self.proven };
+            rates[kind].learn(value == actual, max_told);
+            all_right &= value == actual;
         }
+        all_right
+    }
+
+    fn most_agreed(&self, guesses: &Guesses, most: u16) -> Option<i64> {
+        let support = |value: i64| {
+            let agreeing = guesses.iter().filter(|&(_, other, _)| other == value);
+            agreeing
+                .map(|(kind, _, confidence)| u32::from(self.share(kind, confidence)))
+                .sum::<u32>()
+        };
+        let best = guesses.iter().filter(|&(kind, _, sure)| self.share(kind, sure) == most);
+        // The first of equals: `max_by_key` would give the last.
+        best.map(|(_, value, _)| value).rev().max_by_key(|&value| support(value))
+    }
+
+    fn share(&self, kind: usize, confidence: u8) -> u16 {
+        let rates = if confidence < PROVEN { &self.untried } else { &self.proven };
+        rates[kind].share()
     }
 
     /// The same rates, to be told anew: a symbol starts from what holds overall

@@ -235,7 +235,6 @@ pub fn evidence(
         rank.and_then(|rank| ranks.get(usize::try_from(rank).ok()?)).and_then(|&file| known(file))
     };
     let mut evidence = Evidence::default();
-    evidence.skip = *SKIP_O;
     evidence.computed(known(now.file));
     evidence.computed(known(own.file));
     evidence.computed(known(now.opened[0]));
@@ -249,7 +248,3 @@ pub fn evidence(
     evidence.remembered(with(now.history(3)), 0);
     evidence
 }
-
-static SKIP_O: std::sync::LazyLock<usize> = std::sync::LazyLock::new(|| {
-    std::env::var("SKIPF").ok().and_then(|s| s.parse().ok()).unwrap_or(99)
-});

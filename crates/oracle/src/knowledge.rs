@@ -3,7 +3,7 @@
 //! All trackers together: what a symbol's next operation will look like, given
 //! where everything stands.
 
-use ioracle_events::{Function, Spread};
+use ioracle_events::{Access, Function, Spread};
 use serde::{Deserialize, Serialize};
 
 use crate::choice::Rates;
@@ -14,9 +14,9 @@ use crate::motion::{Motions, Move, NONE};
 use crate::names::Opener;
 use crate::offset::{OffsetContext, OffsetKnowledge, Offsets};
 use crate::recall::Recall;
-use crate::size::{SizeContext, SizeKnowledge};
+use crate::size::{self, SizeContext, SizeKnowledge};
 use crate::time::Times;
-use crate::tracker::Tracker;
+use crate::tracker::{Looked, Tracker};
 use crate::transitions::{Transition, Transitions};
 
 /// What is known of one context symbol.
@@ -28,8 +28,9 @@ pub struct SymbolKnowledge {
     pub size: SizeKnowledge,
     /// Its offsets, unless it has always been contiguous.
     pub offset: Option<Box<OffsetKnowledge>>,
-    /// Which hypotheses on its file were right.
-    pub file: Rates,
+    /// Which hypotheses on its file were right, unless it has always been the
+    /// file of the operation before.
+    pub file: Option<Box<Rates>>,
     /// How long its calls take.
     pub io_time: Times,
 }
@@ -51,6 +52,38 @@ pub struct Expected {
     pub interarrival_spread: Spread,
     /// How long it takes.
     pub io_time_ns: u64,
+}
+
+/// What an expectation was concluded from. Kept until the operation comes: if
+/// it is the expected one, learning need not look everything up again.
+#[derive(Clone, Debug)]
+pub struct Outlook {
+    symbol: u32,
+    expected_file: u32,
+    expected_size: u64,
+    file: Option<Looked>,
+    size: Option<Looked>,
+    offset: Option<Looked>,
+}
+
+impl Outlook {
+    /// Nothing is expected any more.
+    pub fn forget(&mut self) {
+        self.symbol = NONE;
+    }
+}
+
+impl Default for Outlook {
+    fn default() -> Outlook {
+        Outlook {
+            symbol: NONE,
+            expected_file: NONE,
+            expected_size: 0,
+            file: None,
+            size: None,
+            offset: None,
+        }
+    }
 }
 
 /// A name that an open is expected to use, and its number if it has one.
@@ -100,22 +133,34 @@ impl Knowledge {
             function,
             size: SizeKnowledge::default(),
             offset: None,
-            file: self.files.overall(),
+            file: None,
             io_time: Times::default(),
         });
     }
 
     /// Learns from an operation that is about to be taken into `motions`.
-    pub fn learn(&mut self, motions: &impl Motions, step: &Move, named: Option<&ExpectedName>) {
-        self.learn_file(motions, step, named);
+    /// `outlook` is what was expected, if it was this symbol.
+    pub fn learn(
+        &mut self,
+        motions: &impl Motions,
+        step: &Move,
+        named: Option<&ExpectedName>,
+        outlook: Option<&Outlook>,
+    ) {
+        let outlook = outlook.filter(|outlook| outlook.symbol == step.symbol);
+        self.learn_file(motions, step, named, outlook.and_then(|outlook| outlook.file.as_ref()));
         let Some(known) = self.symbols.get_mut(step.symbol as usize) else { return };
+        let same_file = outlook.filter(|outlook| outlook.expected_file == step.file);
         if step.access.is_data() {
             let context = SizeContext {
                 symbol: step.symbol,
                 file: step.file,
                 following: self.improvements.following_sizes,
             };
-            known.size.learn(&mut self.sizes, motions, context, step.size);
+            let looked = same_file.and_then(|outlook| outlook.size);
+            known.size.learn(&mut self.sizes, step.size, |tracker| {
+                looked.unwrap_or_else(|| size::look(tracker, motions, context))
+            });
         }
         if let Some(offset) = step.offset {
             let context = OffsetContext {
@@ -124,31 +169,35 @@ impl Knowledge {
                 size: step.size,
                 all_hypotheses: self.improvements.absolute_or_relative,
             };
-            self.offsets.learn(&mut known.offset, motions, context, offset);
+            let same_size = same_file.filter(|outlook| outlook.expected_size == step.size);
+            let looked = same_size.and_then(|outlook| outlook.offset.as_ref());
+            self.offsets.learn(&mut known.offset, motions, context, offset, looked);
         }
     }
 
     /// What the next operation of `symbol` will be if it is the next of all.
-    /// `named` is the file an open is expected to name.
+    /// `named` is the file an open is expected to name. What it was concluded
+    /// from is left in `outlook`.
     pub fn expect(
         &self,
         motions: &impl Motions,
         symbol: u32,
         named: Option<ExpectedName>,
+        outlook: &mut Outlook,
     ) -> Option<Expected> {
         let known = self.symbols.get(symbol as usize)?;
-        let access = known.function.access();
         let named_file = named.as_ref().map(|named| file_number(named.file));
-        let evidence =
-            files::evidence(motions, symbol, named_file, self.ranks_for(motions, symbol));
-        let file = match self.files.expect(&evidence, &known.file, files::possible(motions, access))
-        {
+        outlook.symbol = symbol;
+        outlook.file = known.file.as_ref().map(|_| self.look_for_file(motions, symbol, named_file));
+        let same_file = motions.now().file;
+        let rates_and_looked = known.file.as_ref().zip(outlook.file.as_ref());
+        let file = match rates_and_looked.and_then(|(rates, looked)| looked.expect(rates)) {
             Some(NEW_FILE) => NONE,
-            Some(file) => u32::try_from(file).unwrap_or(motions.now().file),
-            None => motions.now().file,
+            Some(file) => u32::try_from(file).unwrap_or(same_file),
+            None => same_file,
         };
         let new_name = if file == NONE { named.map(|named| named.name) } else { None };
-        let (offset, size) = self.expect_data(motions, known, symbol, file);
+        let (offset, size) = self.expect_data(motions, known, file, outlook);
         let transition = Transition { from: motions.now().symbol, to: symbol };
         let times = self.transitions.get(transition);
         let interarrival_ns = times.map_or(0, |times| {
@@ -174,7 +223,8 @@ impl Knowledge {
         let boxed = |known: &SymbolKnowledge| {
             let size = if known.size.is_constant() { 0 } else { size_of::<Rates>() };
             let offset = if known.offset.is_none() { 0 } else { size_of::<OffsetKnowledge>() };
-            size + offset
+            let file = if known.file.is_none() { 0 } else { size_of::<Rates>() };
+            size + offset + file
         };
         self.symbols.capacity() * size_of::<SymbolKnowledge>()
             + self.symbols.iter().map(boxed).sum::<usize>()
@@ -206,6 +256,9 @@ impl Knowledge {
                 known.io_time.merge(&other.io_time);
                 if known.offset.is_none() {
                     known.offset = other.offset.clone();
+                }
+                if known.file.is_none() {
+                    known.file = other.file.clone();
                 }
             }
         }
@@ -240,27 +293,51 @@ impl Knowledge {
         &self,
         motions: &impl Motions,
         known: &SymbolKnowledge,
-        symbol: u32,
         file: u32,
+        outlook: &mut Outlook,
     ) -> (Option<u64>, u64) {
+        (outlook.expected_file, outlook.size, outlook.offset) = (file, None, None);
         if !known.function.access().is_data() {
             return (None, 0);
         }
+        let symbol = outlook.symbol;
         let following = self.improvements.following_sizes;
         let context = SizeContext { symbol, file, following };
-        let size = known.size.expect(&self.sizes, motions, context).unwrap_or(motions.now().size);
+        let (size, looked) = known.size.expect(&self.sizes, motions, context);
+        let size = size.unwrap_or(motions.now().size);
+        (outlook.expected_size, outlook.size) = (size, looked);
         let all_hypotheses = self.improvements.absolute_or_relative;
         let context = OffsetContext { symbol, file, size, all_hypotheses };
-        (Some(self.offsets.expect(known.offset.as_deref(), motions, context)), size)
+        let (offset, looked) = self.offsets.expect(known.offset.as_deref(), motions, context);
+        outlook.offset = looked;
+        (Some(offset), size)
     }
 
-    fn learn_file(&mut self, motions: &impl Motions, step: &Move, named: Option<&ExpectedName>) {
-        let ranks = self.ranks_for(motions, step.symbol);
+    fn look_for_file(&self, motions: &impl Motions, symbol: u32, named: Option<i64>) -> Looked {
+        let access = self.symbols.get(symbol as usize).map(|known| known.function.access());
+        let evidence = files::evidence(motions, symbol, named, self.ranks_for(motions, symbol));
+        self.files.look(evidence).keep_if(files::possible(motions, access.unwrap_or(Access::Open)))
+    }
+
+    fn learn_file(
+        &mut self,
+        motions: &impl Motions,
+        step: &Move,
+        named: Option<&ExpectedName>,
+        looked: Option<&Looked>,
+    ) {
+        let Some(known) = self.symbols.get(step.symbol as usize) else { return };
+        if known.file.is_none() && step.file == motions.now().file {
+            return;
+        }
         let named = named.map(|named| file_number(named.file));
-        let evidence = files::evidence(motions, step.symbol, named, ranks);
-        let Some(known) = self.symbols.get_mut(step.symbol as usize) else { return };
-        let possible = files::possible(motions, step.access);
-        self.files.learn(&evidence, &mut known.file, i64::from(step.file), possible);
+        let looked =
+            looked.copied().unwrap_or_else(|| self.look_for_file(motions, step.symbol, named));
+        if let Some(known) = self.symbols.get_mut(step.symbol as usize) {
+            let prior = || Box::new(self.files.overall());
+            let rates = known.file.get_or_insert_with(prior);
+            self.files.learn(&looked, rates, i64::from(step.file));
+        }
         let now = motions.now();
         let contexts = rank_contexts(motions, step.symbol);
         for (context, files) in contexts.into_iter().zip([&now.opened, &now.used]) {

@@ -81,6 +81,7 @@ impl Oracle {
             clock: model.clock,
             predictions: Vec::new(),
             candidates: Vec::new(),
+            outlook: Box::default(),
         };
         oracle.contexts.index();
         oracle.files.index();

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::Rates;
 use crate::hash::combine;
 use crate::motion::{Motions, role};
-use crate::tracker::{Evidence, Tracker};
+use crate::tracker::{Evidence, Looked, Tracker};
 
 /// What is known of the offsets of one symbol that is not always contiguous.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,43 +63,50 @@ impl Offsets {
         Offsets { tracker: Tracker::new(max_contexts), rates: vec![no_role; N_RATES] }
     }
 
-    /// Learns the offset of an access about to be taken into `motions`.
+    /// Learns the offset of an access about to be taken into `motions`; `looked`
+    /// is what was to be expected, if that is at hand.
     pub fn learn(
         &mut self,
         knowledge: &mut Option<Box<OffsetKnowledge>>,
         motions: &impl Motions,
         step: OffsetContext,
         offset: u64,
+        looked: Option<&Looked>,
     ) {
         if knowledge.is_none() && offset != motions.file(step.file).end {
             *knowledge = Some(Box::new(OffsetKnowledge { n: 0, min: 0.0, max: 0.0, squares: 0.0 }));
         }
         if let Some(knowledge) = knowledge {
-            let evidence = evidence(motions, step);
+            let looked = looked.copied().unwrap_or_else(|| self.look(motions, step));
             let role = role(motions.symbol(step.symbol).tag, step.size);
             let mut rates = self.rates_of(role);
-            let expected =
-                self.tracker.learn(&evidence, &mut rates, offset as i64, |offset| offset >= 0);
+            let expected = looked.expect(&rates);
+            self.tracker.learn(&looked, &mut rates, offset as i64);
             self.rates[role as usize % N_RATES] = RoleRates { role, rates };
             knowledge.count(expected.map_or(0.0, |expected| offset as f64 - expected as f64));
         }
     }
 
-    /// The offset expected.
+    /// The offset expected, and what it was concluded from, if the symbol is
+    /// not always contiguous.
     pub fn expect(
         &self,
         knowledge: Option<&OffsetKnowledge>,
         motions: &impl Motions,
         step: OffsetContext,
-    ) -> u64 {
+    ) -> (u64, Option<Looked>) {
         let contiguous = motions.file(step.file).end;
         if knowledge.is_none() {
-            return contiguous;
+            return (contiguous, None);
         }
-        let evidence = evidence(motions, step);
+        let looked = self.look(motions, step);
         let role = role(motions.symbol(step.symbol).tag, step.size);
-        let expected = self.tracker.expect(&evidence, &self.rates_of(role), |offset| offset >= 0);
-        expected.and_then(|offset| u64::try_from(offset).ok()).unwrap_or(contiguous)
+        let expected = looked.expect(&self.rates_of(role));
+        (expected.map_or(contiguous, |offset| offset as u64), Some(looked))
+    }
+
+    fn look(&self, motions: &impl Motions, step: OffsetContext) -> Looked {
+        self.tracker.look(evidence(motions, step)).keep_if(|offset| offset >= 0)
     }
 
     fn rates_of(&self, role: u64) -> Rates {
@@ -150,7 +157,6 @@ fn evidence(motions: &impl Motions, step: OffsetContext) -> Evidence {
     let seed = combine(2, u64::from(own.tag));
     let with = |x: u64| combine(seed, x);
     let mut evidence = Evidence::default();
-    evidence.skip = *SKIP_O;
     // From the end of the last access in the file.
     evidence.computed(Some(file.end as i64));
     evidence.remembered(with(now.last_tag()), file.end);
@@ -181,7 +187,3 @@ fn evidence(motions: &impl Motions, step: OffsetContext) -> Evidence {
     evidence.computed(file.gap_for(step.size).map(|gap| gap.start as i64));
     evidence
 }
-
-static SKIP_O: std::sync::LazyLock<usize> = std::sync::LazyLock::new(|| {
-    std::env::var("SKIPO").ok().and_then(|s| s.parse().ok()).unwrap_or(99)
-});

@@ -13,7 +13,7 @@ use crate::burst::QuietLine;
 use crate::config::Config;
 use crate::contexts::Contexts;
 use crate::files::Files;
-use crate::knowledge::{Expected, ExpectedName, Knowledge};
+use crate::knowledge::{Expected, ExpectedName, Knowledge, Outlook};
 use crate::motion::{Motions, Move, NONE, RealMotions, SymbolMotion};
 use crate::supposed::Supposed;
 use crate::time::{TimeClass, Times};
@@ -33,6 +33,8 @@ pub struct Oracle {
     pub(crate) predictions: Vec<Prediction>,
     /// For each prediction, which candidate of the grammar it comes from.
     pub(crate) candidates: Vec<Option<usize>>,
+    /// What the first prediction was concluded from.
+    pub(crate) outlook: Box<Outlook>,
 }
 
 /// Small things that the last operation left behind.
@@ -63,6 +65,7 @@ impl Oracle {
             clock: Clock { n_observed: 0, last_end_ns: None, last_data_function: first_function() },
             predictions: Vec::new(),
             candidates: Vec::new(),
+            outlook: Box::default(),
             config,
         };
         oracle.grammar.push(START);
@@ -123,7 +126,7 @@ impl Oracle {
             self.quiet.learn(interarrival_ns);
         }
         let named = self.expected_name(symbol);
-        self.knowledge.learn(&self.motions, &step, named.as_ref());
+        self.knowledge.learn(&self.motions, &step, named.as_ref(), Some(&self.outlook));
         self.learn_name(&step);
         let io_time_ns = operation.end_ns.saturating_sub(operation.start_ns);
         self.knowledge.symbols[symbol as usize].io_time.learn(io_time_ns, [None; 3]);
@@ -231,11 +234,16 @@ impl Oracle {
         predictions.clear();
         self.candidates.clear();
         let mut left = 1.0;
+        let mut outlook = std::mem::take(&mut self.outlook);
+        outlook.forget();
+        let mut other_outlook = Outlook::default();
         let candidates = self.grammar.next().iter().enumerate();
         for (i, candidate) in candidates.take(self.config.max_predictions) {
             let symbol = candidate.terminal;
             let named = self.expected_name(symbol);
-            if let Some(mut expected) = self.knowledge.expect(&self.motions, symbol, named) {
+            let outlook = if i == 0 { &mut *outlook } else { &mut other_outlook };
+            if let Some(mut expected) = self.knowledge.expect(&self.motions, symbol, named, outlook)
+            {
                 let new_name = expected.new_name.take();
                 let prediction = self.prediction(symbol, &expected, new_name);
                 left -= candidate.probability;
@@ -250,6 +258,7 @@ impl Oracle {
             self.candidates.insert(rank, None);
         }
         self.predictions = predictions;
+        self.outlook = outlook;
     }
 
     /// Puts what is expected of a symbol into the words of a prediction.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::Rates;
 use crate::hash::combine;
 use crate::motion::Motions;
-use crate::tracker::{Evidence, Tracker};
+use crate::tracker::{Evidence, Looked, Tracker};
 
 /// What is known of the sizes of one symbol.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,37 +38,35 @@ impl SizeKnowledge {
         }
     }
 
-    /// Learns the size of an access about to be taken into `motions`.
+    /// Learns the size of an access; `look` tells what was to be expected.
     pub fn learn(
         &mut self,
         tracker: &mut Tracker,
-        motions: &impl Motions,
-        step: SizeContext,
         size: u64,
+        look: impl FnOnce(&Tracker) -> Looked,
     ) {
         if self.n > 0 && self.varying.is_none() && size != self.min {
             self.varying = Some(Box::new(tracker.overall()));
         }
         if let Some(rates) = &mut self.varying {
-            tracker.learn(&evidence(motions, step), rates, size as i64, |size| size >= 0);
+            let looked = look(tracker);
+            tracker.learn(&looked, rates, size as i64);
         }
         self.count(size);
     }
 
-    /// The size expected; `None` before the first.
+    /// The size expected, and what it was concluded from; no size before the
+    /// first, and nothing to conclude from while all are the same.
     pub fn expect(
         &self,
         tracker: &Tracker,
         motions: &impl Motions,
         step: SizeContext,
-    ) -> Option<u64> {
-        match &self.varying {
-            None => (self.n > 0).then_some(self.min),
-            Some(rates) => {
-                let expected = tracker.expect(&evidence(motions, step), rates, |size| size >= 0);
-                expected.map_or(Some(self.mean as u64), |size| Some(size.max(0) as u64))
-            }
-        }
+    ) -> (Option<u64>, Option<Looked>) {
+        let Some(rates) = &self.varying else { return ((self.n > 0).then_some(self.min), None) };
+        let looked = look(tracker, motions, step);
+        let size = looked.expect(rates).map_or(self.mean as u64, |size| size as u64);
+        (Some(size), Some(looked))
     }
 
     /// Adds what another model has seen of the same symbol.
@@ -116,6 +114,11 @@ pub struct SizeContext {
     pub following: bool,
 }
 
+/// What the hypotheses on a size suggest.
+pub fn look(tracker: &Tracker, motions: &impl Motions, step: SizeContext) -> Looked {
+    tracker.look(evidence(motions, step)).keep_if(|size| size >= 0)
+}
+
 fn evidence(motions: &impl Motions, step: SizeContext) -> Evidence {
     let now = motions.now();
     let own = motions.symbol(step.symbol);
@@ -123,7 +126,6 @@ fn evidence(motions: &impl Motions, step: SizeContext) -> Evidence {
     let seed = combine(1, u64::from(own.tag));
     let with = |x: u64| combine(seed, x);
     let mut evidence = Evidence::default();
-    evidence.skip = *SKIP_O;
     evidence.remembered(seed, 0);
     evidence.remembered(with(now.last_tag()), 0);
     evidence.remembered(with(now.history(8)), 0);
@@ -144,7 +146,3 @@ fn evidence(motions: &impl Motions, step: SizeContext) -> Evidence {
     }
     evidence
 }
-
-static SKIP_O: std::sync::LazyLock<usize> = std::sync::LazyLock::new(|| {
-    std::env::var("SKIPS").ok().and_then(|s| s.parse().ok()).unwrap_or(99)
-});

@@ -10,7 +10,7 @@
 use ioracle_events::{Access, Prediction};
 
 use crate::hash::Map;
-use crate::knowledge::ExpectedName;
+use crate::knowledge::{ExpectedName, Outlook};
 use crate::motion::{FileMotion, Motions, Move, NONE, SupposedMotions};
 use crate::names::Opener;
 use crate::oracle::Oracle;
@@ -24,6 +24,7 @@ pub struct Supposed<'a> {
     motions: SupposedMotions<'a>,
     openers: Map<u32, Opener>,
     new_files: Vec<String>,
+    outlook: Outlook,
     /// From now to the end of the last supposed operation.
     elapsed_ns: u64,
     /// That everything up to here comes as supposed.
@@ -38,6 +39,7 @@ impl<'a> Supposed<'a> {
             motions: SupposedMotions::new(&oracle.motions),
             openers: Map::default(),
             new_files: Vec::new(),
+            outlook: Outlook::default(),
             elapsed_ns: 0,
             probability: 1.0,
         }
@@ -48,7 +50,7 @@ impl<'a> Supposed<'a> {
     pub fn step(&mut self, symbol: u32, probability: f64) -> Option<Prediction> {
         let named = self.expected_name(symbol);
         let knowledge = &self.oracle.knowledge;
-        let expected = knowledge.expect(&self.motions, symbol, named)?;
+        let expected = knowledge.expect(&self.motions, symbol, named, &mut self.outlook)?;
         let mut file = expected.file;
         let new_name = expected.new_name.clone().or_else(|| {
             let n_new = file.checked_sub(self.oracle.files.len())?;

@@ -8,62 +8,77 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::choice::{Guesses, MAX_HYPOTHESES, Pace, Rates};
-use crate::recall::{Guess, MAX_CONFIDENCE, Recall};
+use crate::choice::{Guesses, MAX_HYPOTHESES, Pace, Rates, SILENT};
+use crate::recall::{MAX_CONFIDENCE, Recall};
 
 /// What the hypotheses of a quantity go by at this moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence {
-    hypotheses: [Hypothesis; MAX_HYPOTHESES],
+    /// The context of each; 0 for those that go by no memory.
+    contexts: [u64; MAX_HYPOTHESES],
+    /// What a remembered value is counted from, or the value itself.
+    bases: [i64; MAX_HYPOTHESES],
     n_hypotheses: usize,
-    pub skip: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Hypothesis {
-    /// Has nothing to go by now.
-    Silent,
-    /// What followed this context, counted from this base.
-    Remembered { context: u64, base: i64 },
-    /// This value.
-    Computed(i64),
+    /// One bit for each that has nothing to go by.
+    silent: u32,
 }
 
 impl Default for Evidence {
     fn default() -> Evidence {
-        Evidence { hypotheses: [Hypothesis::Silent; MAX_HYPOTHESES], n_hypotheses: 0, skip: 99 }
+        Evidence {
+            contexts: [0; MAX_HYPOTHESES],
+            bases: [0; MAX_HYPOTHESES],
+            n_hypotheses: 0,
+            silent: 0,
+        }
     }
 }
 
 impl Evidence {
     /// The next hypothesis: what followed `context`, as a distance from `base`.
+    #[inline]
     pub fn remembered(&mut self, context: u64, base: u64) {
-        self.push(Hypothesis::Remembered { context, base: base as i64 });
+        // The number of the hypothesis is part of the context, so that no two
+        // hypotheses share what they remember.
+        let kind = (self.n_hypotheses as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.push((context ^ kind).max(1), base as i64);
     }
 
     /// The next hypothesis: this value, if there is one.
+    #[inline]
     pub fn computed(&mut self, value: Option<i64>) {
-        self.push(value.map_or(Hypothesis::Silent, Hypothesis::Computed));
+        if value.is_none() {
+            self.silent |= 1 << self.n_hypotheses;
+        }
+        self.push(0, value.unwrap_or_default());
     }
 
-    /// The next hypothesis has nothing to go by.
-    pub fn silent(&mut self) {
-        self.push(Hypothesis::Silent);
-    }
-
-    fn push(&mut self, hypothesis: Hypothesis) {
-        debug_assert!(self.n_hypotheses < MAX_HYPOTHESES);
-        // The kind is part of the context: two hypotheses never share a slot.
-        let kind = self.n_hypotheses as u64;
-        self.hypotheses[self.n_hypotheses] = match hypothesis {
-            _ if self.n_hypotheses == self.skip => Hypothesis::Silent,
-            Hypothesis::Remembered { context, base } => Hypothesis::Remembered {
-                context: context ^ kind.wrapping_mul(0x9E37_79B9_7F4A_7C15),
-                base,
-            },
-            other => other,
-        };
+    #[inline]
+    fn push(&mut self, context: u64, base: i64) {
+        debug_assert!(self.n_hypotheses < MAX_HYPOTHESES, "raise MAX_HYPOTHESES");
+        self.contexts[self.n_hypotheses] = context;
+        self.bases[self.n_hypotheses] = base;
         self.n_hypotheses += 1;
+    }
+}
+
+/// Evidence, and what each hypothesis makes of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Looked {
+    evidence: Evidence,
+    guesses: Guesses,
+}
+
+impl Looked {
+    /// Silences the hypotheses that suggest something impossible.
+    pub fn keep_if(mut self, possible: impl Fn(i64) -> bool) -> Looked {
+        self.guesses.keep_if(possible);
+        self
+    }
+
+    /// The value believed most.
+    pub fn expect(&self, rates: &Rates) -> Option<i64> {
+        rates.choose(&self.guesses)
     }
 }
 
@@ -71,7 +86,7 @@ impl Evidence {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tracker {
     recall: Recall,
-    /// Over all symbols: what a new symbol starts from.
+    /// Over all symbols while they were new: what a new symbol starts from.
     overall: Rates,
 }
 
@@ -86,34 +101,35 @@ impl Tracker {
         self.overall.as_prior()
     }
 
-    /// The value believed most among those that are `possible`.
-    pub fn expect(
-        &self,
-        evidence: &Evidence,
-        rates: &Rates,
-        possible: impl Fn(i64) -> bool,
-    ) -> Option<i64> {
-        rates.choose(&self.guesses(evidence, possible))
-    }
-
-    /// Learns the value that came, and returns the one that was expected.
-    pub fn learn(
-        &mut self,
-        evidence: &Evidence,
-        rates: &mut Rates,
-        actual: i64,
-        possible: impl Fn(i64) -> bool,
-    ) -> Option<i64> {
-        let guesses = self.guesses(evidence, possible);
-        let expected = rates.choose(&guesses);
-        rates.learn(&guesses, actual, Pace::Symbol);
-        self.overall.learn(&guesses, actual, Pace::Overall);
-        for hypothesis in &evidence.hypotheses[..evidence.n_hypotheses] {
-            if let Hypothesis::Remembered { context, base } = *hypothesis {
-                self.recall.learn(context, actual.wrapping_sub(base));
+    /// What each hypothesis makes of the evidence.
+    pub fn look(&self, evidence: Evidence) -> Looked {
+        let mut guesses = Guesses::default();
+        for kind in 0..evidence.n_hypotheses {
+            let (context, base) = (evidence.contexts[kind], evidence.bases[kind]);
+            if context == 0 {
+                let silent = evidence.silent & 1 << kind != 0;
+                guesses.set(kind, base, if silent { SILENT } else { MAX_CONFIDENCE });
+            } else if let Some(guess) = self.recall.get(context) {
+                guesses.set(kind, guess.value.wrapping_add(base), guess.confidence);
             }
         }
-        expected
+        // No size, offset or number of a file is negative; what looks so is a
+        // distance that does not apply here. New files are the one exception.
+        Looked { evidence, guesses }
+    }
+
+    /// Learns the value that came.
+    pub fn learn(&mut self, looked: &Looked, rates: &mut Rates, actual: i64) {
+        let all_right = rates.learn(&looked.guesses, actual, Pace::Symbol);
+        if !all_right {
+            self.overall.learn(&looked.guesses, actual, Pace::Overall);
+        }
+        for kind in 0..looked.evidence.n_hypotheses {
+            let context = looked.evidence.contexts[kind];
+            if context != 0 {
+                self.recall.learn(context, actual.wrapping_sub(looked.evidence.bases[kind]));
+            }
+        }
     }
 
     /// Joins what another tracker remembers, with its values translated.
@@ -129,22 +145,5 @@ impl Tracker {
     /// Whether it could have been made by this code.
     pub fn is_valid(&self) -> bool {
         self.recall.is_valid()
-    }
-
-    fn guesses(&self, evidence: &Evidence, possible: impl Fn(i64) -> bool) -> Guesses {
-        let mut guesses = [None; MAX_HYPOTHESES];
-        let hypotheses = &evidence.hypotheses[..evidence.n_hypotheses];
-        for (guess, hypothesis) in guesses.iter_mut().zip(hypotheses) {
-            *guess = match *hypothesis {
-                Hypothesis::Silent => None,
-                Hypothesis::Remembered { context, base } => self
-                    .recall
-                    .get(context)
-                    .map(|guess| Guess { value: guess.value.wrapping_add(base), ..guess }),
-                Hypothesis::Computed(value) => Some(Guess { value, confidence: MAX_CONFIDENCE }),
-            }
-            .filter(|guess| possible(guess.value));
-        }
-        guesses
     }
 }
