@@ -67,6 +67,17 @@ impl Now {
     }
 }
 
+/// How many of its latest values a symbol keeps in view.
+const LATEST: usize = 8;
+
+/// Hashes of the latest values, the last first.
+pub type Latest = [u32; LATEST];
+
+/// A hash of the last `n` values.
+pub fn last(latest: &Latest, n: usize) -> u64 {
+    latest[..n].iter().fold(n as u64, |hash, &value| combine(hash, u64::from(value)))
+}
+
 /// What a symbol did last.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SymbolMotion {
@@ -84,12 +95,12 @@ pub struct SymbolMotion {
     /// Size of the access before minus that: the step that sizes make.
     pub size_step: i64,
     /// Hashes of its last sizes, the latest first.
-    pub sizes: [u32; 4],
+    pub sizes: Latest,
     /// Hashes of its last distances from the end of the access before it in
     /// the same file.
-    pub distances: [u32; 4],
+    pub distances: Latest,
     /// Hashes of its last strides, from its own access before.
-    pub strides: [u32; 4],
+    pub strides: Latest,
     /// How often in a row its distance was the same, and the one before that.
     pub distance_run: Run,
     /// The same of its sizes.
@@ -109,9 +120,9 @@ impl SymbolMotion {
         offset: 0,
         size: 0,
         size_step: 0,
-        sizes: [0; 4],
-        distances: [0; 4],
-        strides: [0; 4],
+        sizes: [0; LATEST],
+        distances: [0; LATEST],
+        strides: [0; LATEST],
         distance_run: Run::NEW,
         size_run: Run::NEW,
         appends: false,
@@ -137,7 +148,7 @@ impl Run {
         combine(u64::from(self.before), u64::from(self.length))
     }
 
-    fn advance(&mut self, latest: &[u32; 4]) {
+    fn advance(&mut self, latest: &Latest) {
         *self = if latest[0] == latest[1] {
             Run { length: self.length.saturating_add(1), ..*self }
         } else {
@@ -163,7 +174,7 @@ pub struct FileMotion {
     pub opener: u32,
     /// The last distances between an access and the end of the one before,
     /// whichever symbol made it.
-    pub distances: [u32; 4],
+    pub distances: Latest,
     /// How often in a row the distance was the same.
     pub distance_run: Run,
     /// Length of the run before, without the first.
@@ -196,7 +207,7 @@ impl FileMotion {
         n_open: 0,
         was_opened: false,
         opener: NONE,
-        distances: [0; 4],
+        distances: [0; LATEST],
         distance_run: Run::NEW,
         run_before: 0,
         gaps: [Gap { start: 0, length: 0 }; MAX_GAPS],
@@ -364,8 +375,8 @@ pub fn role(tag: u32, size: u64) -> u64 {
     combine(combine(3, u64::from(tag)), size)
 }
 
-fn push(latest: &mut [u32; 4], value: u64) {
-    latest.copy_within(..3, 1);
+fn push(latest: &mut Latest, value: u64) {
+    latest.copy_within(..LATEST - 1, 1);
     latest[0] = combine(1, value) as u32;
 }
 

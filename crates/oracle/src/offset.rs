@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Rates;
 use crate::hash::combine;
-use crate::motion::{Motions, role};
+use crate::motion::{Motions, last, role};
 use crate::tracker::{Evidence, Looked, Tracker};
 
 /// What is known of the offsets of one symbol that is not always contiguous.
@@ -160,11 +160,9 @@ fn evidence(motions: &impl Motions, step: OffsetContext) -> Evidence {
     // From the end of the last access in the file.
     evidence.computed(Some(file.end as i64));
     evidence.remembered(with(now.last_tag()), file.end);
-    let one = with(u64::from(own.distances[0]));
-    let two = combine(one, u64::from(own.distances[1]));
-    let four = combine(combine(two, u64::from(own.distances[2])), u64::from(own.distances[3]));
-    evidence.remembered(two, file.end);
-    evidence.remembered(four, file.end);
+    evidence.remembered(with(last(&own.distances, 2)), file.end);
+    evidence.remembered(with(last(&own.distances, 4)), file.end);
+    evidence.remembered(with(last(&own.distances, 8)), file.end);
     evidence.remembered(with(own.distance_run.context()), file.end);
     evidence.remembered(with(file.distance_run.context()), file.end);
     if !step.all_hypotheses {
@@ -172,10 +170,8 @@ fn evidence(motions: &impl Motions, step: OffsetContext) -> Evidence {
     }
     evidence.remembered(with(now.history(8)), file.end);
     // From the symbol's own last access.
-    let one = with(u64::from(own.strides[0]));
-    let three = combine(combine(one, u64::from(own.strides[1])), u64::from(own.strides[2]));
     evidence.remembered(seed, own.offset);
-    evidence.remembered(three, own.offset);
+    evidence.remembered(with(last(&own.strides, 3)), own.offset);
     // Absolute: where it was last time, where it went from here last time.
     evidence.remembered(with(file.end), 0);
     evidence.remembered(with(own.offset), 0);

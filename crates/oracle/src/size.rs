@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Rates;
 use crate::hash::combine;
-use crate::motion::Motions;
+use crate::motion::{Motions, last};
 use crate::tracker::{Evidence, Looked, Tracker};
 
 /// What is known of the sizes of one symbol.
@@ -129,12 +129,11 @@ fn evidence(motions: &impl Motions, step: SizeContext) -> Evidence {
     evidence.remembered(seed, 0);
     evidence.remembered(with(now.last_tag()), 0);
     evidence.remembered(with(now.history(8)), 0);
-    let one = with(u64::from(own.sizes[0]));
-    let two = combine(one, u64::from(own.sizes[1]));
-    let four = combine(combine(two, u64::from(own.sizes[2])), u64::from(own.sizes[3]));
+    let one = with(last(&own.sizes, 1));
     evidence.remembered(one, 0);
-    evidence.remembered(two, 0);
-    evidence.remembered(four, 0);
+    evidence.remembered(with(last(&own.sizes, 2)), 0);
+    evidence.remembered(with(last(&own.sizes, 4)), 0);
+    evidence.remembered(with(last(&own.sizes, 8)), 0);
     evidence.remembered(with(own.size_run.context()), 0);
     evidence.computed(Some((own.size as i64).wrapping_add(own.size_step)));
     if step.following {
