@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Hypotheses that a quantity may have at most.
-pub const MAX_HYPOTHESES: usize = 16;
+pub const MAX_HYPOTHESES: usize = 18;
 
 /// What each hypothesis of a quantity suggests at this moment.
 #[derive(Clone, Copy, Debug)]

@@ -173,6 +173,7 @@ fn evidence(motions: &impl Motions, step: OffsetContext) -> Evidence {
     evidence.remembered(seed, own.offset);
     evidence.remembered(with(last(&own.strides, 3)), own.offset);
     // Absolute: where it was last time, where it went from here last time.
+    evidence.computed(Some(own.offset as i64));
     evidence.remembered(with(file.end), 0);
     evidence.remembered(with(own.offset), 0);
     // From the end of the file; from the last access in any file.
