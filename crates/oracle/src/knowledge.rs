@@ -10,7 +10,7 @@ use crate::choice::Rates;
 use crate::config::{Config, Improvements};
 use crate::files::{self, NEW_FILE};
 use crate::hash::{Map, combine};
-use crate::motion::{Motions, Move, NONE};
+use crate::motion::{Motions, Move, NONE, reserve_some};
 use crate::names::Opener;
 use crate::offset::{OffsetContext, OffsetKnowledge, Offsets};
 use crate::recall::Recall;
@@ -129,6 +129,7 @@ impl Knowledge {
 
     /// Adds a symbol for calls of this function.
     pub fn add_symbol(&mut self, function: Function) {
+        reserve_some(&mut self.symbols);
         self.symbols.push(SymbolKnowledge {
             function,
             size: SizeKnowledge::default(),
@@ -198,22 +199,15 @@ impl Knowledge {
         };
         let new_name = if file == NONE { named.map(|named| named.name) } else { None };
         let (offset, size) = self.expect_data(motions, known, file, outlook);
-        let transition = Transition { from: motions.now().symbol, to: symbol };
-        let times = self.transitions.get(transition);
-        let interarrival_ns = times.map_or(0, |times| {
-            if self.improvements.competing_times {
-                times.best(self.transitions.contextual_for(motions, symbol))
-            } else {
-                times.halving_mean()
-            }
-        });
+        let (interarrival_ns, interarrival_spread) =
+            self.expect_wait(motions, symbol).unwrap_or_default();
         Some(Expected {
             file,
             new_name,
             offset,
             size,
             interarrival_ns,
-            interarrival_spread: times.map(Times::spread).unwrap_or_default(),
+            interarrival_spread,
             io_time_ns: known.io_time.best([None; 3]),
         })
     }
@@ -311,6 +305,15 @@ impl Knowledge {
         let (offset, looked) = self.offsets.expect(known.offset.as_deref(), motions, context);
         outlook.offset = looked;
         (Some(offset), size)
+    }
+
+    fn expect_wait(&self, motions: &impl Motions, symbol: u32) -> Option<(u64, Spread)> {
+        if self.improvements.competing_times {
+            return self.transitions.expect(motions, symbol);
+        }
+        let transition = Transition { from: motions.now().symbol, to: symbol };
+        let times = self.transitions.get(transition)?;
+        Some((times.halving_mean(), times.spread()))
     }
 
     fn look_for_file(&self, motions: &impl Motions, symbol: u32, named: Option<i64>) -> Looked {

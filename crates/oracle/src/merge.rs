@@ -8,7 +8,6 @@
 //! The merged model stands at the end of the smaller's history; begin a run with
 //! it, or let it find its place again.
 
-use crate::motion::SymbolMotion;
 use crate::oracle::{Oracle, START};
 
 impl Oracle {
@@ -48,8 +47,7 @@ impl Oracle {
                 let own = self.contexts.add(identity);
                 self.knowledge.adopt_symbol(own, known);
                 if own as usize == self.motions.symbols.len() {
-                    let tag = self.contexts.tag(own);
-                    self.motions.symbols.push(SymbolMotion { tag, ..SymbolMotion::NEW });
+                    self.motions.add_symbol(self.contexts.tag(own));
                 }
                 own
             })

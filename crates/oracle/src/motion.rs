@@ -380,6 +380,14 @@ fn push(latest: &mut Latest, value: u64) {
     latest[0] = combine(1, value) as u32;
 }
 
+/// Makes room for one more, and a little: doubling would leave half of a table
+/// that is filled once and then stays as it is.
+pub fn reserve_some<T>(table: &mut Vec<T>) {
+    if table.len() == table.capacity() {
+        table.reserve_exact(table.len() / 8 + 16);
+    }
+}
+
 /// The real state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RealMotions {
@@ -402,6 +410,12 @@ impl RealMotions {
             files: Vec::new(),
             roles: Recall::new(max_roles),
         }
+    }
+
+    /// A symbol more, with this tag.
+    pub fn add_symbol(&mut self, tag: u32) {
+        reserve_some(&mut self.symbols);
+        self.symbols.push(SymbolMotion { tag, ..SymbolMotion::NEW });
     }
 
     /// Nothing is open, and nothing has come before.

@@ -201,8 +201,7 @@ impl Oracle {
         let symbol = self.contexts.get_or_add(operation.context, operation.function);
         if symbol as usize == self.knowledge.symbols.len() {
             self.knowledge.add_symbol(operation.function);
-            let tag = self.contexts.tag(symbol);
-            self.motions.symbols.push(SymbolMotion { tag, ..SymbolMotion::NEW });
+            self.motions.add_symbol(self.contexts.tag(symbol));
         }
         symbol
     }

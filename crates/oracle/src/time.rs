@@ -80,6 +80,11 @@ impl Times {
         };
     }
 
+    /// Whether every span so far, and this one, was too short to matter.
+    pub fn follows_at_once(&self, span_ns: u64) -> bool {
+        self.max.max(span_ns as f32) <= IMMEDIATE_NS
+    }
+
     /// The estimate with the smallest recent error.
     pub fn best(&self, contextual: [Option<f32>; 3]) -> u64 {
         let estimates = self.estimates(contextual);

@@ -2,10 +2,11 @@
 
 //! Interarrival times, by transition.
 
+use ioracle_events::Spread;
 use serde::{Deserialize, Serialize};
 
 use crate::hash::{Map, combine};
-use crate::motion::Motions;
+use crate::motion::{Motions, reserve_some};
 use crate::recall::Recall;
 use crate::time::Times;
 
@@ -53,9 +54,16 @@ impl Transitions {
 
     /// Learns the wait before `to`, which is about to be taken into `motions`.
     pub fn learn(&mut self, motions: &impl Motions, to: u32, interarrival_ns: u64) {
+        let place = self.place_of(Transition { from: motions.now().symbol, to });
+        let times = &mut self.tracked[place].1;
+        // Where one operation always follows at once there is nothing to tell
+        // apart, and most transitions are so.
+        if times.follows_at_once(interarrival_ns) {
+            times.learn(interarrival_ns, [None; 3]);
+            return;
+        }
         let contexts = contexts(motions, to);
         let contextual = self.contextual(contexts);
-        let place = self.place_of(Transition { from: motions.now().symbol, to });
         self.tracked[place].1.learn(interarrival_ns, contextual);
         let interarrival = i64::try_from(interarrival_ns).unwrap_or(i64::MAX);
         for context in contexts {
@@ -63,9 +71,15 @@ impl Transitions {
         }
     }
 
-    /// The estimates under longer contexts for the wait before `to`.
-    pub fn contextual_for(&self, motions: &impl Motions, to: u32) -> [Option<f32>; 3] {
-        self.contextual(contexts(motions, to))
+    /// The wait expected before `to`, and its spread, if the transition is known.
+    pub fn expect(&self, motions: &impl Motions, to: u32) -> Option<(u64, Spread)> {
+        let times = self.get(Transition { from: motions.now().symbol, to })?;
+        let contextual = if times.follows_at_once(0) {
+            [None; 3]
+        } else {
+            self.contextual(contexts(motions, to))
+        };
+        Some((times.best(contextual), times.spread()))
     }
 
     /// Adds what another oracle has seen of a transition.
@@ -114,6 +128,7 @@ impl Transitions {
             return place as usize;
         }
         let place = if self.tracked.len() < self.max_transitions {
+            reserve_some(&mut self.tracked);
             self.tracked.push((transition, Times::default()));
             self.tracked.len() - 1
         } else {
