@@ -71,7 +71,7 @@ impl Now {
 const LATEST: usize = 8;
 
 /// Hashes of the latest values, the last first.
-pub type Latest = [u32; LATEST];
+pub type Latest = [u16; LATEST];
 
 /// A hash of the last `n` values.
 pub fn last(latest: &Latest, n: usize) -> u64 {
@@ -105,6 +105,8 @@ pub struct SymbolMotion {
     pub distance_run: Run,
     /// The same of its sizes.
     pub size_run: Run,
+    /// Whether it was ever not contiguous; until then it has no roles.
+    pub jumps: bool,
     /// Whether its opens position writes at the end.
     pub appends: bool,
     /// Whether its opens cut the file.
@@ -125,6 +127,7 @@ impl SymbolMotion {
         strides: [0; LATEST],
         distance_run: Run::NEW,
         size_run: Run::NEW,
+        jumps: false,
         appends: false,
         truncates: false,
     };
@@ -137,7 +140,7 @@ pub struct Run {
     /// Times in a row, without the first.
     pub length: u32,
     /// Hash of the value before the run.
-    pub before: u32,
+    pub before: u16,
 }
 
 impl Run {
@@ -362,10 +365,13 @@ pub trait Motions {
             symbol.distance_run.advance(&symbol.distances);
             push(&mut symbol.strides, offset.wrapping_sub(symbol.offset));
             symbol.offset = offset;
-            if let Some(role_end) = self.role_end(step.symbol, step.size) {
-                self.file_mut(step.file).leave_gap(role_end, offset);
+            symbol.jumps |= offset != start;
+            if symbol.jumps {
+                if let Some(role_end) = self.role_end(step.symbol, step.size) {
+                    self.file_mut(step.file).leave_gap(role_end, offset);
+                }
+                self.set_role_end(step.symbol, step.size, offset.saturating_add(step.size));
             }
-            self.set_role_end(step.symbol, step.size, offset.saturating_add(step.size));
         }
     }
 }
@@ -377,7 +383,7 @@ pub fn role(tag: u32, size: u64) -> u64 {
 
 fn push(latest: &mut Latest, value: u64) {
     latest.copy_within(..LATEST - 1, 1);
-    latest[0] = combine(1, value) as u32;
+    latest[0] = (combine(1, value) >> 24) as u16;
 }
 
 /// Makes room for one more, and a little: doubling would leave half of a table

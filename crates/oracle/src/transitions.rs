@@ -40,7 +40,7 @@ impl Transitions {
         Transitions {
             tracked: Vec::new(),
             places: Map::default(),
-            recall: Recall::new(max_transitions),
+            recall: Recall::new(max_transitions / 4),
             max_transitions,
             next_victim: 0,
         }
