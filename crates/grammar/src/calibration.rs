@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::predictor::Origin;
 
-const N_SITUATIONS: usize = 16;
+const N_SITUATIONS: usize = 40;
 const N_SHARES: usize = 12;
 
 /// How many observations the share itself is worth in a fresh cell.
@@ -64,14 +64,15 @@ impl Rate {
 pub(crate) struct Situation(u8);
 
 impl Situation {
-    /// All goes as expected, for so many symbols now.
-    pub fn followed(streak: u64) -> Situation {
-        Situation(logarithm(streak))
+    /// All goes as expected, for so many symbols now, and the history made the
+    /// expected step so often.
+    pub fn followed(streak: u64, support: u64) -> Situation {
+        Situation(8 + 4 * logarithm(support) + logarithm(streak) / 2)
     }
 
     /// Something unexpected came; the past agrees so long with the best places.
     pub fn surprised(matched: usize) -> Situation {
-        Situation(8 + logarithm(matched as u64))
+        Situation(logarithm(matched as u64))
     }
 }
 

@@ -271,7 +271,10 @@ impl<'a> Search<'a> {
         let weight = self.path.iter().map(Frame::width).product::<f64>() * derived;
         let path = self.path.iter().rev().copied().collect();
         let before = self.nursery.born.len();
-        self.nursery.advance(self.grammar, Predictor { path, weight, origin: Origin::Discovered });
+        self.nursery.advance(
+            self.grammar,
+            Predictor { path, weight, ..Predictor::from(Origin::Discovered) },
+        );
         let came = self.nursery.born.len() > before;
         if came && matched > self.matched {
             self.matched = matched;

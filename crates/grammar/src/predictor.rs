@@ -49,6 +49,9 @@ pub(crate) struct Predictor {
     /// The outermost first; the last one holds the terminal expected next.
     pub path: Vec<Frame>,
     pub weight: f64,
+    /// How often the history made the step that this one has just made; 0
+    /// where it only follows the run that is still going on.
+    pub support: u64,
     pub origin: Origin,
 }
 
@@ -71,6 +74,12 @@ pub(crate) enum Origin {
 
 impl Origin {
     pub const COUNT: usize = 5;
+}
+
+impl From<Origin> for Predictor {
+    fn from(origin: Origin) -> Predictor {
+        Predictor { path: Vec::new(), weight: 0.0, support: 0, origin }
+    }
 }
 
 impl Predictor {
@@ -168,7 +177,7 @@ impl Nursery {
             path.clear();
             path.push(Frame { id: used, low: 1, high: repetitions });
             let weight = climber.weight * passes / derived;
-            self.advance(grammar, Predictor { path, weight, origin: climber.origin });
+            self.advance(grammar, Predictor { path, weight, ..Predictor::from(climber.origin) });
             used = grammar.arena.get(used).next_use;
         }
     }
@@ -177,6 +186,9 @@ impl Nursery {
         if let Some(last) = predictor.path.last_mut() {
             *last = frame;
         }
+        let is_open_run = frame.low > 1 && frame.id == grammar.arena.last(RuleId::START);
+        let owner = grammar.arena.owner(frame.id);
+        predictor.support = if is_open_run { 0 } else { grammar.arena.rules[owner.at()].derived };
         predictor.descend(grammar);
         self.born.push(predictor);
     }

@@ -114,11 +114,16 @@ impl Predictors {
             self.active.append(&mut self.nursery.born);
             self.cap(grammar.config.max_predictors + 2 * MAX_SECOND_CHANCES);
             self.marks.note_all(&self.active);
-            self.situation = Situation::surprised(self.matched);
-        } else {
-            self.situation = Situation::followed(self.streak);
+            self.weigh_origins();
         }
-        self.rank(grammar, surprised);
+        self.rank(grammar);
+        let support = self.support_of_best(grammar);
+        self.situation = if surprised {
+            Situation::surprised(self.matched)
+        } else {
+            Situation::followed(self.streak, support)
+        };
+        self.calibrate();
     }
 
     fn learn_outcome(&mut self, grammar: &Grammar, terminal: Terminal) {
@@ -194,12 +199,9 @@ impl Predictors {
         }
     }
 
-    /// Adds up the weights of the predictors that expect the same symbol and
-    /// turns them into probabilities.
-    fn rank(&mut self, grammar: &Grammar, surprised: bool) {
-        if surprised {
-            self.weigh_origins();
-        }
+    /// Adds up the weights of the predictors that expect the same symbol, into
+    /// shares of the whole.
+    fn rank(&mut self, grammar: &Grammar) {
         self.candidates.clear();
         let mut total = 0.0;
         for predictor in &self.active {
@@ -212,20 +214,33 @@ impl Predictors {
                 }
             }
         }
-        if self.candidates.is_empty() || total <= 0.0 {
+        if total <= 0.0 {
             self.candidates.clear();
-            return;
         }
+        self.candidates.iter_mut().for_each(|candidate| candidate.probability /= total);
         if self.candidates.len() > 1 {
             self.candidates.sort_by(|a, b| b.probability.total_cmp(&a.probability));
         }
-        self.best_share = self.candidates[0].probability / total;
+    }
+
+    fn support_of_best(&self, grammar: &Grammar) -> u64 {
+        let Some(best) = self.candidates.first() else { return 0 };
+        let expecting = |p: &&Predictor| p.expects(grammar) == Some(best.terminal);
+        let heaviest =
+            self.active.iter().filter(expecting).max_by(|a, b| a.weight.total_cmp(&b.weight));
+        heaviest.map_or(0, |predictor| predictor.support)
+    }
+
+    /// Turns shares into probabilities.
+    fn calibrate(&mut self) {
+        let Some((first, rest)) = self.candidates.split_first_mut() else { return };
+        self.best_share = first.probability;
         let (best, others) = self.calibration.probabilities(self.situation, self.best_share);
-        let rest = (total - self.candidates[0].probability).max(f64::MIN_POSITIVE);
-        self.candidates[0].probability = best;
-        for other in &mut self.candidates[1..] {
+        let remaining = (1.0 - self.best_share).max(f64::MIN_POSITIVE);
+        first.probability = best;
+        for other in rest {
             // No candidate is more probable than the one before it.
-            other.probability = (other.probability / rest * others).min(best);
+            other.probability = (other.probability / remaining * others).min(best);
         }
     }
 
