@@ -82,7 +82,13 @@ impl<'a> Ahead<'a> {
                 Some(_) => {}
             }
         }
-        self.path = self.now.map(|now| now.path.clone()).unwrap_or_default();
+        // At the end of the start rule: first what is held back, then now.
+        self.path.clear();
+        if !self.grammar.held.is_empty() {
+            self.path.extend_from_slice(&self.grammar.held.start);
+        } else if let Some(now) = self.now {
+            self.path.extend_from_slice(&now.path);
+        }
         probability
     }
 

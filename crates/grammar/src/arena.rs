@@ -287,17 +287,27 @@ impl Arena {
         self.give_slot(id);
     }
 
-    /// Moves an occurrence from its body to just after `previous`.
-    pub fn move_after(&mut self, id: OccurrenceId, previous: OccurrenceId) {
-        self.detach(id);
-        let Occurrence { next, body, .. } = *self.get(previous);
-        let moved = &mut self.slots[id.at()];
-        moved.previous = previous;
-        moved.next = next;
-        moved.body = body;
-        self.slots[previous.at()].next = id;
-        self.slots[next.at()].previous = id;
-        self.bodies[body.0 as usize].length += 1;
+    /// Moves a stretch of a body into the empty body of a rule, in time
+    /// proportional to its length.
+    pub fn move_range(&mut self, begin: OccurrenceId, end: OccurrenceId, rule: RuleId) {
+        let Rule { guard, body, .. } = self.rules[rule.at()];
+        let from = self.get(begin).body;
+        let (before, after) = (self.previous(begin), self.next(end));
+        self.slots[before.at()].next = after;
+        self.slots[after.at()].previous = before;
+        self.slots[begin.at()].previous = guard;
+        self.slots[end.at()].next = guard;
+        self.slots[guard.at()].next = begin;
+        self.slots[guard.at()].previous = end;
+        self.relabel(rule, body);
+        let mut length = 0;
+        let mut id = begin;
+        while id != guard {
+            length += 1;
+            id = self.next(id);
+        }
+        self.bodies[from.0 as usize].length -= length;
+        self.bodies[body.0 as usize].length = length;
     }
 
     /// Sets what an occurrence holds and how often.

@@ -147,6 +147,10 @@ pub(crate) enum Outcome {
 fn cell_of(situation: Situation, share: f64) -> usize {
     const LIMITS: [f64; N_SHARES - 1] =
         [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 0.97, 0.995, 0.99999];
-    let column = LIMITS.iter().take_while(|&&limit| share > limit).count();
+    let column = if share >= 1.0 {
+        LIMITS.len()
+    } else {
+        LIMITS.iter().take_while(|&&limit| share > limit).count()
+    };
     usize::from(situation.0) % N_SITUATIONS * N_SHARES + column
 }

@@ -77,7 +77,7 @@ impl<'a> Search<'a> {
         };
         // The occurrence that the last symbol itself went into: only
         // repetitions before it are the past.
-        let is_now = id == self.grammar.arena.last(RuleId::START);
+        let is_now = self.is_last(id);
         let times = if is_now { times.saturating_sub(1) } else { times };
         if times == 0 {
             return;
@@ -145,7 +145,7 @@ impl<'a> Search<'a> {
             Exponent::Times(times) => times,
             Exponent::Varying(_) => u64::MAX,
         };
-        if at_end && used == self.grammar.arena.last(RuleId::START) {
+        if at_end && self.is_last(used) {
             times = times.saturating_sub(1);
         }
         if times == 0 {
@@ -177,6 +177,11 @@ impl<'a> Search<'a> {
         }
         self.path.truncate(depth_before);
         any
+    }
+
+    /// Whether the occurrence ends where the history ends.
+    fn is_last(&self, id: OccurrenceId) -> bool {
+        self.grammar.held.is_empty() && id == self.grammar.arena.last(RuleId::START)
     }
 
     /// Whether nothing of its rule comes after this repetition.
@@ -269,7 +274,7 @@ impl<'a> Search<'a> {
         let owner = self.grammar.arena.owner(outermost.id);
         let derived = self.grammar.arena.rules[owner.at()].derived as f64;
         let weight = self.path.iter().map(Frame::width).product::<f64>() * derived;
-        let path = self.path.iter().rev().copied().collect();
+        let path = self.nursery.path_of(self.path.iter().rev());
         let before = self.nursery.born.len();
         self.nursery.advance(
             self.grammar,
@@ -279,9 +284,7 @@ impl<'a> Search<'a> {
         if came && matched > self.matched {
             self.matched = matched;
             self.found = 0;
-            for worse in self.nursery.born.drain(..before).collect::<Vec<_>>() {
-                self.nursery.recycle(worse);
-            }
+            self.nursery.recycle_first(before);
         }
         self.found += usize::from(came);
     }

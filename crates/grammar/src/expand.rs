@@ -2,6 +2,7 @@
 
 //! Reads the history back from the grammar, and shows its rules.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::grammar::Grammar;
@@ -9,7 +10,7 @@ use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 
 /// The terminals that the start rule derives, in order.
 pub(crate) struct Expansion<'a> {
-    grammar: &'a Grammar,
+    grammar: Cow<'a, Grammar>,
     /// The path to the next terminal: occurrences, the innermost last, and how
     /// many repetitions of each are still to come, this one included.
     path: Vec<(OccurrenceId, u64)>,
@@ -17,8 +18,13 @@ pub(crate) struct Expansion<'a> {
 
 impl<'a> Expansion<'a> {
     pub fn new(grammar: &'a Grammar) -> Expansion<'a> {
+        let mut grammar = Cow::Borrowed(grammar);
+        if grammar.held() > 0 {
+            grammar.to_mut().catch_up();
+        }
+        let first = grammar.arena.first(RuleId::START);
         let mut expansion = Expansion { grammar, path: Vec::new() };
-        expansion.descend(grammar.arena.first(RuleId::START));
+        expansion.descend(first);
         expansion
     }
 

@@ -23,12 +23,16 @@ use std::hash::BuildHasher;
 use crate::arena::{Arena, Occurrence, Slot};
 use crate::config::{Config, Mode};
 use crate::expand::Expansion;
+use crate::follow::Held;
 use crate::loops::{LastingName, Loops};
 use crate::symbol::{Exponent, LoopId, OccurrenceId, RuleId, Symbol, Terminal};
 use crate::watch::Watch;
 
 /// How far down its left edge a rule is searched for what may continue it.
 const MAX_LEFT_EDGE: usize = 16;
+
+/// Places of a loop that are looked at when its count turns out to vary.
+const MAX_SUMMARISED: usize = 64;
 
 /// A grammar that is learned symbol by symbol.
 #[derive(Clone, Debug)]
@@ -41,6 +45,7 @@ pub struct Grammar {
     pub(crate) todo: Vec<Todo>,
     /// Rules that nothing uses any more, taken apart a little at each push.
     pub(crate) doomed: Vec<RuleId>,
+    pub(crate) held: Held,
     /// Whether the digram before the last occurrence is still to be checked.
     pub(crate) run_is_open: bool,
     pub(crate) pushed: u64,
@@ -64,6 +69,7 @@ impl Grammar {
             index: HashTable::new(),
             todo: Vec::new(),
             doomed: Vec::new(),
+            held: Held::default(),
             run_is_open: false,
             pushed: 0,
             forgotten: 0,
@@ -117,24 +123,40 @@ impl Grammar {
     /// Appends a symbol, telling `watch` what moves.
     pub(crate) fn push_watched<W: Watch>(&mut self, terminal: Terminal, watch: &mut W) {
         self.pushed += 1;
-        let symbol = Symbol::Terminal(terminal);
-        let last = self.arena.last(RuleId::START);
-        if self.config.exponents && self.arena.symbol(last) == Some(symbol) {
-            self.repeat_last(last, terminal);
-        } else {
-            if self.run_is_open {
-                self.run_is_open = false;
-                let before = self.arena.previous(last);
-                self.todo.push(Todo::Digram(before));
-                self.settle(watch);
-            }
-            let last = self.arena.last(RuleId::START);
-            self.arena.insert_after(last, symbol, Exponent::ONE);
-            self.run_is_open = self.defers_runs() && self.repeats(terminal);
-            self.todo.push(Todo::Digram(last));
+        if self.hold(terminal, watch) {
+            return;
         }
+        let last = self.arena.last(RuleId::START);
+        if self.config.exponents && self.arena.symbol(last) == Some(Symbol::Terminal(terminal)) {
+            self.repeat_last(last, terminal);
+            self.settle(watch);
+            return;
+        }
+        if self.run_is_open {
+            self.run_is_open = false;
+            self.todo.push(Todo::Digram(self.arena.previous(last)));
+            self.settle(watch);
+        }
+        if self.config.exponents && self.begin_hold(terminal, watch) {
+            return;
+        }
+        self.append(Symbol::Terminal(terminal), Exponent::ONE);
+        self.run_is_open = self.defers_runs() && self.repeats(terminal);
         self.settle(watch);
         self.forget_excess(watch);
+    }
+
+    /// Puts an occurrence at the end of the start rule.
+    pub(crate) fn append(&mut self, symbol: Symbol, exponent: Exponent) {
+        let last = self.arena.last(RuleId::START);
+        self.arena.insert_after(last, symbol, exponent);
+        self.todo.push(Todo::Digram(last));
+    }
+
+    pub(crate) fn look_at_rule(&mut self, symbol: Option<Symbol>) {
+        if let Some(Symbol::Rule(rule)) = symbol {
+            self.todo.push(Todo::Rule(rule));
+        }
     }
 
     fn repeat_last(&mut self, last: OccurrenceId, terminal: Terminal) {
@@ -169,7 +191,7 @@ impl Grammar {
     }
 
     /// Repairs all places on the list.
-    fn settle<W: Watch>(&mut self, watch: &mut W) {
+    pub(crate) fn settle<W: Watch>(&mut self, watch: &mut W) {
         while let Some(todo) = self.todo.pop() {
             match todo {
                 Todo::Digram(left) => self.check_digram(left, watch),
@@ -223,31 +245,43 @@ impl Grammar {
         let after = self.arena.guard_of(self.arena.next(other_right));
         let rule = match before {
             Some(rule) if before == after && rule != RuleId::START => rule,
-            _ => self.extract_rule(other, watch),
+            _ => self.extract(other, other_right, watch),
         };
         self.substitute(left, rule, watch);
     }
 
-    /// Moves the digram at `left` into a new rule and leaves a use of it.
-    fn extract_rule<W: Watch>(&mut self, left: OccurrenceId, watch: &mut W) -> RuleId {
-        let right = self.arena.next(left);
-        let before = self.arena.previous(left);
+    /// Moves a stretch of a body into a new rule and leaves a use of it.
+    pub(crate) fn extract<W: Watch>(
+        &mut self,
+        begin: OccurrenceId,
+        end: OccurrenceId,
+        watch: &mut W,
+    ) -> RuleId {
+        let before = self.arena.previous(begin);
         self.unindex(before);
-        self.unindex(right);
-        let owner = self.arena.owner(left);
+        self.unindex(end);
+        let owner = self.arena.owner(begin);
+        let derived = self.arena.rules[owner.at()].derived;
         let rule = self.arena.new_rule();
-        self.arena.rules[rule.at()].length = self.digram_length(left);
-        self.arena.rules[rule.at()].derived = self.arena.rules[owner.at()].derived;
-
         let used = self.arena.insert_after(before, Symbol::Rule(rule), Exponent::ONE);
-        let guard = self.arena.rules[rule.at()].guard;
-        self.arena.move_after(left, guard);
-        self.arena.move_after(right, left);
-        watch.wrapped([left, right], [left, right], used);
+        self.arena.move_range(begin, end, rule);
+        self.arena.rules[rule.at()].derived = derived;
+        self.arena.rules[rule.at()].length = self.body_run_length(rule);
+        watch.extracted(rule, used, &self.arena);
         self.look_around(used);
         // The body may have lost all but the new use.
         self.todo.push(Todo::Rule(owner));
         rule
+    }
+
+    fn body_run_length(&self, rule: RuleId) -> u64 {
+        let mut length = 0u64;
+        let mut id = self.arena.first(rule);
+        while self.arena.symbol(id).is_some() {
+            length = length.saturating_add(self.run_length(id));
+            id = self.arena.next(id);
+        }
+        length
     }
 
     /// Replaces the digram at `left` by a use of the rule that is equal to it.
@@ -272,11 +306,7 @@ impl Grammar {
         self.todo.push(Todo::Rule(owner));
         // Its only use now, if it was on its way out.
         self.todo.push(Todo::Rule(rule));
-        for symbol in symbols {
-            if let Some(Symbol::Rule(child)) = symbol {
-                self.todo.push(Todo::Rule(child));
-            }
-        }
+        symbols.into_iter().for_each(|symbol| self.look_at_rule(symbol));
     }
 
     fn merge_twins<W: Watch>(&mut self, left: OccurrenceId, right: OccurrenceId, watch: &mut W) {
@@ -345,7 +375,8 @@ impl Grammar {
             return None;
         }
         let Exponent::Times(count) = self.arena.get(left).exponent else { return None };
-        if self.may_continue(repeated, ender) {
+        if self.begins_with(repeated, ender) {
+            // It may be the beginning of one more repetition.
             return None;
         }
         if count > 1 && self.loops.is_full() {
@@ -372,36 +403,41 @@ impl Grammar {
         self.loops.keep_only(used);
     }
 
-    /// Whether `ender` may be the beginning of one more repetition: it stands
-    /// at the left edge of what repeats.
-    fn may_continue(&self, repeated: Symbol, ender: Symbol) -> bool {
-        let mut symbol = repeated;
+    /// Whether `edge` stands at the left edge of what a symbol derives.
+    fn begins_with(&self, symbol: Symbol, edge: Symbol) -> bool {
+        let mut symbol = symbol;
         for _ in 0..MAX_LEFT_EDGE {
             let Symbol::Rule(rule) = symbol else { return false };
             let Some(first) = self.arena.symbol(self.arena.first(rule)) else { return false };
-            if first == ender {
+            if first == edge {
                 return true;
             }
             symbol = first;
         }
-        true
+        false
     }
 
     /// Turns `x^k` into `x^*`, here and at the places that made the count vary.
     fn summarise(&mut self, left: OccurrenceId, repeated: Symbol, ender: Symbol, varying: LoopId) {
         self.set_exponent(left, repeated, Exponent::Varying(varying));
-        let Some(loop_counts) = self.loops.get(varying) else { return };
-        let counts: Vec<u64> = loop_counts.distinct().collect();
-        for count in counts {
-            let digram =
-                Digram { left: (repeated, Exponent::Times(count)), right: (ender, Exponent::ONE) };
-            if let Some(other) = self.find(&digram) {
-                self.set_exponent(other, repeated, Exponent::Varying(varying));
+        let mut id = self.arena.first_use(repeated);
+        for _ in 0..MAX_SUMMARISED {
+            if id.is_none() {
+                break;
             }
+            let next_use = self.arena.get(id).next_use;
+            let counts = matches!(self.arena.get(id).exponent, Exponent::Times(_));
+            if counts
+                && let Some(next) = self.arena.symbol(self.arena.next(id))
+                && (next == ender || self.begins_with(next, ender))
+            {
+                self.set_exponent(id, repeated, Exponent::Varying(varying));
+            }
+            id = next_use;
         }
     }
 
-    fn set_exponent(&mut self, id: OccurrenceId, symbol: Symbol, exponent: Exponent) {
+    pub(crate) fn set_exponent(&mut self, id: OccurrenceId, symbol: Symbol, exponent: Exponent) {
         let before = self.arena.previous(id);
         self.unindex(before);
         self.unindex(id);
@@ -410,7 +446,7 @@ impl Grammar {
     }
 
     /// Puts the digrams on both sides of a changed place on the list.
-    fn look_around(&mut self, id: OccurrenceId) {
+    pub(crate) fn look_around(&mut self, id: OccurrenceId) {
         let before = self.arena.previous(id);
         self.todo.push(Todo::Digram(id));
         self.todo.push(Todo::Digram(before));
@@ -425,11 +461,6 @@ impl Grammar {
     fn recheck_overlaps(&mut self, id: OccurrenceId) {
         self.todo.push(Todo::Digram(self.arena.next(id)));
         self.todo.push(Todo::Digram(self.arena.previous(id)));
-    }
-
-    fn digram_length(&self, left: OccurrenceId) -> u64 {
-        let right = self.arena.next(left);
-        self.run_length(left).saturating_add(self.run_length(right))
     }
 
     /// Terminals that an occurrence stands for.
@@ -491,9 +522,7 @@ impl Grammar {
             let gone = repetitions.saturating_sub(1).saturating_mul(length);
             self.forgotten = self.forgotten.saturating_add(gone);
             self.set_exponent(first, symbol, Exponent::ONE);
-            if let Symbol::Rule(rule) = symbol {
-                self.todo.push(Todo::Rule(rule));
-            }
+            self.look_at_rule(Some(symbol));
         }
     }
 
@@ -503,9 +532,7 @@ impl Grammar {
         watch.forgotten(first, &self.arena);
         let symbol = self.arena.symbol(first);
         self.arena.remove(first);
-        if let Some(Symbol::Rule(child)) = symbol {
-            self.todo.push(Todo::Rule(child));
-        }
+        self.look_at_rule(symbol);
         if !self.config.exponents {
             let first = self.arena.first(rule);
             self.todo.push(Todo::Digram(first));
@@ -544,7 +571,7 @@ impl Grammar {
     }
 
     /// Takes the digram at `left` out of the index, if it stands there for it.
-    fn unindex(&mut self, left: OccurrenceId) {
+    pub(crate) fn unindex(&mut self, left: OccurrenceId) {
         let right = self.arena.next(left);
         if self.arena.symbol(left).is_none() || self.arena.symbol(right).is_none() {
             return;

@@ -10,6 +10,7 @@ mod check;
 mod config;
 mod discover;
 mod expand;
+mod follow;
 mod grammar;
 mod loops;
 mod predictor;

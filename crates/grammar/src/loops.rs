@@ -65,11 +65,6 @@ impl LoopCounts {
         lower.seen = lower.seen.saturating_add(upper.seen);
     }
 
-    /// The counts that are still kept apart, while there are few of them.
-    pub fn distinct(&self) -> impl Iterator<Item = u64> + '_ {
-        self.cells.iter().filter(|cell| cell.low == cell.high).map(|cell| cell.low)
-    }
-
     /// How probable it is that the loop ends after `done` repetitions, given
     /// that it has come so far. Counts within a cell count as equally likely.
     pub fn end_probability(&self, done: u64) -> f64 {
@@ -174,6 +169,13 @@ impl Loops {
         let (_, counts) = self.kinds.get_mut(id.at())?.as_mut()?;
         counts.varies |= counts.record(count) > max_loop_counts;
         counts.varies.then_some(id)
+    }
+
+    /// Notes another count of a loop that is known to vary.
+    pub fn record_again(&mut self, id: LoopId, count: u64) {
+        if let Some(Some((_, counts))) = self.kinds.get_mut(id.at()) {
+            counts.record(count);
+        }
     }
 
     pub fn is_full(&self) -> bool {

@@ -91,6 +91,42 @@ impl Predictor {
         }
     }
 
+    /// Moves past the expected terminal if there is only one way from there and
+    /// the path tells it; else answers `false` and stays.
+    pub fn advance_alone(&mut self, grammar: &Grammar) -> bool {
+        let arena = &grammar.arena;
+        for level in (0..self.path.len()).rev() {
+            let frame = self.path[level];
+            let Exponent::Times(times) = arena.get(frame.id).exponent else { return false };
+            let next = if frame.high < times {
+                Frame { id: frame.id, low: frame.low + 1, high: frame.high + 1 }
+            } else if frame.low >= times {
+                let next = arena.next(frame.id);
+                if arena.guard_of(next).is_some() {
+                    continue;
+                }
+                Frame::first_repetition(next)
+            } else {
+                return false;
+            };
+            self.path.truncate(level);
+            self.path.push(next);
+            self.arrive(grammar);
+            return true;
+        }
+        false
+    }
+
+    /// Takes in that the innermost frame has just been entered.
+    fn arrive(&mut self, grammar: &Grammar) {
+        if let Some(&Frame { id, low, .. }) = self.path.last() {
+            let is_open_run = low > 1 && id == grammar.arena.last(RuleId::START);
+            let owner = grammar.arena.owner(id);
+            self.support = if is_open_run { 0 } else { grammar.arena.rules[owner.at()].derived };
+        }
+        self.descend(grammar);
+    }
+
     /// Goes down first occurrences until the path ends in a terminal.
     pub fn descend(&mut self, grammar: &Grammar) {
         while let Some(frame) = self.path.last()
@@ -117,11 +153,21 @@ impl Nursery {
         self.spare.push(predictor.path);
     }
 
+    /// Drops the predictors born first.
+    pub fn recycle_first(&mut self, count: usize) {
+        self.spare.extend(self.born.drain(..count).map(|predictor| predictor.path));
+    }
+
     pub fn copy(&mut self, predictor: &Predictor) -> Predictor {
+        Predictor { path: self.path_of(&predictor.path), ..*predictor }
+    }
+
+    /// A path with these frames, if possible in a vector used before.
+    pub fn path_of<'f>(&mut self, frames: impl IntoIterator<Item = &'f Frame>) -> Vec<Frame> {
         let mut path = self.spare.pop().unwrap_or_default();
         path.clear();
-        path.extend_from_slice(&predictor.path);
-        Predictor { path, ..*predictor }
+        path.extend(frames);
+        path
     }
 
     /// Moves a predictor past the terminal it expects, to wherever the history
@@ -149,6 +195,13 @@ impl Nursery {
             };
             predictor.path.pop();
             if rule == RuleId::START {
+                if !grammar.held.is_empty() {
+                    // The history goes on with what is held back, and that is
+                    // the same as where it was found.
+                    predictor.path.extend_from_slice(&grammar.held.start);
+                    predictor.support = 1;
+                    return self.born.push(predictor);
+                }
                 break;
             }
             if predictor.path.is_empty() {
@@ -173,9 +226,7 @@ impl Nursery {
                 Exponent::Varying(varying) => grammar.typical_count(varying),
             };
             let passes = grammar.arena.rules[owner.at()].derived as f64 * repetitions as f64;
-            let mut path = self.spare.pop().unwrap_or_default();
-            path.clear();
-            path.push(Frame { id: used, low: 1, high: repetitions });
+            let path = self.path_of(&[Frame { id: used, low: 1, high: repetitions }]);
             let weight = climber.weight * passes / derived;
             self.advance(grammar, Predictor { path, weight, ..Predictor::from(climber.origin) });
             used = grammar.arena.get(used).next_use;
@@ -186,10 +237,7 @@ impl Nursery {
         if let Some(last) = predictor.path.last_mut() {
             *last = frame;
         }
-        let is_open_run = frame.low > 1 && frame.id == grammar.arena.last(RuleId::START);
-        let owner = grammar.arena.owner(frame.id);
-        predictor.support = if is_open_run { 0 } else { grammar.arena.rules[owner.at()].derived };
-        predictor.descend(grammar);
+        predictor.arrive(grammar);
         self.born.push(predictor);
     }
 }

@@ -17,7 +17,7 @@ use crate::discover::Search;
 use crate::grammar::Grammar;
 use crate::predictor::{Frame, Nursery, Origin, Predictor};
 use crate::recent::Recent;
-use crate::symbol::{Exponent, OccurrenceId, Symbol, Terminal};
+use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 use crate::watch::Watch;
 
 /// Predictors that failed and may be resumed, at most.
@@ -27,7 +27,7 @@ const MAX_SUSPENDED: usize = 8;
 const MAX_SECOND_CHANCES: usize = 2;
 
 /// Bounds of the effort of one discovery, in comparisons.
-const EFFORT: std::ops::RangeInclusive<usize> = 24..=512;
+const EFFORT: std::ops::RangeInclusive<usize> = 8..=512;
 
 /// A symbol that may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,6 +83,14 @@ impl Predictors {
     pub fn advance(&mut self, grammar: &Grammar, terminal: Terminal) {
         self.learn_outcome(grammar, terminal);
         self.recent.push(terminal);
+        if let [alone] = &mut self.active[..]
+            && alone.expects(grammar) == Some(terminal)
+            && alone.advance_alone(grammar)
+        {
+            alone.origin = Origin::Followed;
+            self.marks.note_all(&self.active);
+            return;
+        }
         let mut expected = std::mem::take(&mut self.active);
         let was_right = |predictor: &Predictor| predictor.expects(grammar) == Some(terminal);
         if expected.iter().any(was_right) {
@@ -106,6 +114,15 @@ impl Predictors {
     /// Looks for new places where needed and ranks what comes next, in the
     /// grammar that holds the last symbol.
     pub fn look_ahead(&mut self, grammar: &Grammar) {
+        if let [alone] = &self.active[..]
+            && alone.origin == Origin::Followed
+            && let Some(terminal) = alone.expects(grammar)
+        {
+            self.situation = Situation::followed(self.streak, alone.support);
+            self.candidates.clear();
+            self.candidates.push(Candidate { terminal, probability: 1.0 });
+            return self.calibrate();
+        }
         let surprised = self.active.iter().all(|predictor| predictor.origin != Origin::Followed);
         if surprised {
             let mut search = Search::new(grammar, &self.recent, &mut self.nursery, self.effort);
@@ -135,6 +152,9 @@ impl Predictors {
         self.streak = if outcome == Outcome::Best { self.streak + 1 } else { 0 };
         if !self.candidates.is_empty() {
             self.calibration.learn(self.situation, self.best_share, outcome);
+        }
+        if self.active.first().is_none_or(|first| first.origin == Origin::Followed) {
+            return;
         }
         let mut judged = [false; Origin::COUNT];
         for predictor in &self.active {
@@ -259,6 +279,18 @@ impl Predictors {
         self.active.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     }
 
+    /// What stood at `old` stands at `new`, inside `used`.
+    fn replace(&mut self, old: OccurrenceId, new: OccurrenceId, used: OccurrenceId) {
+        for predictor in self.all() {
+            if let Some(at) = predictor.path.iter().position(|frame| frame.id == old) {
+                predictor.path[at].id = new;
+                predictor.path.insert(at, Frame::first_repetition(used));
+            }
+        }
+        self.marks.note(new);
+        self.marks.note(used);
+    }
+
     fn all(&mut self) -> impl Iterator<Item = &mut Predictor> {
         self.active.iter_mut().chain(&mut self.suspended)
     }
@@ -310,19 +342,26 @@ impl Predictors {
 /// Predictors survive every rewrite under their feet.
 impl Watch for Predictors {
     fn wrapped(&mut self, old: [OccurrenceId; 2], new: [OccurrenceId; 2], used: OccurrenceId) {
-        if !self.touches(&old) {
-            return;
+        if self.touches(&old) {
+            self.replace(old[0], new[0], used);
+            self.replace(old[1], new[1], used);
         }
+    }
+
+    fn replaced(&mut self, old: OccurrenceId, new: OccurrenceId, used: OccurrenceId) {
+        if self.touches(&[old]) {
+            self.replace(old, new, used);
+        }
+    }
+
+    fn extracted(&mut self, rule: RuleId, used: OccurrenceId, arena: &Arena) {
         for predictor in self.all() {
-            let place = |frame: &Frame| frame.id == old[0] || frame.id == old[1];
+            let place = |frame: &Frame| arena.owner(frame.id) == rule;
             if let Some(at) = predictor.path.iter().position(place) {
-                let side = usize::from(predictor.path[at].id == old[1]);
-                predictor.path[at].id = new[side];
                 predictor.path.insert(at, Frame::first_repetition(used));
             }
         }
         self.marks.note(used);
-        new.iter().for_each(|&id| self.marks.note(id));
     }
 
     fn merged(&mut self, kept: OccurrenceId, gone: OccurrenceId, shift: u64) {

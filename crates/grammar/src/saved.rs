@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
 use crate::config::Config;
+use crate::follow::Held;
 use crate::grammar::Grammar;
 use crate::loops::Loops;
 use crate::predictors::Predictors;
@@ -24,6 +25,7 @@ pub(crate) struct Saved {
     loops: Loops,
     indexed: Vec<OccurrenceId>,
     doomed: Vec<RuleId>,
+    held: Held,
     run_is_open: bool,
     pushed: u64,
     forgotten: u64,
@@ -38,6 +40,7 @@ impl From<StarSequitur> for Saved {
             arena: grammar.arena,
             loops: grammar.loops,
             doomed: grammar.doomed,
+            held: grammar.held,
             run_is_open: grammar.run_is_open,
             pushed: grammar.pushed,
             forgotten: grammar.forgotten,
@@ -54,6 +57,7 @@ impl TryFrom<Saved> for StarSequitur {
             arena: saved.arena,
             loops: saved.loops,
             doomed: saved.doomed,
+            held: saved.held,
             run_is_open: saved.run_is_open,
             pushed: saved.pushed,
             forgotten: saved.forgotten,

@@ -3,14 +3,20 @@
 //! How a rewrite tells those who point into the grammar what moved where.
 
 use crate::arena::Arena;
-use crate::symbol::{Exponent, OccurrenceId};
+use crate::symbol::{Exponent, OccurrenceId, RuleId};
 
 /// Hears of every change to a place that could be pointed at. The arena shows
 /// the state after the change, except where noted.
 pub(crate) trait Watch {
-    /// The neighbours `old` now stand as `new` in the body of the rule that
-    /// `used` is a use of, and `used` stands where they stood.
+    /// The neighbours `old` are gone; `new` stand for them in the body of the
+    /// rule that `used` is a use of, and `used` stands where they stood.
     fn wrapped(&mut self, old: [OccurrenceId; 2], new: [OccurrenceId; 2], used: OccurrenceId);
+
+    /// The same for a single occurrence.
+    fn replaced(&mut self, old: OccurrenceId, new: OccurrenceId, used: OccurrenceId);
+
+    /// What stands in the body of the new rule stood where `used` stands now.
+    fn extracted(&mut self, rule: RuleId, used: OccurrenceId, arena: &Arena);
 
     /// `gone` was merged into its twin `kept`, after its `shift` repetitions.
     fn merged(&mut self, kept: OccurrenceId, gone: OccurrenceId, shift: u64);
@@ -29,6 +35,8 @@ pub(crate) trait Watch {
 /// Nobody points into the grammar.
 impl Watch for () {
     fn wrapped(&mut self, _: [OccurrenceId; 2], _: [OccurrenceId; 2], _: OccurrenceId) {}
+    fn replaced(&mut self, _: OccurrenceId, _: OccurrenceId, _: OccurrenceId) {}
+    fn extracted(&mut self, _: RuleId, _: OccurrenceId, _: &Arena) {}
     fn merged(&mut self, _: OccurrenceId, _: OccurrenceId, _: u64) {}
     fn inlined(&mut self, _: OccurrenceId) {}
     fn folded(&mut self, _: OccurrenceId, _: OccurrenceId, _: Exponent) {}

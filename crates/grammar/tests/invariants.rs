@@ -10,8 +10,12 @@ fn learn_checked(config: Config, stream: &[u32]) -> Grammar {
     let mut grammar = Grammar::new(config);
     for (at, &symbol) in stream.iter().enumerate() {
         grammar.push(symbol);
-        if let Err(broken) = grammar.check() {
-            panic!("after {:?}: {broken}\n{grammar}", &stream[..=at]);
+        let mut whole = grammar.clone();
+        whole.catch_up();
+        for grammar in [&grammar, &whole] {
+            if let Err(broken) = grammar.check() {
+                panic!("after {:?}: {broken}\n{grammar}", &stream[..=at]);
+            }
         }
     }
     grammar

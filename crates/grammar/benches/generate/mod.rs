@@ -16,7 +16,7 @@ impl Random {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        ((self.0 >> 32) * u64::from(limit) >> 32) as u32
+        (((self.0 >> 32) * u64::from(limit)) >> 32) as u32
     }
 
     fn within(&mut self, range: &RangeInclusive<u32>) -> u32 {

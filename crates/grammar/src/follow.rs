@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Holds back symbols for as long as they repeat a place known already.
+//!
+//! A stream that goes round a loop once more would make Sequitur match the
+//! loop's beginning, extend the match by a symbol, make a rule of it, and throw
+//! the shorter rule away, for every single symbol. Instead the place that is
+//! being repeated is remembered and a cursor moves along it. When the
+//! repetition is over, the stretch becomes a rule in one go: by moving it, not
+//! by copying, in time proportional to the symbols held.
+//!
+//! Meanwhile the start rule ends before the held symbols.
+//! [`Grammar::catch_up`] puts them in.
+
+use serde::{Deserialize, Serialize};
+
+use crate::grammar::Grammar;
+use crate::predictor::Frame;
+use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
+use crate::watch::Watch;
+
+/// Places tried, the most recent first, when a symbol may begin a repetition.
+const MAX_ANCHORS: usize = 4;
+
+/// What is held back. Nothing, if `path` is empty.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Held {
+    /// An occurrence equal to the last one of the start rule: what is held
+    /// follows it there. The last one itself, if what is held begins another
+    /// repetition of it.
+    anchor: Option<OccurrenceId>,
+    /// The path to the first symbol held, outermost first, from the body of
+    /// the anchor (or of the rule that is repeated).
+    pub start: Vec<Frame>,
+    /// The path to the last symbol held; `low` counts the repetitions begun,
+    /// and of the innermost one those that are over.
+    pub path: Vec<Frame>,
+    /// Symbols held.
+    pub length: u64,
+}
+
+impl Held {
+    pub fn is_empty(&self) -> bool {
+        self.anchor.is_none()
+    }
+}
+
+/// What a symbol does to what is held.
+#[derive(PartialEq, Eq)]
+enum Step {
+    Holds,
+    Differs,
+}
+
+impl Grammar {
+    /// Puts symbols that are held back into the start rule.
+    pub fn catch_up(&mut self) {
+        self.release(None, &mut ());
+    }
+
+    /// Symbols that are held back.
+    pub fn held(&self) -> u64 {
+        self.held.length
+    }
+
+    /// Tries to hold the symbol back; `false` if it has to be appended.
+    pub(crate) fn hold<W: Watch>(&mut self, terminal: Terminal, watch: &mut W) -> bool {
+        if !self.held.is_empty() {
+            if self.step(terminal) == Step::Holds {
+                self.held.length += 1;
+                if self.held.path.is_empty() {
+                    self.release(None, watch);
+                }
+                return true;
+            }
+            self.release(Some(terminal), watch);
+        }
+        false
+    }
+
+    /// Begins to hold symbols back, if the symbol follows somewhere what stands
+    /// at the end of the start rule.
+    pub(crate) fn begin_hold<W: Watch>(&mut self, terminal: Terminal, watch: &mut W) -> bool {
+        let last = self.arena.last(RuleId::START);
+        let Some(symbol) = self.arena.symbol(last) else { return false };
+        let exponent = self.arena.get(last).exponent;
+        if let (Symbol::Rule(rule), Exponent::Times(2..)) = (symbol, exponent) {
+            let first = self.arena.first(rule);
+            if self.first_terminal(first) == Some(terminal) {
+                return self.begin_hold_at(last, first, watch);
+            }
+        }
+        let mut anchor = self.arena.first_use(symbol);
+        for _ in 0..MAX_ANCHORS {
+            if anchor.is_none() {
+                break;
+            }
+            let next = self.arena.next(anchor);
+            if anchor != last
+                && next != last
+                && self.arena.get(anchor).exponent == exponent
+                && self.first_terminal(next) == Some(terminal)
+            {
+                return self.begin_hold_at(anchor, next, watch);
+            }
+            anchor = self.arena.get(anchor).next_use;
+        }
+        false
+    }
+
+    fn begin_hold_at<W: Watch>(
+        &mut self,
+        anchor: OccurrenceId,
+        next: OccurrenceId,
+        watch: &mut W,
+    ) -> bool {
+        self.held.anchor = Some(anchor);
+        self.held.length = 1;
+        self.held.path.clear();
+        self.held.path.push(Frame::first_repetition(next));
+        self.descend_held();
+        self.held.start.clear();
+        self.held.start.extend_from_slice(&self.held.path);
+        self.climb_held();
+        if self.held.path.is_empty() {
+            self.release(None, watch);
+        }
+        true
+    }
+
+    /// Moves the cursor past the symbol, if it is what comes next there.
+    fn step(&mut self, terminal: Terminal) -> Step {
+        while let Some(&frame) = self.held.path.last() {
+            let exponent = self.arena.get(frame.id).exponent;
+            let repeats = match exponent {
+                Exponent::Times(times) => frame.low < times,
+                Exponent::Varying(_) => self.first_terminal(frame.id) == Some(terminal),
+            };
+            if repeats {
+                if self.first_terminal(frame.id) != Some(terminal) {
+                    return Step::Differs;
+                }
+                self.set_cursor(Frame { id: frame.id, low: frame.low + 1, high: frame.low + 1 });
+                return Step::Holds;
+            }
+            let next = self.arena.next(frame.id);
+            if let Some(rule) = self.arena.guard_of(next) {
+                if self.held.path.len() == 1 {
+                    return Step::Differs;
+                }
+                self.end_loop(exponent, frame.low);
+                self.leave_body(rule);
+                continue;
+            }
+            // The last occurrence would have to be followed by what is held.
+            if next == self.arena.last(RuleId::START)
+                || self.first_terminal(next) != Some(terminal)
+            {
+                return Step::Differs;
+            }
+            self.end_loop(exponent, frame.low);
+            self.set_cursor(Frame::first_repetition(next));
+            return Step::Holds;
+        }
+        Step::Differs
+    }
+
+    fn set_cursor(&mut self, frame: Frame) {
+        if let Some(last) = self.held.path.last_mut() {
+            *last = frame;
+        }
+        self.descend_held();
+        self.climb_held();
+    }
+
+    fn descend_held(&mut self) {
+        while let Some(frame) = self.held.path.last()
+            && let Some(Symbol::Rule(rule)) = self.arena.symbol(frame.id)
+        {
+            self.held.path.push(Frame::first_repetition(self.arena.first(rule)));
+        }
+    }
+
+    /// Leaves the bodies whose end is certain to be reached.
+    fn climb_held(&mut self) {
+        while let Some(frame) = self.held.path.last()
+            && self.arena.get(frame.id).exponent == Exponent::Times(frame.low)
+            && let Some(rule) = self.arena.guard_of(self.arena.next(frame.id))
+        {
+            self.leave_body(rule);
+        }
+    }
+
+    /// A repetition of the rule is over: the history derives it once more.
+    fn leave_body(&mut self, rule: RuleId) {
+        self.held.path.pop();
+        if !self.held.path.is_empty() {
+            let derived = &mut self.arena.rules[rule.at()].derived;
+            *derived = derived.saturating_add(1);
+        }
+    }
+
+    fn end_loop(&mut self, exponent: Exponent, count: u64) {
+        if let Exponent::Varying(varying) = exponent {
+            self.loops.record_again(varying, count);
+        }
+    }
+
+    /// The terminal that an occurrence begins with.
+    fn first_terminal(&self, mut id: OccurrenceId) -> Option<Terminal> {
+        loop {
+            match self.arena.symbol(id)? {
+                Symbol::Terminal(terminal) => return Some(terminal),
+                Symbol::Rule(rule) => id = self.arena.first(rule),
+            }
+        }
+    }
+
+    /// Puts what is held into the start rule: whole stretches of a body become
+    /// rules, shared with the place they repeat. `upcoming` is the symbol that
+    /// ended the repetition.
+    fn release<W: Watch>(&mut self, upcoming: Option<Terminal>, watch: &mut W) {
+        let Some(anchor) = self.held.anchor.take() else { return };
+        self.held.length = 0;
+        let path = std::mem::take(&mut self.held.path);
+        let last = self.arena.last(RuleId::START);
+        let repeats_last = anchor == last;
+
+        if path.is_empty() && repeats_last {
+            self.repeat_rule(last);
+        } else if path.is_empty() {
+            let end = self.arena.last(self.arena.owner(anchor));
+            self.replace_last(anchor, end, watch);
+        }
+        for (level, frame) in path.iter().enumerate() {
+            let is_innermost = level + 1 == path.len();
+            let exponent = self.arena.get(frame.id).exponent;
+            let mut end = self.arena.previous(frame.id);
+            let mut repetitions = if is_innermost { frame.low } else { frame.low - 1 };
+            // A run that goes on stays apart, so that it can grow as a whole.
+            let goes_on = upcoming.is_some() && self.first_terminal(frame.id) == upcoming;
+            if is_innermost && exponent == Exponent::Times(frame.low) && !goes_on {
+                end = frame.id;
+                repetitions = 0;
+            }
+            if level == 0 && !repeats_last {
+                if end != anchor {
+                    self.replace_last(anchor, end, watch);
+                }
+            } else if self.arena.symbol(end).is_some() {
+                let begin = self.arena.first(self.arena.owner(end));
+                self.append_range(begin, end, watch);
+            }
+            if repetitions > 0
+                && let Some(symbol) = self.arena.symbol(frame.id)
+            {
+                self.append(symbol, Exponent::Times(repetitions));
+            }
+        }
+        self.held.path = path;
+        self.held.path.clear();
+        self.settle(watch);
+    }
+
+    /// The rule at the end of the start rule was run through once more.
+    fn repeat_rule(&mut self, last: OccurrenceId) {
+        let Some(symbol @ Symbol::Rule(rule)) = self.arena.symbol(last) else { return };
+        let derived = &mut self.arena.rules[rule.at()].derived;
+        *derived = derived.saturating_add(1);
+        let exponent = self.arena.get(last).exponent;
+        self.set_exponent(last, symbol, exponent.plus(Exponent::ONE));
+    }
+
+    /// Replaces the last occurrence of the start rule, which is equal to
+    /// `begin`, by a rule for the stretch from `begin` to `end`.
+    fn replace_last<W: Watch>(&mut self, begin: OccurrenceId, end: OccurrenceId, watch: &mut W) {
+        let rule = self.rule_of_range(begin, end, watch);
+        let last = self.arena.last(RuleId::START);
+        let before = self.arena.previous(last);
+        self.unindex(before);
+        let replaced = self.arena.symbol(last);
+        let used = self.arena.insert_after(last, Symbol::Rule(rule), Exponent::ONE);
+        self.arena.remove(last);
+        watch.replaced(last, self.arena.first(rule), used);
+        self.look_around(used);
+        self.look_at_rule(replaced);
+        self.look_at_rule(Some(Symbol::Rule(rule)));
+    }
+
+    fn append_range<W: Watch>(&mut self, begin: OccurrenceId, end: OccurrenceId, watch: &mut W) {
+        if begin != end {
+            let rule = self.rule_of_range(begin, end, watch);
+            self.append(Symbol::Rule(rule), Exponent::ONE);
+        } else if let Some(symbol) = self.arena.symbol(begin) {
+            self.append(symbol, self.arena.get(begin).exponent);
+        }
+    }
+
+    /// The rule for a stretch of a body, which the history derives once more.
+    fn rule_of_range<W: Watch>(
+        &mut self,
+        begin: OccurrenceId,
+        end: OccurrenceId,
+        watch: &mut W,
+    ) -> RuleId {
+        let owner = self.arena.owner(begin);
+        let is_whole = begin == self.arena.first(owner) && end == self.arena.last(owner);
+        let rule = if is_whole && owner != RuleId::START {
+            owner
+        } else {
+            self.extract(begin, end, watch)
+        };
+        let derived = &mut self.arena.rules[rule.at()].derived;
+        *derived = derived.saturating_add(1);
+        rule
+    }
+}
