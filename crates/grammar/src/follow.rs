@@ -78,18 +78,27 @@ impl Grammar {
         false
     }
 
+    /// Begins to hold symbols back, if the symbol may begin another repetition
+    /// of the loop at the end of the start rule.
+    pub(crate) fn begin_repetition<W: Watch>(&mut self, terminal: Terminal, watch: &mut W) -> bool {
+        let last = self.arena.last(RuleId::START);
+        if let Some(Symbol::Rule(rule)) = self.arena.symbol(last)
+            && let Exponent::Times(2..) = self.arena.get(last).exponent
+            && let first = self.arena.first(rule)
+            && self.first_terminal(first) == Some(terminal)
+        {
+            self.begin_hold_at(last, first, watch);
+            return true;
+        }
+        false
+    }
+
     /// Begins to hold symbols back, if the symbol follows somewhere what stands
     /// at the end of the start rule.
     pub(crate) fn begin_hold<W: Watch>(&mut self, terminal: Terminal, watch: &mut W) -> bool {
         let last = self.arena.last(RuleId::START);
         let Some(symbol) = self.arena.symbol(last) else { return false };
         let exponent = self.arena.get(last).exponent;
-        if let (Symbol::Rule(rule), Exponent::Times(2..)) = (symbol, exponent) {
-            let first = self.arena.first(rule);
-            if self.first_terminal(first) == Some(terminal) {
-                return self.begin_hold_at(last, first, watch);
-            }
-        }
         let mut anchor = self.arena.first_use(symbol);
         for _ in 0..MAX_ANCHORS {
             if anchor.is_none() {
@@ -101,19 +110,15 @@ impl Grammar {
                 && self.arena.get(anchor).exponent == exponent
                 && self.first_terminal(next) == Some(terminal)
             {
-                return self.begin_hold_at(anchor, next, watch);
+                self.begin_hold_at(anchor, next, watch);
+                return true;
             }
             anchor = self.arena.get(anchor).next_use;
         }
         false
     }
 
-    fn begin_hold_at<W: Watch>(
-        &mut self,
-        anchor: OccurrenceId,
-        next: OccurrenceId,
-        watch: &mut W,
-    ) -> bool {
+    fn begin_hold_at<W: Watch>(&mut self, anchor: OccurrenceId, next: OccurrenceId, watch: &mut W) {
         self.held.anchor = Some(anchor);
         self.held.length = 1;
         self.held.path.clear();
@@ -125,7 +130,6 @@ impl Grammar {
         if self.held.path.is_empty() {
             self.release(None, watch);
         }
-        true
     }
 
     /// Moves the cursor past the symbol, if it is what comes next there.
@@ -153,8 +157,7 @@ impl Grammar {
                 continue;
             }
             // The last occurrence would have to be followed by what is held.
-            if next == self.arena.last(RuleId::START)
-                || self.first_terminal(next) != Some(terminal)
+            if next == self.arena.last(RuleId::START) || self.first_terminal(next) != Some(terminal)
             {
                 return Step::Differs;
             }
@@ -257,6 +260,10 @@ impl Grammar {
                 self.append(symbol, Exponent::Times(repetitions));
             }
         }
+        if let Some(frame) = path.last() {
+            let goes_on = upcoming.is_some() && self.first_terminal(frame.id) == upcoming;
+            self.run_is_open |= goes_on && self.defers_runs();
+        }
         self.held.path = path;
         self.held.path.clear();
         self.settle(watch);
@@ -267,8 +274,13 @@ impl Grammar {
         let Some(symbol @ Symbol::Rule(rule)) = self.arena.symbol(last) else { return };
         let derived = &mut self.arena.rules[rule.at()].derived;
         *derived = derived.saturating_add(1);
+        if !self.run_is_open {
+            self.unindex(self.arena.previous(last));
+            self.run_is_open = self.defers_runs();
+            self.look_around(last);
+        }
         let exponent = self.arena.get(last).exponent;
-        self.set_exponent(last, symbol, exponent.plus(Exponent::ONE));
+        self.arena.set(last, symbol, exponent.plus(Exponent::ONE));
     }
 
     /// Replaces the last occurrence of the start rule, which is equal to
@@ -278,6 +290,7 @@ impl Grammar {
         let last = self.arena.last(RuleId::START);
         let before = self.arena.previous(last);
         self.unindex(before);
+        self.run_is_open = false;
         let replaced = self.arena.symbol(last);
         let used = self.arena.insert_after(last, Symbol::Rule(rule), Exponent::ONE);
         self.arena.remove(last);

@@ -132,11 +132,11 @@ impl Grammar {
             self.settle(watch);
             return;
         }
-        if self.run_is_open {
-            self.run_is_open = false;
-            self.todo.push(Todo::Digram(self.arena.previous(last)));
-            self.settle(watch);
+        if self.begin_repetition(terminal, watch) {
+            return;
         }
+        self.close_run();
+        self.settle(watch);
         if self.config.exponents && self.begin_hold(terminal, watch) {
             return;
         }
@@ -148,9 +148,18 @@ impl Grammar {
 
     /// Puts an occurrence at the end of the start rule.
     pub(crate) fn append(&mut self, symbol: Symbol, exponent: Exponent) {
+        self.close_run();
         let last = self.arena.last(RuleId::START);
         self.arena.insert_after(last, symbol, exponent);
         self.todo.push(Todo::Digram(last));
+    }
+
+    /// The run at the end is over: the digram that ends in it can be checked.
+    fn close_run(&mut self) {
+        if std::mem::take(&mut self.run_is_open) {
+            let last = self.arena.last(RuleId::START);
+            self.todo.push(Todo::Digram(self.arena.previous(last)));
+        }
     }
 
     pub(crate) fn look_at_rule(&mut self, symbol: Option<Symbol>) {
@@ -182,7 +191,7 @@ impl Grammar {
     /// this is a nuisance: passing a count seen before, the run is cut there
     /// and the rest stands apart, so that no place ever shows the whole count.
     /// Summarised mode therefore waits.
-    fn defers_runs(&self) -> bool {
+    pub(crate) fn defers_runs(&self) -> bool {
         self.config.mode == Mode::Summarised && self.config.exponents
     }
 
@@ -320,6 +329,9 @@ impl Grammar {
         self.arena.set(left, symbol, merged);
         self.arena.remove(right);
         watch.merged(left, right, exponent.uses());
+        if left == self.arena.last(RuleId::START) {
+            self.run_is_open = self.defers_runs();
+        }
         let owner = self.arena.owner(left);
         self.todo.push(Todo::Rule(owner));
         self.look_around(left);
