@@ -17,6 +17,16 @@ pub enum Error {
         /// Name of the trace.
         trace: String,
     },
+    /// Each stream under way needs an oracle in memory.
+    #[error(
+        "more than {most} threads of the trace '{trace}' are under way at the same time; evaluate its ranks one by one with --rank, or a shorter part of it"
+    )]
+    TooManyStreams {
+        /// Name of the trace.
+        trace: String,
+        /// How many there may be.
+        most: usize,
+    },
     /// A figure could not be drawn.
     #[error("could not draw '{figure}': {reason}")]
     Figure {

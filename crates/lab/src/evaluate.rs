@@ -17,6 +17,10 @@ use crate::survey::Survey;
 /// Operations between two reports of progress.
 const PROGRESS_STEP: u64 = 4096;
 
+/// Streams that may be under way at once; each has an oracle of some hundred
+/// kilobytes.
+const MAX_STREAMS: usize = 1024;
+
 /// What to measure.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -63,6 +67,7 @@ pub fn evaluate(
     let mut ranks: BTreeMap<u32, (RankScores, Option<Series>)> = BTreeMap::new();
     let of = survey.operations();
     let mut operations = 0;
+    let mut under_way = 0;
 
     let mut finish = |run: StreamRun<'_>, rank: u32| {
         let (scores, series) = ranks.entry(rank).or_default();
@@ -74,10 +79,17 @@ pub fn evaluate(
         let event = event?;
         let Some(&length) = survey.streams.get(&event.stream) else { continue };
         let entry = runs.entry(event.stream).or_insert_with(|| {
+            under_way += 1;
             let is_main = survey.main_stream(event.stream.rank) == Some(event.stream);
             let recorder = (options.series && is_main).then(|| Recorder::new(length));
             Some((OperationFilter::default(), StreamRun::new(trace, length, options, recorder)))
         });
+        if under_way > MAX_STREAMS {
+            return Err(Error::TooManyStreams {
+                trace: trace.name().to_owned(),
+                most: MAX_STREAMS,
+            });
+        }
         let Some((filter, run)) = entry else { continue };
         filter.push(&event, |operation| {
             run.observe(&operation);
@@ -88,6 +100,7 @@ pub fn evaluate(
         });
         if let Some((_, run)) = entry.take_if(|(_, run)| run.is_over()) {
             finish(run, event.stream.rank);
+            under_way -= 1;
         }
     }
     for (stream, entry) in runs {

@@ -151,6 +151,20 @@ fn a_trace_without_operations_is_refused() {
     assert!(matches!(Survey::of(&trace, None), Err(Error::NoOperations { .. })));
 }
 
+#[test]
+fn threads_without_number_are_refused_instead_of_filling_the_memory() {
+    let row = |thread: u64, sequence: u64| {
+        let at = sequence * 100;
+        format!("0,{thread},{sequence},posix,write,1,1,3,0,10,10,{at},{},0,", at + 10)
+    };
+    let rows: Vec<String> = (0..2 * 1100).map(|sequence| row(sequence % 1100, sequence)).collect();
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    let trace = trace(&rows);
+    let survey = Survey::of(&trace, None).unwrap();
+    let refused = evaluate(&trace, &survey, &Options::default(), |_| {});
+    assert!(matches!(refused, Err(Error::TooManyStreams { .. })));
+}
+
 /// Thirty turns of open, four writes, close.
 fn looped() -> Vec<String> {
     let mut rows = Vec::new();

@@ -109,7 +109,7 @@ fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> Observed {
         offset: operation.offset,
         size: operation.size,
         interarrival_s: outlook.interarrival_ns(step).map(seconds),
-        io_time_s: seconds(operation.end_ns - operation.start_ns),
+        io_time_s: seconds(operation.end_ns.saturating_sub(operation.start_ns)),
     }
 }
 
