@@ -64,11 +64,12 @@ I/O Behaviors* (2015); its applications ran on 512 cores of a cluster, ours are
 the recorded traces below, so its numbers stand beside ours for orientation,
 while the baselines ran in the same harness on the same traces.
 
-Three choices of ours where a definition leaves room: offset accuracy and hit
-ratio are the average over the predictions weighted by their probabilities
-(the report's definition); a Markov model of order k states nothing where its
-context was never seen; the first operation of a stream has no interarrival
-time.
+Choices of ours where a definition leaves room: offset accuracy and hit ratio
+are weighted by the probabilities as they were stated, and what they leave of 1
+counts 0; a Markov model of order k states nothing where its context was never
+seen; a symbol never seen counts 0 in the accuracy even where a new one was
+foretold, while the Brier score and the calibration error credit that; the first
+operation of a stream has no interarrival time.
 
 Times were measured on: {machine}.
 "

@@ -70,10 +70,11 @@ pub struct PlaceScore {
 }
 
 impl PlaceScore {
-    /// Compares weighted statements, the top one first, with a data access.
+    /// Compares statements, each with its probability and the top one first,
+    /// with a data access. Answers the hit ratio.
     ///
-    /// Offset and hit ratio are the weighted average over the statements, as in
-    /// the report; where no statement has any weight the top one counts alone.
+    /// Offset and hit ratio are weighted by the probabilities as they were
+    /// stated; what is left of 1 was no statement and counts 0.
     pub fn add_data_access(
         &mut self,
         stated: &[(f64, Stated)],
@@ -81,13 +82,8 @@ impl PlaceScore {
         came: Segment,
         half: Half,
     ) -> f64 {
-        let total: f64 = stated.iter().map(|(weight, _)| weight).sum();
         let average = |value: &dyn Fn(Stated) -> f64| -> f64 {
-            if total > 0.0 {
-                stated.iter().map(|(weight, segment)| weight * value(*segment)).sum::<f64>() / total
-            } else {
-                stated.first().map_or(0.0, |(_, segment)| value(*segment))
-            }
+            stated.iter().map(|(probability, segment)| probability * value(*segment)).sum()
         };
         let offset = average(&|segment| {
             f64::from(u8::from(segment.is_some_and(|segment| segment.start == came.start)))
@@ -187,12 +183,11 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_without_weight_counts_when_there_is_no_other() {
+    fn what_is_not_stated_counts_0() {
         let mut score = PlaceScore::default();
-        assert_eq!(
-            score.add_data_access(&[(0.0, Some(at(0, 8)))], Some(8), at(0, 8), Half::First),
-            1.0
-        );
+        let hit = score.add_data_access(&[(0.5, Some(at(0, 8)))], Some(8), at(0, 8), Half::First);
+        assert_eq!(hit, 0.5);
+        assert_eq!(score.add_data_access(&[], None, at(0, 8), Half::First), 0.0);
     }
 
     #[test]
