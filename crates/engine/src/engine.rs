@@ -2,91 +2,198 @@
 
 //! The engine: many streams, one oracle each.
 
-use std::collections::BTreeMap;
-
-use ioracle_events::{ContextId, Event, FileId, OperationFilter, Prediction, StreamId};
+use hashbrown::HashMap;
+use ioracle_events::{ContextId, Event, FileId, Operation, OperationFilter, Prediction, StreamId};
 use ioracle_oracle::Oracle;
 
-use crate::score::Score;
+use crate::score::{Came, Score};
 
 /// Ceilings of an engine, and the configuration of each oracle.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// For each stream's oracle.
     pub oracle: ioracle_oracle::Config,
-    /// Streams followed; events of further ones are counted and dropped.
+    /// Streams followed. Events of further ones are counted as dropped: each
+    /// stream followed has its memory, and a prediction for every thousandth
+    /// thread helps nobody.
     pub max_streams: usize,
+    /// Frames and paths kept in memory. Further definitions are ignored, and
+    /// what they would have named is known by its number only.
+    pub max_definitions: usize,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { oracle: ioracle_oracle::Config::default(), max_streams: 1024 }
+        Config {
+            oracle: ioracle_oracle::Config::default(),
+            max_streams: 1024,
+            max_definitions: 1 << 18,
+        }
     }
-}
-
-#[derive(Clone, Debug)]
-struct Stream {
-    filter: OperationFilter,
-    oracle: Oracle,
 }
 
 /// Learns from the events of all streams and predicts each.
 #[derive(Clone, Debug)]
 pub struct Engine {
     config: Config,
-    streams: BTreeMap<StreamId, Stream>,
+    /// In the order of their first event.
+    streams: Vec<(StreamId, Stream)>,
+    by_id: Map<StreamId, usize>,
+    names: Names,
+    /// What new streams start from.
+    model: Option<Box<Oracle>>,
     score: Score,
+    n_dropped: u64,
+}
+
+type Map<K, V> = HashMap<K, V, std::hash::RandomState>;
+
+/// What the source told of its numbers, for all streams.
+#[derive(Clone, Debug, Default)]
+struct Names {
+    contexts: Map<ContextId, Box<str>>,
+    files: Map<FileId, Box<str>>,
+}
+
+#[derive(Clone, Debug)]
+struct Stream {
+    filter: OperationFilter,
+    oracle: Oracle,
+    last_end_ns: Option<u64>,
 }
 
 impl Engine {
     /// An engine without streams.
     pub fn new(config: Config) -> Engine {
-        Engine { config, streams: BTreeMap::new(), score: Score::default() }
+        Engine {
+            config,
+            streams: Vec::new(),
+            by_id: Map::default(),
+            names: Names::default(),
+            model: None,
+            score: Score::default(),
+            n_dropped: 0,
+        }
+    }
+
+    /// An engine whose streams start from what an earlier run has learned, and
+    /// so predict from their first operation.
+    pub fn with_model(config: Config, mut model: Oracle) -> Engine {
+        model.begin_run();
+        Engine { model: Some(Box::new(model)), ..Engine::new(config) }
     }
 
     /// Tells the frames of a call stack before an event names it.
-    pub fn define_context(&mut self, _context: ContextId, _frames: &str) {}
+    pub fn define_context(&mut self, context: ContextId, frames: &str) {
+        if self.names.contexts.len() < self.config.max_definitions {
+            self.names.contexts.insert(context, frames.into());
+        }
+    }
 
     /// Tells the path of a file before an event names it.
-    pub fn define_file(&mut self, _file: FileId, _path: &str) {}
+    pub fn define_file(&mut self, file: FileId, path: &str) {
+        if self.names.files.len() < self.config.max_definitions {
+            self.names.files.insert(file, path.into());
+        }
+    }
 
-    /// Takes the next event of its stream in.
+    /// Takes the next event of its stream in: scores what was predicted, learns.
     pub fn observe(&mut self, event: &Event) {
-        let config = &self.config;
-        let stream = self.streams.entry(event.stream).or_insert_with(|| Stream {
-            filter: OperationFilter::default(),
-            oracle: Oracle::new(config.oracle.clone()),
+        let Some(place) = self.place_of(event.stream) else {
+            self.n_dropped += 1;
+            return;
+        };
+        let Engine { streams, names, score, .. } = self;
+        let Some((_, Stream { filter, oracle, last_end_ns })) = streams.get_mut(place) else {
+            return;
+        };
+        filter.push(event, |operation| {
+            learn(&operation, oracle, last_end_ns, names, score);
         });
-        let oracle = &mut stream.oracle;
-        stream.filter.push(event, |operation| oracle.observe(&operation));
     }
 
     /// Takes in what was held back at the end of the streams.
     pub fn finish(&mut self) {
-        for stream in self.streams.values_mut() {
-            let oracle = &mut stream.oracle;
-            stream.filter.finish(|operation| oracle.observe(&operation));
+        let Engine { streams, names, score, .. } = self;
+        for (_, Stream { filter, oracle, last_end_ns }) in streams {
+            filter.finish(|operation| learn(&operation, oracle, last_end_ns, names, score));
         }
     }
 
-    /// The next `horizon` operations of a stream along the most probable way.
+    /// The next `horizon` operations of a stream along the most probable path.
     pub fn predict(&self, stream: StreamId, horizon: usize) -> Vec<Prediction> {
-        let oracle = self.streams.get(&stream).map(|stream| &stream.oracle);
-        oracle.map(|oracle| oracle.ahead(0).take(horizon).collect()).unwrap_or_default()
+        self.oracle(stream)
+            .map(|oracle| oracle.ahead(0).take(horizon).collect())
+            .unwrap_or_default()
     }
 
     /// The oracle of a stream.
     pub fn oracle(&self, stream: StreamId) -> Option<&Oracle> {
-        self.streams.get(&stream).map(|stream| &stream.oracle)
+        let place = *self.by_id.get(&stream)?;
+        self.streams.get(place).map(|(_, stream)| &stream.oracle)
     }
 
-    /// The streams seen, in order.
+    /// The streams followed, in the order of their first event.
     pub fn streams(&self) -> impl Iterator<Item = StreamId> + '_ {
-        self.streams.keys().copied()
+        self.streams.iter().map(|(id, _)| *id)
     }
 
     /// How good the predictions have been so far.
     pub fn score(&self) -> Score {
         self.score
     }
+
+    /// Events of streams beyond [`Config::max_streams`].
+    pub fn dropped_events(&self) -> u64 {
+        self.n_dropped
+    }
+
+    fn place_of(&mut self, id: StreamId) -> Option<usize> {
+        if let Some(&place) = self.by_id.get(&id) {
+            return Some(place);
+        }
+        let place = self.streams.len();
+        if place >= self.config.max_streams {
+            return None;
+        }
+        let oracle = match &self.model {
+            Some(model) => Oracle::clone(model),
+            None => Oracle::new(self.config.oracle.clone()),
+        };
+        let filter = OperationFilter::default();
+        self.streams.push((id, Stream { filter, oracle, last_end_ns: None }));
+        self.by_id.insert(id, place);
+        Some(place)
+    }
+}
+
+fn learn(
+    operation: &Operation,
+    oracle: &mut Oracle,
+    last_end_ns: &mut Option<u64>,
+    names: &Names,
+    score: &mut Score,
+) {
+    if !oracle.knows_context(operation.context)
+        && let Some(frames) = names.contexts.get(&operation.context)
+    {
+        oracle.define_context(operation.context, frames);
+    }
+    let path = names.files.get(&operation.file).map(|path| &**path);
+    score.add(
+        oracle.predict(),
+        &Came {
+            operation,
+            symbol: oracle.symbol_of(operation),
+            path,
+            interarrival_ns: last_end_ns.map(|end_ns| operation.start_ns.saturating_sub(end_ns)),
+        },
+    );
+    if !oracle.knows_file(operation.file)
+        && let Some(path) = path
+    {
+        oracle.define_file(operation.file, path);
+    }
+    oracle.observe(operation);
+    *last_end_ns = Some(operation.end_ns);
 }

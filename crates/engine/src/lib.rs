@@ -12,4 +12,4 @@ mod engine;
 mod score;
 
 pub use engine::{Config, Engine};
-pub use score::Score;
+pub use score::{Came, Score};
