@@ -334,8 +334,9 @@ impl Knowledge {
             return;
         }
         let named = named.map(|named| file_number(named.file));
-        let looked =
-            looked.copied().unwrap_or_else(|| self.look_for_file(motions, step.symbol, named));
+        // A file that was new when it was expected has its number by now.
+        let looked = looked.filter(|_| step.access != Access::Open).copied();
+        let looked = looked.unwrap_or_else(|| self.look_for_file(motions, step.symbol, named));
         if let Some(known) = self.symbols.get_mut(step.symbol as usize) {
             let prior = || Box::new(self.files.overall());
             let rates = known.file.get_or_insert_with(prior);
