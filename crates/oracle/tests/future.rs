@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Reading ahead and bursts.
+
+mod common;
+
+use common::{Program, checkpoints};
+use ioracle_events::{Access, Prediction};
+
+/// Offset and size of the next operations along the first prediction.
+fn places(program: &Program, horizon: usize) -> Vec<(Option<u64>, u64)> {
+    program.oracle.ahead(0).take(horizon).map(|next| (next.offset, next.size)).collect()
+}
+
+#[test]
+fn the_first_item_ahead_is_the_prediction_itself() {
+    let mut program = Program::new();
+    checkpoints(&mut program, 0..10);
+    for (n, prediction) in program.oracle.predict().iter().enumerate() {
+        let first = program.oracle.ahead(n).next().expect("an item");
+        let probability = prediction.probability;
+        assert_eq!(Prediction { probability, ..first }, *prediction);
+    }
+}
+
+#[test]
+fn positions_move_along_the_path() {
+    let mut program = Program::new();
+    for n in 0..20 {
+        program.write(1, "data", n * 10, 10);
+    }
+    let expected: Vec<_> = (20..25).map(|n| (Some(n * 10), 10)).collect();
+    assert_eq!(places(&program, 5), expected);
+}
+
+#[test]
+fn files_opened_on_the_path_are_written_on_the_path() {
+    let mut program = Program::new();
+    checkpoints(&mut program, 0..10);
+    let ahead: Vec<Prediction> = program.oracle.ahead(0).take(30).collect();
+    assert_eq!(program.name_of(&ahead[0]), "out_0010.dat");
+    assert_eq!((ahead[1].offset, program.name_of(&ahead[1])), (Some(100), "out_0010.dat".into()));
+    assert_eq!((ahead[3].offset, ahead[4].offset), (Some(612), Some(8)));
+    assert_eq!(ahead[14].function.access(), Access::Close);
+    assert_eq!(program.name_of(&ahead[15]), "out_0011.dat");
+    assert_eq!(program.name_of(&ahead[16]), "out_0011.dat");
+}
+
+#[test]
+fn time_and_doubt_grow_along_the_path() {
+    let mut program = Program::new();
+    checkpoints(&mut program, 0..10);
+    let ahead: Vec<Prediction> = program.oracle.ahead(0).take(40).collect();
+    for pair in ahead.windows(2) {
+        assert!(pair[1].from_now_ns >= pair[0].from_now_ns + pair[0].io_time_ns);
+        assert!(pair[1].probability <= pair[0].probability);
+    }
+    assert!(ahead[0].from_now_ns >= 45_000_000);
+    assert!((90_000_000..140_000_000).contains(&ahead[15].from_now_ns));
+}
+
+#[test]
+fn reading_far_ahead_stops_only_when_asked_to() {
+    let mut program = Program::new();
+    checkpoints(&mut program, 0..10);
+    assert_eq!(program.oracle.ahead(0).take(20_000).count(), 20_000);
+}
+
+#[test]
+fn a_prediction_that_does_not_exist_leads_nowhere() {
+    assert_eq!(Program::new().oracle.ahead(99).count(), 0);
+}
+
+#[test]
+fn the_next_burst_is_known_before_it_starts() {
+    let mut program = Program::new();
+    checkpoints(&mut program, 0..20);
+    let burst = program.oracle.next_burst().expect("bursts are told from quiet");
+    assert!((45_000_000..60_000_000).contains(&burst.starts_in_ns), "{burst:?}");
+    assert!(burst.ends_in_ns > burst.starts_in_ns && burst.ends_in_ns < 61_000_000, "{burst:?}");
+    assert_eq!((burst.operations, burst.bytes), (15, 6 * (512 + 16) + 64));
+    assert!(burst.confidence > 0.5, "{burst:?}");
+    assert_eq!(program.oracle.operations_left_in_burst(), Some(0));
+}
+
+#[test]
+fn inside_a_burst_what_is_left_of_it_is_known() {
+    let mut program = Program::new();
+    checkpoints(&mut program, 0..20);
+    program.compute(50_000_000).open(1, "out_0020.dat").write(2, "out_0020.dat", 100, 512);
+    assert_eq!(program.oracle.operations_left_in_burst(), Some(13));
+    let burst = program.oracle.next_burst().expect("bursts are told from quiet");
+    assert_eq!((burst.starts_in_ns, burst.operations), (0, 13));
+}
+
+#[test]
+fn the_accesses_within_a_span_are_counted() {
+    let mut program = Program::new();
+    checkpoints(&mut program, 0..20);
+    assert_eq!(program.oracle.within(1_000_000).operations, 0);
+    let one = program.oracle.within(80_000_000);
+    assert_eq!((one.operations, one.bytes), (15, 6 * (512 + 16) + 64));
+    assert_eq!(program.oracle.within(130_000_000).operations, 30);
+}
+
+#[test]
+fn without_quiet_spells_there_are_no_bursts() {
+    let mut program = Program::new();
+    for n in 0..200 {
+        program.write(1, "data", n * 10, 10);
+    }
+    assert_eq!(program.oracle.next_burst(), None);
+    assert_eq!(program.oracle.operations_left_in_burst(), None);
+}
