@@ -25,7 +25,7 @@ pub enum Figure {
     HitRatio,
     /// Figure 7: interarrival times, predicted and observed.
     Interarrival,
-    /// Figure 8: their difference over the last 1000 operations.
+    /// Figure 8: their absolute difference over the last 1000 operations.
     TimeError,
 }
 
@@ -63,7 +63,7 @@ impl Figure {
             Figure::SizeError => "relative error of the predicted size, cut at 5",
             Figure::HitRatio => "hit ratio",
             Figure::Interarrival => "interarrival time, predicted and observed",
-            Figure::TimeError => "interarrival time, predicted minus observed, last 1000",
+            Figure::TimeError => "error of the interarrival time, last 1000 operations",
         }
     }
 

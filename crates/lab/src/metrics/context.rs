@@ -45,9 +45,12 @@ impl Distribution {
         self.weights.iter().copied().reduce(|best, next| if next.1 > best.1 { next } else { best })
     }
 
-    /// The symbols that were given any probability.
+    /// How many known symbols were given any probability.
     pub fn support(&self) -> usize {
-        self.weights.iter().filter(|(_, weight)| *weight > 0.0).count()
+        let is_stated = |(symbol, weight): &&(ContextSymbol, f64)| {
+            *weight > 0.0 && *symbol != ContextSymbol::UNSEEN
+        };
+        self.weights.iter().filter(is_stated).count()
     }
 
     fn sum_of_squares(&self) -> f64 {
@@ -244,7 +247,7 @@ mod tests {
 
     #[test]
     fn predictions_of_one_symbol_count_together() {
-        let distribution = stated(&[(1, 0.4), (2, 0.3), (2, 0.3)]);
+        let distribution = stated(&[(1, 0.3), (2, 0.3), (2, 0.3), (ContextSymbol::UNSEEN.0, 0.1)]);
         assert_eq!(distribution.top(), Some((ContextSymbol(2), 0.6)));
         assert_eq!(distribution.support(), 2);
     }
