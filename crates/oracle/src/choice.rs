@@ -14,11 +14,12 @@ use serde::{Deserialize, Serialize};
 pub const MAX_HYPOTHESES: usize = 18;
 
 /// What each hypothesis of a quantity suggests at this moment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Guesses {
     values: [i64; MAX_HYPOTHESES],
     /// How often in a row each was right; [`SILENT`] where there is none.
     confidences: [u8; MAX_HYPOTHESES],
+    n_hypotheses: usize,
 }
 
 /// In place of a confidence: the hypothesis suggests nothing.
@@ -26,31 +27,32 @@ pub const SILENT: u8 = u8::MAX;
 
 impl Default for Guesses {
     fn default() -> Guesses {
-        Guesses { values: [0; MAX_HYPOTHESES], confidences: [SILENT; MAX_HYPOTHESES] }
+        Guesses {
+            values: [0; MAX_HYPOTHESES],
+            confidences: [SILENT; MAX_HYPOTHESES],
+            n_hypotheses: 0,
+        }
     }
 }
 
 impl Guesses {
-    /// What one hypothesis suggests.
-    #[inline]
-    pub fn set(&mut self, kind: usize, value: i64, confidence: u8) {
-        self.values[kind] = value;
-        self.confidences[kind] = confidence;
+    /// Starts over.
+    pub fn clear(&mut self) {
+        self.n_hypotheses = 0;
     }
 
-    /// Silences those that suggest something impossible.
-    pub fn keep_if(&mut self, possible: impl Fn(i64) -> bool) {
-        for (&value, confidence) in self.values.iter().zip(&mut self.confidences) {
-            if *confidence != SILENT && !possible(value) {
-                *confidence = SILENT;
-            }
-        }
+    /// What the next hypothesis suggests.
+    #[inline]
+    pub fn push(&mut self, value: i64, confidence: u8) {
+        self.values[self.n_hypotheses] = value;
+        self.confidences[self.n_hypotheses] = confidence;
+        self.n_hypotheses += 1;
     }
 
     /// Number, value and confidence of those that suggest something.
     #[inline]
     fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, i64, u8)> + '_ {
-        (0..MAX_HYPOTHESES)
+        (0..self.n_hypotheses)
             .map(|kind| (kind, self.values[kind], self.confidences[kind]))
             .filter(|&(_, _, confidence)| confidence != SILENT)
     }
@@ -74,8 +76,10 @@ impl Default for Rates {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Rate(u16);
 
-/// What part of the way a rate moves towards the outcome, by times told.
-const DIVISORS: [u16; 8] = [2, 3, 4, 6, 8, 12, 20, 32];
+/// What part of the way a rate moves towards the outcome, in 1/65536, by times
+/// told: from a half to one in 32.
+const PACES: [u32; 8] =
+    [65536 / 2, 65536 / 3, 65536 / 4, 65536 / 6, 65536 / 8, 65536 / 12, 65536 / 20, 65536 / 32];
 
 impl Rate {
     const UNKNOWN: Rate = Rate(0x5000);
@@ -84,12 +88,13 @@ impl Rate {
         self.0 & !7
     }
 
-    fn learn(&mut self, right: bool, max_told: u16) {
+    fn learn(&mut self, right: bool) {
         let told = self.0 & 7;
-        let divisor = DIVISORS[usize::from(told)];
+        let pace = PACES[usize::from(told)];
+        let part = |distance: u16| ((u32::from(distance) * pace) >> 16) as u16;
         let share = self.share();
-        let share = if right { share + (!7 - share) / divisor } else { share - share / divisor };
-        self.0 = (share & !7) | (told + 1).min(max_told);
+        let share = if right { share + part(!7 - share) } else { share - part(share) };
+        self.0 = (share & !7) | (told + 1).min(7);
     }
 }
 
@@ -118,15 +123,11 @@ impl Rates {
     }
 
     /// Learns which hypotheses were right, and returns whether all were.
-    pub fn learn(&mut self, guesses: &Guesses, actual: i64, pace: Pace) -> bool {
-        let max_told = match pace {
-            Pace::Symbol => 7,
-            Pace::Overall => 7,
-        };
+    pub fn learn(&mut self, guesses: &Guesses, actual: i64) -> bool {
         let mut all_right = true;
         for (kind, value, confidence) in guesses.iter() {
             let rates = if confidence < PROVEN { &mut self.untried } else { &mut self.proven };
-            rates[kind].learn(value == actual, max_told);
+            rates[kind].learn(value == actual);
             all_right &= value == actual;
         }
         all_right
@@ -157,13 +158,4 @@ impl Rates {
         }
         self
     }
-}
-
-/// How fast the past fades.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// For the rates of one symbol.
-    Symbol,
-    /// For those of all.
-    Overall,
 }

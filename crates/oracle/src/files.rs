@@ -219,12 +219,13 @@ pub fn possible(motions: &impl Motions, access: Access) -> impl Fn(i64) -> bool 
 
 /// The hypotheses on the file of a symbol's next operation. `named` is the file
 /// that an open is expected to name.
-pub fn evidence(
+pub fn put_evidence(
     motions: &impl Motions,
     symbol: u32,
     named: Option<i64>,
     recalled_ranks: [Option<i64>; 2],
-) -> Evidence {
+    evidence: &mut Evidence,
+) {
     let now = motions.now();
     let own = motions.symbol(symbol);
     let seed = combine(4, u64::from(own.tag));
@@ -234,7 +235,6 @@ pub fn evidence(
     let at = |ranks: &[u32; RECENT], rank: Option<i64>| {
         rank.and_then(|rank| ranks.get(usize::try_from(rank).ok()?)).and_then(|&file| known(file))
     };
-    let mut evidence = Evidence::default();
     evidence.computed(known(now.file));
     evidence.computed(known(own.file));
     evidence.computed(known(now.opened[0]));
@@ -246,5 +246,4 @@ pub fn evidence(
     evidence.remembered(with(tag(now.file)), 0);
     evidence.remembered(with(tag(own.file)), 0);
     evidence.remembered(with(now.history(3)), 0);
-    evidence
 }

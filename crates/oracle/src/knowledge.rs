@@ -14,7 +14,7 @@ use crate::motion::{Motions, Move, NONE, reserve_some};
 use crate::names::Opener;
 use crate::offset::{OffsetContext, OffsetKnowledge, Offsets};
 use crate::recall::Recall;
-use crate::size::{self, SizeContext, SizeKnowledge};
+use crate::size::{SizeContext, SizeKnowledge};
 use crate::time::Times;
 use crate::tracker::{Looked, Tracker};
 use crate::transitions::{Transition, Transitions};
@@ -61,9 +61,9 @@ pub struct Outlook {
     symbol: u32,
     expected_file: u32,
     expected_size: u64,
-    file: Option<Looked>,
-    size: Option<Looked>,
-    offset: Option<Looked>,
+    file: Looked,
+    size: Looked,
+    offset: Looked,
 }
 
 impl Outlook {
@@ -79,9 +79,9 @@ impl Default for Outlook {
             symbol: NONE,
             expected_file: NONE,
             expected_size: 0,
-            file: None,
-            size: None,
-            offset: None,
+            file: Looked::default(),
+            size: Looked::default(),
+            offset: Looked::default(),
         }
     }
 }
@@ -140,39 +140,31 @@ impl Knowledge {
     }
 
     /// Learns from an operation that is about to be taken into `motions`.
-    /// `outlook` is what was expected, if it was this symbol.
+    /// `outlook` is what was expected.
     pub fn learn(
         &mut self,
         motions: &impl Motions,
         step: &Move,
         named: Option<&ExpectedName>,
-        outlook: Option<&Outlook>,
+        outlook: &mut Outlook,
     ) {
-        let outlook = outlook.filter(|outlook| outlook.symbol == step.symbol);
-        self.learn_file(motions, step, named, outlook.and_then(|outlook| outlook.file.as_ref()));
+        let same_symbol = outlook.symbol == step.symbol;
+        let same_file = same_symbol && outlook.expected_file == step.file;
+        let same_size = same_file && outlook.expected_size == step.size;
+        self.learn_file(motions, step, named, &mut outlook.file, same_symbol);
         let Some(known) = self.symbols.get_mut(step.symbol as usize) else { return };
-        let same_file = outlook.filter(|outlook| outlook.expected_file == step.file);
+        let (symbol, file, size) = (step.symbol, step.file, step.size);
         if step.access.is_data() {
-            let context = SizeContext {
-                symbol: step.symbol,
-                file: step.file,
-                following: self.improvements.following_sizes,
-            };
-            let looked = same_file.and_then(|outlook| outlook.size);
-            known.size.learn(&mut self.sizes, step.size, |tracker| {
-                looked.unwrap_or_else(|| size::look(tracker, motions, context))
-            });
+            let following = self.improvements.following_sizes;
+            let context = SizeContext { symbol, file, following };
+            let looked = &mut outlook.size;
+            known.size.learn(&mut self.sizes, motions, context, size, looked, same_file);
         }
         if let Some(offset) = step.offset {
-            let context = OffsetContext {
-                symbol: step.symbol,
-                file: step.file,
-                size: step.size,
-                all_hypotheses: self.improvements.absolute_or_relative,
-            };
-            let same_size = same_file.filter(|outlook| outlook.expected_size == step.size);
-            let looked = same_size.and_then(|outlook| outlook.offset.as_ref());
-            self.offsets.learn(&mut known.offset, motions, context, offset, looked);
+            let all_hypotheses = self.improvements.absolute_or_relative;
+            let context = OffsetContext { symbol, file, size, all_hypotheses };
+            let looked = &mut outlook.offset;
+            self.offsets.learn(&mut known.offset, motions, context, offset, looked, same_size);
         }
     }
 
@@ -187,12 +179,14 @@ impl Knowledge {
         outlook: &mut Outlook,
     ) -> Option<Expected> {
         let known = self.symbols.get(symbol as usize)?;
-        let named_file = named.as_ref().map(|named| file_number(named.file));
         outlook.symbol = symbol;
-        outlook.file = known.file.as_ref().map(|_| self.look_for_file(motions, symbol, named_file));
         let same_file = motions.now().file;
-        let rates_and_looked = known.file.as_ref().zip(outlook.file.as_ref());
-        let file = match rates_and_looked.and_then(|(rates, looked)| looked.expect(rates)) {
+        let expected_file = known.file.as_ref().and_then(|rates| {
+            let named_file = named.as_ref().map(|named| file_number(named.file));
+            self.look_for_file(motions, symbol, named_file, &mut outlook.file);
+            outlook.file.expect(rates)
+        });
+        let file = match expected_file {
             Some(NEW_FILE) => NONE,
             Some(file) => u32::try_from(file).unwrap_or(same_file),
             None => same_file,
@@ -290,21 +284,20 @@ impl Knowledge {
         file: u32,
         outlook: &mut Outlook,
     ) -> (Option<u64>, u64) {
-        (outlook.expected_file, outlook.size, outlook.offset) = (file, None, None);
+        outlook.expected_file = file;
         if !known.function.access().is_data() {
             return (None, 0);
         }
         let symbol = outlook.symbol;
         let following = self.improvements.following_sizes;
         let context = SizeContext { symbol, file, following };
-        let (size, looked) = known.size.expect(&self.sizes, motions, context);
+        let size = known.size.expect(&self.sizes, motions, context, &mut outlook.size);
         let size = size.unwrap_or(motions.now().size);
-        (outlook.expected_size, outlook.size) = (size, looked);
+        outlook.expected_size = size;
         let all_hypotheses = self.improvements.absolute_or_relative;
         let context = OffsetContext { symbol, file, size, all_hypotheses };
-        let (offset, looked) = self.offsets.expect(known.offset.as_deref(), motions, context);
-        outlook.offset = looked;
-        (Some(offset), size)
+        let offset = known.offset.as_deref();
+        (Some(self.offsets.expect(offset, motions, context, &mut outlook.offset)), size)
     }
 
     fn expect_wait(&self, motions: &impl Motions, symbol: u32) -> Option<(u64, Spread)> {
@@ -316,10 +309,18 @@ impl Knowledge {
         Some((times.halving_mean(), times.spread()))
     }
 
-    fn look_for_file(&self, motions: &impl Motions, symbol: u32, named: Option<i64>) -> Looked {
-        let access = self.symbols.get(symbol as usize).map(|known| known.function.access());
-        let evidence = files::evidence(motions, symbol, named, self.ranks_for(motions, symbol));
-        self.files.look(evidence).keep_if(files::possible(motions, access.unwrap_or(Access::Open)))
+    fn look_for_file(
+        &self,
+        motions: &impl Motions,
+        symbol: u32,
+        named: Option<i64>,
+        looked: &mut Looked,
+    ) {
+        let known = self.symbols.get(symbol as usize);
+        let access = known.map_or(Access::Open, |known| known.function.access());
+        let ranks = self.ranks_for(motions, symbol);
+        files::put_evidence(motions, symbol, named, ranks, looked.begin());
+        self.files.look(looked, files::possible(motions, access));
     }
 
     fn learn_file(
@@ -327,20 +328,22 @@ impl Knowledge {
         motions: &impl Motions,
         step: &Move,
         named: Option<&ExpectedName>,
-        looked: Option<&Looked>,
+        looked: &mut Looked,
+        is_fresh: bool,
     ) {
         let Some(known) = self.symbols.get(step.symbol as usize) else { return };
         if known.file.is_none() && step.file == motions.now().file {
             return;
         }
-        let named = named.map(|named| file_number(named.file));
         // A file that was new when it was expected has its number by now.
-        let looked = looked.filter(|_| step.access != Access::Open).copied();
-        let looked = looked.unwrap_or_else(|| self.look_for_file(motions, step.symbol, named));
+        if !is_fresh || known.file.is_none() || step.access == Access::Open {
+            let named = named.map(|named| file_number(named.file));
+            self.look_for_file(motions, step.symbol, named, looked);
+        }
         if let Some(known) = self.symbols.get_mut(step.symbol as usize) {
             let prior = || Box::new(self.files.overall());
             let rates = known.file.get_or_insert_with(prior);
-            self.files.learn(&looked, rates, i64::from(step.file));
+            self.files.learn(looked, rates, i64::from(step.file));
         }
         let now = motions.now();
         let contexts = rank_contexts(motions, step.symbol);

@@ -82,6 +82,7 @@ impl Oracle {
             predictions: Vec::new(),
             candidates: Vec::new(),
             outlook: Box::default(),
+            other_outlook: Box::default(),
         };
         oracle.contexts.index();
         oracle.files.index();

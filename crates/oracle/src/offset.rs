@@ -17,7 +17,7 @@ use crate::motion::{Motions, last, role};
 use crate::tracker::{Evidence, Looked, Tracker};
 
 /// What is known of the offsets of one symbol that is not always contiguous.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OffsetKnowledge {
     n: u64,
     min: f64,
@@ -64,54 +64,62 @@ impl Offsets {
     }
 
     /// Learns the offset of an access about to be taken into `motions`; `looked`
-    /// is what was to be expected, if that is at hand.
+    /// holds what was to be expected if `is_fresh`, and will in any case.
     pub fn learn(
         &mut self,
         knowledge: &mut Option<Box<OffsetKnowledge>>,
         motions: &impl Motions,
         step: OffsetContext,
         offset: u64,
-        looked: Option<&Looked>,
+        looked: &mut Looked,
+        is_fresh: bool,
     ) {
-        if knowledge.is_none() && offset != motions.file(step.file).end {
-            *knowledge = Some(Box::new(OffsetKnowledge { n: 0, min: 0.0, max: 0.0, squares: 0.0 }));
+        let was_known = knowledge.is_some();
+        if !was_known && offset != motions.file(step.file).end {
+            *knowledge = Some(Box::default());
         }
         if let Some(knowledge) = knowledge {
-            let looked = looked.copied().unwrap_or_else(|| self.look(motions, step));
+            if !is_fresh || !was_known {
+                self.look(motions, step, looked);
+            }
             let role = role(motions.symbol(step.symbol).tag, step.size);
-            let mut rates = self.rates_of(role);
-            let expected = looked.expect(&rates);
-            self.tracker.learn(&looked, &mut rates, offset as i64);
-            self.rates[role as usize % N_RATES] = RoleRates { role, rates };
+            let prior = self.tracker.overall();
+            let Some(known) = self.rates.get_mut(role as usize % N_RATES) else { return };
+            if known.role != role {
+                *known = RoleRates { role, rates: prior };
+            }
+            let expected = looked.expect(&known.rates);
+            self.tracker.learn(looked, &mut known.rates, offset as i64);
             knowledge.count(expected.map_or(0.0, |expected| offset as f64 - expected as f64));
         }
     }
 
-    /// The offset expected, and what it was concluded from, if the symbol is
-    /// not always contiguous.
+    /// The offset expected. What it was concluded from is left in `looked`,
+    /// unless the symbol has always been contiguous.
     pub fn expect(
         &self,
         knowledge: Option<&OffsetKnowledge>,
         motions: &impl Motions,
         step: OffsetContext,
-    ) -> (u64, Option<Looked>) {
+        looked: &mut Looked,
+    ) -> u64 {
         let contiguous = motions.file(step.file).end;
         if knowledge.is_none() {
-            return (contiguous, None);
+            return contiguous;
         }
-        let looked = self.look(motions, step);
+        self.look(motions, step, looked);
         let role = role(motions.symbol(step.symbol).tag, step.size);
-        let expected = looked.expect(&self.rates_of(role));
-        (expected.map_or(contiguous, |offset| offset as u64), Some(looked))
-    }
-
-    fn look(&self, motions: &impl Motions, step: OffsetContext) -> Looked {
-        self.tracker.look(evidence(motions, step)).keep_if(|offset| offset >= 0)
-    }
-
-    fn rates_of(&self, role: u64) -> Rates {
         let found = self.rates.get(role as usize % N_RATES).filter(|found| found.role == role);
-        found.map_or(self.tracker.overall(), |found| found.rates)
+        let expected = match found {
+            Some(found) => looked.expect(&found.rates),
+            None => looked.expect(&self.tracker.overall()),
+        };
+        expected.map_or(contiguous, |offset| offset as u64)
+    }
+
+    fn look(&self, motions: &impl Motions, step: OffsetContext, looked: &mut Looked) {
+        put_evidence(motions, step, looked.begin());
+        self.tracker.look(looked, |offset| offset >= 0);
     }
 
     /// Joins what another model remembers.
@@ -150,13 +158,12 @@ impl OffsetKnowledge {
     }
 }
 
-fn evidence(motions: &impl Motions, step: OffsetContext) -> Evidence {
+fn put_evidence(motions: &impl Motions, step: OffsetContext, evidence: &mut Evidence) {
     let now = motions.now();
     let own = motions.symbol(step.symbol);
     let file = motions.file(step.file);
     let seed = combine(2, u64::from(own.tag));
     let with = |x: u64| combine(seed, x);
-    let mut evidence = Evidence::default();
     // From the end of the last access in the file.
     evidence.computed(Some(file.end as i64));
     evidence.remembered(with(now.last_tag()), file.end);
@@ -166,7 +173,7 @@ fn evidence(motions: &impl Motions, step: OffsetContext) -> Evidence {
     evidence.remembered(with(own.distance_run.context()), file.end);
     evidence.remembered(with(file.distance_run.context()), file.end);
     if !step.all_hypotheses {
-        return evidence;
+        return;
     }
     evidence.remembered(with(now.history(8)), file.end);
     // From the symbol's own last access.
@@ -182,5 +189,4 @@ fn evidence(motions: &impl Motions, step: OffsetContext) -> Evidence {
     let role_end = motions.role_end(step.symbol, step.size);
     evidence.computed(role_end.map(|end| end as i64));
     evidence.computed(file.gap_for(step.size).map(|gap| gap.start as i64));
-    evidence
 }

@@ -6,7 +6,7 @@ use ioracle_events::{
     Access, ContextId, ContextSymbol, FileId, Function, Operation, PredictedFile, Prediction,
     Spread,
 };
-use ioracle_grammar::StarSequitur;
+use ioracle_grammar::{Candidate, StarSequitur};
 use serde::{Deserialize, Serialize};
 
 use crate::burst::QuietLine;
@@ -35,6 +35,8 @@ pub struct Oracle {
     pub(crate) candidates: Vec<Option<usize>>,
     /// What the first prediction was concluded from.
     pub(crate) outlook: Box<Outlook>,
+    /// Room for the same of the others.
+    pub(crate) other_outlook: Box<Outlook>,
 }
 
 /// Small things that the last operation left behind.
@@ -66,6 +68,7 @@ impl Oracle {
             predictions: Vec::new(),
             candidates: Vec::new(),
             outlook: Box::default(),
+            other_outlook: Box::default(),
             config,
         };
         oracle.grammar.push(START);
@@ -126,7 +129,7 @@ impl Oracle {
             self.quiet.learn(interarrival_ns);
         }
         let named = self.expected_name(symbol);
-        self.knowledge.learn(&self.motions, &step, named.as_ref(), Some(&self.outlook));
+        self.knowledge.learn(&self.motions, &step, named.as_ref(), &mut self.outlook);
         self.learn_name(&step);
         let io_time_ns = operation.end_ns.saturating_sub(operation.start_ns);
         self.knowledge.symbols[symbol as usize].io_time.learn(io_time_ns, [None; 3]);
@@ -233,20 +236,18 @@ impl Oracle {
         predictions.clear();
         self.candidates.clear();
         let mut left = 1.0;
-        let mut outlook = std::mem::take(&mut self.outlook);
-        outlook.forget();
-        let mut other_outlook = Outlook::default();
-        let candidates = self.grammar.next().iter().enumerate();
-        for (i, candidate) in candidates.take(self.config.max_predictions) {
-            let symbol = candidate.terminal;
+        self.outlook.forget();
+        let n_candidates = self.grammar.next().len().min(self.config.max_predictions);
+        for i in 0..n_candidates {
+            let Candidate { terminal: symbol, probability } = self.grammar.next()[i];
             let named = self.expected_name(symbol);
-            let outlook = if i == 0 { &mut *outlook } else { &mut other_outlook };
-            if let Some(mut expected) = self.knowledge.expect(&self.motions, symbol, named, outlook)
-            {
+            let outlook = if i == 0 { &mut self.outlook } else { &mut self.other_outlook };
+            let expected = self.knowledge.expect(&self.motions, symbol, named, outlook);
+            if let Some(mut expected) = expected {
                 let new_name = expected.new_name.take();
                 let prediction = self.prediction(symbol, &expected, new_name);
-                left -= candidate.probability;
-                predictions.push(Prediction { probability: candidate.probability, ..prediction });
+                left -= probability;
+                predictions.push(Prediction { probability, ..prediction });
                 self.candidates.push(Some(i));
             }
         }
@@ -257,7 +258,6 @@ impl Oracle {
             self.candidates.insert(rank, None);
         }
         self.predictions = predictions;
-        self.outlook = outlook;
     }
 
     /// Puts what is expected of a symbol into the words of a prediction.

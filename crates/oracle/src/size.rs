@@ -38,35 +38,42 @@ impl SizeKnowledge {
         }
     }
 
-    /// Learns the size of an access; `look` tells what was to be expected.
+    /// Learns the size of an access about to be taken into `motions`; `looked`
+    /// holds what was to be expected if `is_fresh`, and will in any case.
     pub fn learn(
         &mut self,
         tracker: &mut Tracker,
+        motions: &impl Motions,
+        step: SizeContext,
         size: u64,
-        look: impl FnOnce(&Tracker) -> Looked,
+        looked: &mut Looked,
+        is_fresh: bool,
     ) {
-        if self.n > 0 && self.varying.is_none() && size != self.min {
+        let was_varying = self.varying.is_some();
+        if self.n > 0 && !was_varying && size != self.min {
             self.varying = Some(Box::new(tracker.overall()));
         }
         if let Some(rates) = &mut self.varying {
-            let looked = look(tracker);
-            tracker.learn(&looked, rates, size as i64);
+            if !is_fresh || !was_varying {
+                look(tracker, motions, step, looked);
+            }
+            tracker.learn(looked, rates, size as i64);
         }
         self.count(size);
     }
 
-    /// The size expected, and what it was concluded from; no size before the
-    /// first, and nothing to conclude from while all are the same.
+    /// The size expected; `None` before the first. What it was concluded from
+    /// is left in `looked`, unless all have been the same.
     pub fn expect(
         &self,
         tracker: &Tracker,
         motions: &impl Motions,
         step: SizeContext,
-    ) -> (Option<u64>, Option<Looked>) {
-        let Some(rates) = &self.varying else { return ((self.n > 0).then_some(self.min), None) };
-        let looked = look(tracker, motions, step);
-        let size = looked.expect(rates).map_or(self.mean as u64, |size| size as u64);
-        (Some(size), Some(looked))
+        looked: &mut Looked,
+    ) -> Option<u64> {
+        let Some(rates) = &self.varying else { return (self.n > 0).then_some(self.min) };
+        look(tracker, motions, step, looked);
+        Some(looked.expect(rates).map_or(self.mean as u64, |size| size as u64))
     }
 
     /// Adds what another model has seen of the same symbol.
@@ -115,17 +122,17 @@ pub struct SizeContext {
 }
 
 /// What the hypotheses on a size suggest.
-pub fn look(tracker: &Tracker, motions: &impl Motions, step: SizeContext) -> Looked {
-    tracker.look(evidence(motions, step)).keep_if(|size| size >= 0)
+fn look(tracker: &Tracker, motions: &impl Motions, step: SizeContext, looked: &mut Looked) {
+    put_evidence(motions, step, looked.begin());
+    tracker.look(looked, |size| size >= 0);
 }
 
-fn evidence(motions: &impl Motions, step: SizeContext) -> Evidence {
+fn put_evidence(motions: &impl Motions, step: SizeContext, evidence: &mut Evidence) {
     let now = motions.now();
     let own = motions.symbol(step.symbol);
     let file = motions.file(step.file);
     let seed = combine(1, u64::from(own.tag));
     let with = |x: u64| combine(seed, x);
-    let mut evidence = Evidence::default();
     evidence.remembered(seed, 0);
     evidence.remembered(with(now.last_tag()), 0);
     evidence.remembered(with(now.history(8)), 0);
@@ -143,5 +150,4 @@ fn evidence(motions: &impl Motions, step: SizeContext) -> Evidence {
         evidence.computed(Some(now.size as i64));
         evidence.computed(file.size.checked_sub(file.end).map(|left| left as i64));
     }
-    evidence
 }

@@ -8,11 +8,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::choice::{Guesses, MAX_HYPOTHESES, Pace, Rates, SILENT};
+use crate::choice::{Guesses, MAX_HYPOTHESES, Rates, SILENT};
 use crate::recall::{MAX_CONFIDENCE, Recall};
 
 /// What the hypotheses of a quantity go by at this moment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Evidence {
     /// The context of each; 0 for those that go by no memory.
     contexts: [u64; MAX_HYPOTHESES],
@@ -62,18 +62,20 @@ impl Evidence {
     }
 }
 
-/// Evidence, and what each hypothesis makes of it.
-#[derive(Clone, Copy, Debug)]
+/// Evidence, and what each hypothesis makes of it. Some hundred bytes, so it is
+/// filled in place and never copied.
+#[derive(Clone, Debug, Default)]
 pub struct Looked {
     evidence: Evidence,
     guesses: Guesses,
 }
 
 impl Looked {
-    /// Silences the hypotheses that suggest something impossible.
-    pub fn keep_if(mut self, possible: impl Fn(i64) -> bool) -> Looked {
-        self.guesses.keep_if(possible);
-        self
+    /// Starts over, and gives what the evidence is put into.
+    pub fn begin(&mut self) -> &mut Evidence {
+        self.evidence.n_hypotheses = 0;
+        self.evidence.silent = 0;
+        &mut self.evidence
     }
 
     /// The value believed most.
@@ -101,28 +103,33 @@ impl Tracker {
         self.overall.as_prior()
     }
 
-    /// What each hypothesis makes of the evidence.
-    pub fn look(&self, evidence: Evidence) -> Looked {
-        let mut guesses = Guesses::default();
+    /// Finds out what each hypothesis makes of the evidence; those that suggest
+    /// something impossible are silent.
+    pub fn look(&self, looked: &mut Looked, possible: impl Fn(i64) -> bool) {
+        let Looked { evidence, guesses } = looked;
+        guesses.clear();
         for kind in 0..evidence.n_hypotheses {
             let (context, base) = (evidence.contexts[kind], evidence.bases[kind]);
-            if context == 0 {
+            let (value, confidence) = if context == 0 {
                 let silent = evidence.silent & 1 << kind != 0;
-                guesses.set(kind, base, if silent { SILENT } else { MAX_CONFIDENCE });
-            } else if let Some(guess) = self.recall.get(context) {
-                guesses.set(kind, guess.value.wrapping_add(base), guess.confidence);
-            }
+                (base, if silent { SILENT } else { MAX_CONFIDENCE })
+            } else {
+                match self.recall.get(context) {
+                    Some(guess) => (guess.value.wrapping_add(base), guess.confidence),
+                    None => (0, SILENT),
+                }
+            };
+            let confidence =
+                if confidence == SILENT || possible(value) { confidence } else { SILENT };
+            guesses.push(value, confidence);
         }
-        // No size, offset or number of a file is negative; what looks so is a
-        // distance that does not apply here. New files are the one exception.
-        Looked { evidence, guesses }
     }
 
     /// Learns the value that came.
     pub fn learn(&mut self, looked: &Looked, rates: &mut Rates, actual: i64) {
-        let all_right = rates.learn(&looked.guesses, actual, Pace::Symbol);
+        let all_right = rates.learn(&looked.guesses, actual);
         if !all_right {
-            self.overall.learn(&looked.guesses, actual, Pace::Overall);
+            self.overall.learn(&looked.guesses, actual);
         }
         for kind in 0..looked.evidence.n_hypotheses {
             let context = looked.evidence.contexts[kind];
