@@ -343,7 +343,7 @@ impl Knowledge {
         if let Some(known) = self.symbols.get_mut(step.symbol as usize) {
             let prior = || Box::new(self.files.overall());
             let rates = known.file.get_or_insert_with(prior);
-            self.files.learn(looked, rates, i64::from(step.file));
+            self.files.learn(looked, rates, i64::from(step.file), true);
         }
         let now = motions.now();
         let contexts = rank_contexts(motions, step.symbol);

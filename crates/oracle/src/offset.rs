@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::Rates;
 use crate::hash::combine;
 use crate::motion::{Motions, last, role};
-use crate::tracker::{Evidence, Looked, Tracker};
+use crate::tracker::{Evidence, Looked, Tracker, YOUNG};
 
 /// What is known of the offsets of one symbol that is not always contiguous.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -89,7 +89,7 @@ impl Offsets {
                 *known = RoleRates { role, rates: prior };
             }
             let expected = looked.expect(&known.rates);
-            self.tracker.learn(looked, &mut known.rates, offset as i64);
+            self.tracker.learn(looked, &mut known.rates, offset as i64, knowledge.n < YOUNG);
             knowledge.count(expected.map_or(0.0, |expected| offset as f64 - expected as f64));
         }
     }

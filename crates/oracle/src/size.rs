@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::Rates;
 use crate::hash::combine;
 use crate::motion::{Motions, last};
-use crate::tracker::{Evidence, Looked, Tracker};
+use crate::tracker::{Evidence, Looked, Tracker, YOUNG};
 
 /// What is known of the sizes of one symbol.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ impl SizeKnowledge {
             if !is_fresh || !was_varying {
                 look(tracker, motions, step, looked);
             }
-            tracker.learn(looked, rates, size as i64);
+            tracker.learn(looked, rates, size as i64, self.n < YOUNG);
         }
         self.count(size);
     }

@@ -84,6 +84,9 @@ impl Looked {
     }
 }
 
+/// Times up to which a symbol counts as young.
+pub const YOUNG: u64 = 64;
+
 /// What all symbols together remember of one quantity.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tracker {
@@ -126,9 +129,11 @@ impl Tracker {
     }
 
     /// Learns the value that came.
-    pub fn learn(&mut self, looked: &Looked, rates: &mut Rates, actual: i64) {
+    pub fn learn(&mut self, looked: &Looked, rates: &mut Rates, actual: i64, is_young: bool) {
         let all_right = rates.learn(&looked.guesses, actual);
-        if !all_right {
+        // New symbols start from how symbols began, so what old ones do counts
+        // no more; nor does a moment that tells the hypotheses not apart.
+        if is_young && !all_right {
             self.overall.learn(&looked.guesses, actual);
         }
         for kind in 0..looked.evidence.n_hypotheses {
