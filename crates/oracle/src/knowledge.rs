@@ -294,6 +294,9 @@ impl Knowledge {
         let size = known.size.expect(&self.sizes, motions, context, &mut outlook.size);
         let size = size.unwrap_or(motions.now().size);
         outlook.expected_size = size;
+        if !motions.symbol(symbol).positioned {
+            return (None, size);
+        }
         let all_hypotheses = self.improvements.absolute_or_relative;
         let context = OffsetContext { symbol, file, size, all_hypotheses };
         let offset = known.offset.as_deref();

@@ -107,6 +107,8 @@ pub struct SymbolMotion {
     pub size_run: Run,
     /// Whether it was ever not contiguous; until then it has no roles.
     pub jumps: bool,
+    /// Whether its last data access had a position; some calls have none.
+    pub positioned: bool,
     /// Whether its opens position writes at the end.
     pub appends: bool,
     /// Whether its opens cut the file.
@@ -128,6 +130,7 @@ impl SymbolMotion {
         distance_run: Run::NEW,
         size_run: Run::NEW,
         jumps: false,
+        positioned: true,
         appends: false,
         truncates: false,
     };
@@ -355,6 +358,7 @@ pub trait Motions {
             symbol.truncates = step.truncated_to.is_some();
         }
         if step.access.is_data() {
+            symbol.positioned = step.offset.is_some();
             symbol.size_step = step.size.wrapping_sub(symbol.size) as i64;
             push(&mut symbol.sizes, step.size);
             symbol.size_run.advance(&symbol.sizes);

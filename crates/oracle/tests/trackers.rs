@@ -96,6 +96,15 @@ fn structures_of_one_size_have_a_place_of_their_own() {
 }
 
 #[test]
+fn calls_without_a_position_are_expected_without_one() {
+    let mut program = Program::new();
+    for _ in 0..4 {
+        program.send(1, "data", 10);
+    }
+    assert_eq!(program.place(), (None, 10));
+}
+
+#[test]
 fn sizes_are_constant_cyclic_or_in_steps() {
     check_sizes(&[10, 10, 10, 10]);
     check_sizes(&[1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3]);
@@ -111,9 +120,6 @@ fn a_copy_writes_what_it_just_read() {
     for _ in 0..30 {
         let size = 1 + noise.below(100_000);
         program.read(1, "from", from, size);
-        if from > 0 {
-            program.top();
-        }
         program.write(2, "to", to, size);
         (from, to) = (from + size, to + size);
     }

@@ -59,6 +59,12 @@ impl Program {
         self.call("pread", context, file, Some(offset), size)
     }
 
+    /// Writes where the position is not known.
+    pub fn send(&mut self, context: u32, name: &str, size: u64) -> &mut Program {
+        let file = self.file(name);
+        self.call("write", context, file, None, size)
+    }
+
     /// The most probable next operation.
     pub fn top(&self) -> &Prediction {
         &self.oracle.predict()[0]
