@@ -4,9 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use ioracle_events::{OperationFilter, StreamId};
+use ioracle_events::{Operation, StreamId};
 use ioracle_trace::Trace;
 
+use crate::cost_run::costs;
+use crate::drive::{Follower, drive};
 use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::figures::{Recorder, Series};
@@ -17,12 +19,8 @@ use crate::survey::Survey;
 /// Operations between two reports of progress.
 const PROGRESS_STEP: u64 = 4096;
 
-/// Streams that may be under way at once; each has an oracle of some hundred
-/// kilobytes.
-const MAX_STREAMS: usize = 1024;
-
 /// What to measure.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The configuration of each stream's oracle.
     pub oracle: ioracle_oracle::Config,
@@ -30,6 +28,15 @@ pub struct Options {
     pub baselines: bool,
     /// Record the series of the figures.
     pub series: bool,
+    /// Measure the cost of learning, which takes a reading of its own.
+    pub cost: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let oracle = ioracle_oracle::Config::default();
+        Options { oracle, baselines: false, series: false, cost: true }
+    }
 }
 
 /// How far an evaluation is.
@@ -52,67 +59,64 @@ pub struct RankReport {
     pub series: Option<Series>,
 }
 
-/// Evaluates one rank of a trace, or each of them, in the order of ranks.
-///
-/// An oracle is dropped when its stream has ended, so that a trace of many
-/// ranks needs the memory of those that are interleaved in it only.
+/// Evaluates the ranks of a surveyed trace, in their order.
 pub fn evaluate(
     trace: &Trace,
     survey: &Survey,
     options: &Options,
-    mut progress: impl FnMut(Progress),
+    progress: impl FnMut(Progress),
 ) -> Result<Vec<RankReport>, Error> {
-    // `None` is a stream that is over: seeks may still follow its operations.
-    let mut runs: BTreeMap<StreamId, Option<(OperationFilter, StreamRun<'_>)>> = BTreeMap::new();
-    let mut ranks: BTreeMap<u32, (RankScores, Option<Series>)> = BTreeMap::new();
+    let ranks = BTreeMap::new();
+    let mut examiner = Examiner { trace, survey, options, progress, operations: 0, ranks };
+    drive(trace, survey, &mut examiner)?;
     let of = survey.operations();
-    let mut operations = 0;
-    let mut under_way = 0;
-
-    let mut finish = |run: StreamRun<'_>, rank: u32| {
-        let (scores, series) = ranks.entry(rank).or_default();
-        if let Some(recorder) = run.finish(scores) {
-            *series = Some(recorder.into_series());
-        }
-    };
-    for event in trace.events(survey.rank)? {
-        let event = event?;
-        let Some(&length) = survey.streams.get(&event.stream) else { continue };
-        let entry = runs.entry(event.stream).or_insert_with(|| {
-            under_way += 1;
-            let is_main = survey.main_stream(event.stream.rank) == Some(event.stream);
-            let recorder = (options.series && is_main).then(|| Recorder::new(length));
-            Some((OperationFilter::default(), StreamRun::new(trace, length, options, recorder)))
-        });
-        if under_way > MAX_STREAMS {
-            return Err(Error::TooManyStreams {
-                trace: trace.name().to_owned(),
-                most: MAX_STREAMS,
-            });
-        }
-        let Some((filter, run)) = entry else { continue };
-        filter.push(&event, |operation| {
-            run.observe(&operation);
-            operations += 1;
-            if operations % PROGRESS_STEP == 0 {
-                progress(Progress { operations, of });
-            }
-        });
-        if let Some((_, run)) = entry.take_if(|(_, run)| run.is_over()) {
-            finish(run, event.stream.rank);
-            under_way -= 1;
-        }
-    }
-    for (stream, entry) in runs {
-        let Some((mut filter, mut run)) = entry else { continue };
-        filter.finish(|operation| run.observe(&operation));
-        finish(run, stream.rank);
-    }
+    let Examiner { mut progress, mut ranks, .. } = examiner;
     progress(Progress { operations: of, of });
+    if options.cost {
+        for (rank, cost) in costs(trace, survey, &options.oracle)? {
+            ranks.entry(rank).or_default().0.observe = cost;
+        }
+    }
     let report = |(rank, (scores, series)): (u32, (RankScores, Option<Series>))| RankReport {
         evaluation: scores.evaluation(trace.name(), rank),
         details: scores.details(),
         series,
     };
     Ok(ranks.into_iter().map(report).collect())
+}
+
+/// Lets every operation be predicted and scored.
+struct Examiner<'a, P> {
+    trace: &'a Trace,
+    survey: &'a Survey,
+    options: &'a Options,
+    progress: P,
+    operations: u64,
+    ranks: BTreeMap<u32, (RankScores, Option<Series>)>,
+}
+
+impl<'a, P: FnMut(Progress)> Follower for Examiner<'a, P> {
+    type State = StreamRun<'a>;
+
+    fn begin(&mut self, stream: StreamId, length: u64) -> StreamRun<'a> {
+        let is_main = self.survey.main_stream(stream.rank) == Some(stream);
+        let recorder = (self.options.series && is_main).then(|| Recorder::new(length));
+        StreamRun::new(self.trace, length, self.options, recorder)
+    }
+
+    fn observe(&mut self, run: &mut StreamRun<'a>, operation: Operation) {
+        run.observe(&operation);
+        self.operations += 1;
+        if self.operations.is_multiple_of(PROGRESS_STEP) {
+            let of = self.survey.operations();
+            (self.progress)(Progress { operations: self.operations, of });
+        }
+    }
+
+    fn end(&mut self, stream: StreamId, run: StreamRun<'a>) {
+        let (scores, series) = self.ranks.entry(stream.rank).or_default();
+        if let Some(recorder) = run.finish(scores) {
+            *series = Some(recorder.into_series());
+        }
+    }
 }

@@ -2,10 +2,10 @@
 
 //! The papers' metrics and baselines on recorded traces.
 //!
-//! [`evaluate`] reads a trace twice: once to count the operations of each
-//! stream (so that halves and evenly spaced positions are known), once to let
-//! an oracle per stream predict every operation before it sees it. What it
-//! measures is one [`Evaluation`] per rank, with the fields that
+//! [`Survey::of`] reads a trace once, to count the operations of each stream (so
+//! that halves and evenly spaced positions are known). [`evaluate`] reads it
+//! again and lets an oracle per stream predict every operation before it sees
+//! it, and a last time to measure what learning costs. What it measures is one [`Evaluation`] per rank, with the fields that
 //! `ioracle eval --json` prints.
 //!
 //! Memory does not grow with the trace, except for the tables of the Markov
@@ -14,8 +14,11 @@
 #![forbid(unsafe_code)]
 
 mod ablation;
+mod cost_run;
+mod drive;
 mod evaluate;
 mod evaluation;
+mod names;
 mod rank;
 mod stream;
 mod survey;
@@ -31,5 +34,6 @@ pub use ablation::{Ablation, ablate};
 pub use error::Error;
 pub use evaluate::{Options, Progress, RankReport, evaluate};
 pub use evaluation::Evaluation;
+pub use names::{tell_context, tell_file};
 pub use rank::Details;
 pub use survey::Survey;

@@ -6,8 +6,6 @@
 //! the operation is learned. The path of a file is told only once an operation
 //! has named it, as it would be live.
 
-use std::time::Instant;
-
 use ioracle_events::{ContextSymbol, Operation, PredictedFile, Prediction};
 use ioracle_grammar::Grammar;
 use ioracle_oracle::Oracle;
@@ -17,10 +15,10 @@ use crate::baselines::{Contiguous, History, Published};
 use crate::evaluate::Options;
 use crate::figures::Recorder;
 use crate::metrics::context::{ContextScore, Distribution, Half};
-use crate::metrics::cost::Cost;
 use crate::metrics::horizon::Horizon;
 use crate::metrics::place::{PlaceScore, Segment, Stated, size_error};
 use crate::metrics::sums::Moments;
+use crate::names::{tell_context, tell_file};
 use crate::rank::{BaselineScores, RankScores};
 
 const HORIZON_POSITIONS: u64 = 1000;
@@ -49,7 +47,6 @@ struct Scores {
     place: PlaceScore,
     immediate_error: Moments,
     last_time_error: Moments,
-    observe: Cost,
     access_size: Moments,
 }
 
@@ -98,23 +95,15 @@ impl<'trace> StreamRun<'trace> {
         }
     }
 
-    /// Whether all operations that the survey counted have come.
-    pub(crate) fn is_over(&self) -> bool {
-        self.position >= self.length
-    }
-
     /// Compares what is predicted with the operation that came, then learns it.
     pub(crate) fn observe(&mut self, operation: &Operation) {
         let half = Half::of(self.position, self.length);
-        if !self.oracle.knows_context(operation.context)
-            && let Some(frames) = self.trace.contexts().get(operation.context)
-        {
-            self.oracle.define_context(operation.context, frames);
-        }
+        tell_context(&mut self.oracle, self.trace, operation);
         self.ask_ahead();
         let shown = self.score(operation, half);
         self.contiguous.observe(operation, half);
-        self.learn(operation);
+        tell_file(&mut self.oracle, self.trace, operation);
+        self.oracle.observe(operation);
 
         if let Some(symbol) = self.oracle.symbol_of(operation) {
             self.horizon.came(symbol);
@@ -142,18 +131,6 @@ impl<'trace> StreamRun<'trace> {
         if let Some(recorder) = &mut self.recorder {
             recorder.ask_ahead(self.position, &self.oracle);
         }
-    }
-
-    fn learn(&mut self, operation: &Operation) {
-        if !self.oracle.knows_file(operation.file)
-            && let Some(path) = self.trace.files().get(operation.file)
-        {
-            self.oracle.define_file(operation.file, path);
-        }
-        let start = Instant::now();
-        self.oracle.observe(operation);
-        let elapsed = start.elapsed();
-        self.scores.observe.add(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
     }
 
     fn score(&mut self, operation: &Operation, half: Half) -> Shown {
@@ -219,7 +196,6 @@ impl<'trace> StreamRun<'trace> {
         rank.immediate_error.merge(self.scores.immediate_error);
         rank.last_time_error.merge(self.scores.last_time_error);
         rank.horizon += self.horizon.share().value().unwrap_or(0.0) * self.position as f64;
-        rank.observe.merge(&self.scores.observe);
         rank.access_size.merge(self.scores.access_size);
         if let Some(baselines) = &self.baselines {
             let (history, published) = &**baselines;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use ioracle_events::{Operation, OperationFilter, StreamId};
-use ioracle_lab::Survey;
+use ioracle_lab::{Survey, tell_context, tell_file};
 use ioracle_oracle::Oracle;
 use ioracle_trace::{Options, Trace};
 
@@ -86,16 +86,8 @@ fn learn_stream(
     progress.expect(operations);
     let mut take = |operation: Operation| {
         if seen < operations {
-            if !oracle.knows_context(operation.context)
-                && let Some(frames) = trace.contexts().get(operation.context)
-            {
-                oracle.define_context(operation.context, frames);
-            }
-            if !oracle.knows_file(operation.file)
-                && let Some(path) = trace.files().get(operation.file)
-            {
-                oracle.define_file(operation.file, path);
-            }
+            tell_context(&mut oracle, trace, &operation);
+            tell_file(&mut oracle, trace, &operation);
             oracle.observe(&operation);
             end_ns = operation.end_ns;
             if (seen + 1).is_multiple_of(PROGRESS_STEP) {

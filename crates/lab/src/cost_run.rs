@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What learning costs, measured in a reading of its own.
+//!
+//! Between two operations of the evaluation the baselines walk through tables
+//! of megabytes and iterators are read a thousand steps ahead; an `observe`
+//! among them would mostly measure the caches they emptied. Here operations are
+//! decoded in batches and then learned one after the other, nothing between.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use ioracle_events::{Operation, StreamId};
+use ioracle_oracle::{Config, Oracle};
+use ioracle_trace::Trace;
+
+use crate::drive::{Follower, drive};
+use crate::error::Error;
+use crate::metrics::cost::Cost;
+use crate::names::{tell_context, tell_file};
+use crate::survey::Survey;
+
+/// Operations that are decoded before they are learned.
+const BATCH: usize = 512;
+
+/// The cost of `observe`, by rank.
+pub(crate) fn costs(
+    trace: &Trace,
+    survey: &Survey,
+    config: &Config,
+) -> Result<BTreeMap<u32, Cost>, Error> {
+    let mut stopwatch = Stopwatch { trace, config, costs: BTreeMap::new() };
+    drive(trace, survey, &mut stopwatch)?;
+    Ok(stopwatch.costs)
+}
+
+struct Stopwatch<'a> {
+    trace: &'a Trace,
+    config: &'a Config,
+    costs: BTreeMap<u32, Cost>,
+}
+
+struct State {
+    oracle: Oracle,
+    batch: Vec<Operation>,
+    cost: Cost,
+}
+
+impl Follower for Stopwatch<'_> {
+    type State = State;
+
+    fn begin(&mut self, _stream: StreamId, _length: u64) -> State {
+        let oracle = Oracle::new(self.config.clone());
+        State { oracle, batch: Vec::with_capacity(BATCH), cost: Cost::default() }
+    }
+
+    fn observe(&mut self, state: &mut State, operation: Operation) {
+        state.batch.push(operation);
+        if state.batch.len() == BATCH {
+            state.learn(self.trace);
+        }
+    }
+
+    fn end(&mut self, stream: StreamId, mut state: State) {
+        state.learn(self.trace);
+        self.costs.entry(stream.rank).or_default().merge(&state.cost);
+    }
+}
+
+impl State {
+    fn learn(&mut self, trace: &Trace) {
+        for operation in self.batch.drain(..) {
+            tell_context(&mut self.oracle, trace, &operation);
+            tell_file(&mut self.oracle, trace, &operation);
+            let start = Instant::now();
+            self.oracle.observe(&operation);
+            let elapsed = start.elapsed();
+            self.cost.add(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
+        }
+    }
+}
