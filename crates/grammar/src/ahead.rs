@@ -151,3 +151,25 @@ impl Iterator for Ahead<'_> {
         Some(Candidate { terminal, probability })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn the_stack_of_the_report_reads_on_through_the_end_of_a_rule() {
+        let mut grammar = Grammar::new(Config::exact());
+        "aecdbcdec".bytes().for_each(|letter| grammar.push(u32::from(letter)));
+        grammar.catch_up();
+        assert_eq!(grammar.to_string(), "S -> 97 101 A 98 A 101 99\nA -> 99 100\n");
+
+        let start = grammar.arena.first(RuleId::START);
+        let second_use = (0..4).fold(start, |id, _| grammar.arena.next(id));
+        let d = grammar.arena.last(RuleId(1));
+        let path = [second_use, d].map(Frame::first_repetition).to_vec();
+        let ahead = Ahead { grammar: &grammar, now: None, path, probability: 1.0 };
+        let letters: String = ahead.filter_map(|c| char::from_u32(c.terminal)).collect();
+        assert_eq!(letters, "dec");
+    }
+}

@@ -63,6 +63,8 @@ pub(crate) struct Rule {
     pub length: u64,
     /// Never used again, unlike the id.
     pub serial: u64,
+    /// Whether a use of it ever had an exponent of 2 or more.
+    pub repeats: bool,
 }
 
 impl Rule {
@@ -74,6 +76,7 @@ impl Rule {
         derived: 0,
         length: 0,
         serial: 0,
+        repeats: false,
     };
 }
 
@@ -185,6 +188,16 @@ impl Arena {
         match symbol {
             Symbol::Terminal(_) => 1,
             Symbol::Rule(rule) => self.rules[rule.at()].length,
+        }
+    }
+
+    /// Whether a symbol was ever seen twice in a row.
+    pub fn repeats(&self, symbol: Symbol) -> bool {
+        match symbol {
+            Symbol::Rule(rule) => self.rules[rule.at()].repeats,
+            Symbol::Terminal(terminal) => {
+                self.terminals.get(&terminal).is_some_and(|uses| uses.repeats)
+            }
         }
     }
 
@@ -327,6 +340,7 @@ impl Arena {
         if let Symbol::Rule(rule) = symbol {
             let rule = &mut self.rules[rule.at()];
             rule.uses = rule.uses.saturating_add(exponent.uses());
+            rule.repeats |= exponent.uses() > 1;
         }
         self.slots[id.at()].exponent = exponent;
     }

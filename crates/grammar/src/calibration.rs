@@ -16,7 +16,7 @@ const N_SITUATIONS: usize = 40;
 const N_SHARES: usize = 12;
 
 /// How many observations the share itself is worth in a fresh cell.
-const PRIOR: f32 = 2.0;
+const PRIOR: f32 = 8.0;
 
 /// Observations after which a cell forgets half of them, to follow changes.
 const MAX_OBSERVED: f32 = 4096.0;

@@ -70,6 +70,9 @@ impl Grammar {
                 return Err("a loop without counts".to_owned());
             }
         }
+        if !self.held.is_sound(self) {
+            return Err("what is held back follows nothing".to_owned());
+        }
         for &rule in &self.doomed {
             if rule == RuleId::START || rule.at() >= self.arena.rules.len() {
                 return Err("a doomed rule that does not exist".to_owned());

@@ -10,7 +10,7 @@
 //! read backwards is known from the start. An effort bounds the whole search.
 
 use crate::grammar::Grammar;
-use crate::predictor::{Frame, Nursery, Origin, Predictor};
+use crate::predictor::{Frame, Nursery, Origin, Predictor, weight_of};
 use crate::recent::Recent;
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol};
 
@@ -270,11 +270,8 @@ impl<'a> Search<'a> {
         if matched < self.matched || (matched == self.matched && self.found >= self.max_found) {
             return;
         }
-        let Some(outermost) = self.path.last() else { return };
-        let owner = self.grammar.arena.owner(outermost.id);
-        let derived = self.grammar.arena.rules[owner.at()].derived as f64;
-        let weight = self.path.iter().map(Frame::width).product::<f64>() * derived;
         let path = self.nursery.path_of(self.path.iter().rev());
+        let weight = weight_of(&path, &self.grammar.arena);
         let before = self.nursery.born.len();
         self.nursery.advance(
             self.grammar,

@@ -15,7 +15,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::grammar::Grammar;
-use crate::predictor::Frame;
+use crate::predictor::{Frame, is_path};
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 use crate::watch::Watch;
 
@@ -42,6 +42,49 @@ pub(crate) struct Held {
 impl Held {
     pub fn is_empty(&self) -> bool {
         self.anchor.is_none()
+    }
+}
+
+impl Held {
+    /// Whether all of it leads through places that exist, for what was loaded.
+    pub fn is_sound(&self, grammar: &Grammar) -> bool {
+        let Some(anchor) = self.anchor else { return self.path.is_empty() };
+        let arena = &grammar.arena;
+        let last = arena.last(RuleId::START);
+        let exists = |id: OccurrenceId| id.at() < arena.slots.len() && arena.symbol(id).is_some();
+        exists(anchor)
+            && exists(last)
+            && arena.symbol(anchor) == arena.symbol(last)
+            && arena.get(anchor).exponent == arena.get(last).exponent
+            && [&self.start, &self.path].into_iter().all(|path| {
+                !path.is_empty()
+                    && path.iter().all(|frame| exists(frame.id) && frame.low > 0)
+                    && is_path(path, arena)
+                    && self.begins_beside(anchor, last, path[0].id, grammar)
+            })
+    }
+
+    /// Whether a path of what is held may begin at this place.
+    fn begins_beside(
+        &self,
+        anchor: OccurrenceId,
+        last: OccurrenceId,
+        id: OccurrenceId,
+        grammar: &Grammar,
+    ) -> bool {
+        let owner = grammar.arena.owner(id);
+        if anchor == last {
+            return grammar.arena.symbol(last) == Some(Symbol::Rule(owner));
+        }
+        // Somewhere behind the anchor in the same body, before the last.
+        let mut next = grammar.arena.next(anchor);
+        while grammar.arena.symbol(next).is_some() && next != last {
+            if next == id {
+                return true;
+            }
+            next = grammar.arena.next(next);
+        }
+        false
     }
 }
 
@@ -144,7 +187,7 @@ impl Grammar {
                 if self.first_terminal(frame.id) != Some(terminal) {
                     return Step::Differs;
                 }
-                self.set_cursor(Frame { id: frame.id, low: frame.low + 1, high: frame.low + 1 });
+                self.set_cursor(frame.after());
                 return Step::Holds;
             }
             let next = self.arena.next(frame.id);
@@ -241,8 +284,10 @@ impl Grammar {
             let mut end = self.arena.previous(frame.id);
             let mut repetitions = if is_innermost { frame.low } else { frame.low - 1 };
             // A run that goes on stays apart, so that it can grow as a whole.
-            let goes_on = upcoming.is_some() && self.first_terminal(frame.id) == upcoming;
-            if is_innermost && exponent == Exponent::Times(frame.low) && !goes_on {
+            if is_innermost
+                && exponent == Exponent::Times(frame.low)
+                && !self.goes_on(frame, upcoming)
+            {
                 end = frame.id;
                 repetitions = 0;
             }
@@ -261,12 +306,17 @@ impl Grammar {
             }
         }
         if let Some(frame) = path.last() {
-            let goes_on = upcoming.is_some() && self.first_terminal(frame.id) == upcoming;
-            self.run_is_open |= goes_on && self.defers_runs();
+            self.run_is_open |= self.goes_on(frame, upcoming) && self.defers_runs();
         }
         self.held.path = path;
         self.held.path.clear();
         self.settle(watch);
+    }
+
+    /// Whether the symbol that ended the repetition of a place may be another
+    /// repetition of what stands there.
+    fn goes_on(&self, frame: &Frame, upcoming: Option<Terminal>) -> bool {
+        upcoming.is_some() && self.first_terminal(frame.id) == upcoming
     }
 
     /// The rule at the end of the start rule was run through once more.

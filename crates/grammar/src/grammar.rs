@@ -140,8 +140,9 @@ impl Grammar {
         if self.config.exponents && self.begin_hold(terminal, watch) {
             return;
         }
-        self.append(Symbol::Terminal(terminal), Exponent::ONE);
-        self.run_is_open = self.defers_runs() && self.repeats(terminal);
+        let symbol = Symbol::Terminal(terminal);
+        self.append(symbol, Exponent::ONE);
+        self.run_is_open = self.defers_runs() && self.arena.repeats(symbol);
         self.settle(watch);
         self.forget_excess(watch);
     }
@@ -193,10 +194,6 @@ impl Grammar {
     /// Summarised mode therefore waits.
     pub(crate) fn defers_runs(&self) -> bool {
         self.config.mode == Mode::Summarised && self.config.exponents
-    }
-
-    fn repeats(&self, terminal: Terminal) -> bool {
-        self.arena.terminals.get(&terminal).is_some_and(|uses| uses.repeats)
     }
 
     /// Repairs all places on the list.
@@ -387,6 +384,9 @@ impl Grammar {
             return None;
         }
         let Exponent::Times(count) = self.arena.get(left).exponent else { return None };
+        if count < 2 && !self.arena.repeats(repeated) {
+            return None;
+        }
         if self.begins_with(repeated, ender) {
             // It may be the beginning of one more repetition.
             return None;

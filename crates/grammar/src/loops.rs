@@ -68,6 +68,9 @@ impl LoopCounts {
     /// How probable it is that the loop ends after `done` repetitions, given
     /// that it has come so far. Counts within a cell count as equally likely.
     pub fn end_probability(&self, done: u64) -> f64 {
+        if self.cells.first().is_some_and(|cell| done < cell.low) {
+            return 0.0;
+        }
         let mut reached = 0.0;
         let mut ending = 0.0;
         for cell in self.cells.iter().rev().take_while(|cell| cell.high >= done) {
@@ -88,6 +91,9 @@ impl LoopCounts {
     pub fn end_probability_within(&self, low: u64, high: u64) -> f64 {
         if low >= high {
             return self.end_probability(low);
+        }
+        if self.cells.first().is_some_and(|cell| high < cell.low) {
+            return 0.0;
         }
         let mut visited = 0.0;
         let mut ended = 0.0;

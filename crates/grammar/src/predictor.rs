@@ -13,11 +13,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::arena::Arena;
 use crate::grammar::Grammar;
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 
 /// Uses of a rule that are followed, the most recent first, when a path ends.
 const MAX_USES: usize = 16;
+
+/// Uses of rules that are followed for one symbol in all. Rules may end in
+/// rules that end in rules, each with many uses; someone has to stop.
+const MAX_CLIMBS: usize = 64;
 
 /// Levels of a path that are kept; above that the path is unknown again.
 const MAX_PATH: usize = 64;
@@ -35,6 +40,11 @@ pub(crate) struct Frame {
 impl Frame {
     pub fn first_repetition(id: OccurrenceId) -> Frame {
         Frame { id, low: 1, high: 1 }
+    }
+
+    /// The repetition after this one.
+    pub fn after(&self) -> Frame {
+        Frame { id: self.id, low: self.low.saturating_add(1), high: self.high.saturating_add(1) }
     }
 
     /// How many repetitions it may be.
@@ -97,10 +107,10 @@ impl Predictor {
         let arena = &grammar.arena;
         for level in (0..self.path.len()).rev() {
             let frame = self.path[level];
-            let Exponent::Times(times) = arena.get(frame.id).exponent else { return false };
-            let next = if frame.high < times {
-                Frame { id: frame.id, low: frame.low + 1, high: frame.high + 1 }
-            } else if frame.low >= times {
+            let ends = grammar.end_probability(&frame);
+            let next = if ends <= 0.0 {
+                frame.after()
+            } else if ends >= 1.0 {
                 let next = arena.next(frame.id);
                 if arena.guard_of(next).is_some() {
                     continue;
@@ -146,9 +156,16 @@ impl Predictor {
 pub(crate) struct Nursery {
     pub born: Vec<Predictor>,
     spare: Vec<Vec<Frame>>,
+    /// Uses of rules that may still be entered from below for this symbol.
+    climbs: usize,
 }
 
 impl Nursery {
+    /// Starts the work for a new symbol.
+    pub fn begin(&mut self) {
+        self.climbs = MAX_CLIMBS;
+    }
+
     pub fn recycle(&mut self, predictor: Predictor) {
         self.spare.push(predictor.path);
     }
@@ -217,9 +234,10 @@ impl Nursery {
         let derived = grammar.arena.rules[rule.at()].derived.max(1) as f64;
         let mut used = grammar.arena.rules[rule.at()].first_use;
         for _ in 0..MAX_USES {
-            if used.is_none() {
+            if used.is_none() || self.climbs == 0 {
                 return;
             }
+            self.climbs -= 1;
             let owner = grammar.arena.owner(used);
             let repetitions = match grammar.arena.get(used).exponent {
                 Exponent::Times(times) => times,
@@ -264,5 +282,103 @@ fn last_repetition_after(grammar: &Grammar, frame: &Frame) -> u64 {
     match grammar.arena.get(frame.id).exponent {
         Exponent::Times(times) => after.min(times),
         Exponent::Varying(_) => after,
+    }
+}
+
+/// The number of ways in which the history passes a place: repetitions at each
+/// level, times how often the history derives the rule at the top.
+pub(crate) fn weight_of(path: &[Frame], arena: &Arena) -> f64 {
+    let derived = path.first().map_or(0, |top| arena.rules[arena.owner(top.id).at()].derived);
+    path.iter().map(Frame::width).product::<f64>() * derived as f64
+}
+
+/// Whether each frame is a use of the rule that the next one stands in.
+pub(crate) fn is_path(path: &[Frame], arena: &Arena) -> bool {
+    path.windows(2).all(|pair| {
+        let owner = arena.owner(pair[1].id);
+        arena.symbol(pair[0].id) == Some(Symbol::Rule(owner))
+    })
+}
+
+/// The report's examples, with predictors put where it puts them.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn learn(text: &str) -> Grammar {
+        let mut grammar = Grammar::new(Config::exact());
+        text.bytes().for_each(|letter| grammar.push(u32::from(letter)));
+        grammar.catch_up();
+        grammar
+    }
+
+    /// The occurrence number `at` in the body of a rule, the start rule being 0.
+    fn occurrence(grammar: &Grammar, rule: u32, at: usize) -> OccurrenceId {
+        let first = grammar.arena.first(RuleId(rule));
+        (0..at).fold(first, |id, _| grammar.arena.next(id))
+    }
+
+    fn predictor(frames: &[Frame]) -> Predictor {
+        Predictor { path: frames.to_vec(), weight: 1.0, ..Predictor::default() }
+    }
+
+    fn expected(grammar: &Grammar, predictors: &[Predictor]) -> String {
+        let letter = |p: &Predictor| p.expects(grammar).and_then(char::from_u32);
+        predictors.iter().filter_map(letter).collect()
+    }
+
+    /// Drops those that are wrong and advances the others, as Table 3 does.
+    fn update(grammar: &Grammar, predictors: Vec<Predictor>, input: char) -> Vec<Predictor> {
+        let mut nursery = Nursery::default();
+        nursery.begin();
+        for predictor in predictors {
+            if predictor.expects(grammar) == Some(u32::from(input)) {
+                nursery.advance(grammar, predictor);
+            }
+        }
+        nursery.born
+    }
+
+    #[test]
+    fn table_3_wrong_predictors_go_and_the_others_advance_through_rule_ends() {
+        let grammar = learn("aecdbcde");
+        assert_eq!(grammar.to_string(), "S -> 97 101 A 98 A 101\nA -> 99 100\n");
+        let at = |rule, place| Frame::first_repetition(occurrence(&grammar, rule, place));
+        let second_use = at(0, 4);
+        let predictors = vec![predictor(&[at(0, 0)]), predictor(&[second_use, at(1, 0)])];
+        assert_eq!(expected(&grammar, &predictors), "ac");
+
+        let predictors = update(&grammar, predictors, 'c');
+        assert_eq!(expected(&grammar, &predictors), "d");
+        assert_eq!(predictors[0].path, [second_use, at(1, 1)]);
+
+        let predictors = update(&grammar, predictors, 'd');
+        assert_eq!(expected(&grammar, &predictors), "e");
+        assert_eq!(predictors[0].path, [at(0, 5)]);
+    }
+
+    #[test]
+    fn the_weight_of_a_place_is_the_number_of_paths_to_it() {
+        let grammar = learn("adddecdbcdec");
+        assert_eq!(grammar.to_string(), "S -> 97 100^3 101 A 98 A 101 99\nA -> 99 100\n");
+        let weight = |path: &[Frame]| weight_of(path, &grammar.arena);
+        let d_in_rule = Frame::first_repetition(occurrence(&grammar, 1, 1));
+        let d_in_start = Frame { id: occurrence(&grammar, 0, 1), low: 1, high: 3 };
+        let e_in_start = Frame::first_repetition(occurrence(&grammar, 0, 2));
+        assert_eq!(weight(&[d_in_rule]) + weight(&[d_in_start]), 5.0);
+        assert_eq!(weight(&[e_in_start]), 1.0);
+    }
+
+    #[test]
+    fn a_loop_entered_anywhere_is_one_predictor_not_one_for_each_repetition() {
+        let grammar = learn(&"a".repeat(1000));
+        let anywhere = Frame { id: occurrence(&grammar, 0, 0), low: 1, high: 1000 };
+        let mut start = predictor(&[anywhere]);
+        start.weight = 1000.0;
+        let advanced = update(&grammar, vec![start], 'a');
+        assert_eq!(advanced.len(), 1);
+        assert_eq!((advanced[0].path[0].low, advanced[0].path[0].high), (2, 1000));
+        assert_eq!(advanced[0].weight.round(), 999.0);
     }
 }

@@ -15,16 +15,25 @@ use crate::arena::Arena;
 use crate::calibration::{Calibration, Outcome, Situation};
 use crate::discover::Search;
 use crate::grammar::Grammar;
-use crate::predictor::{Frame, Nursery, Origin, Predictor};
+use crate::predictor::{Frame, Nursery, Origin, Predictor, is_path};
 use crate::recent::Recent;
-use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
+use crate::symbol::{Exponent, OccurrenceId, RuleId, Terminal};
 use crate::watch::Watch;
 
 /// Predictors that failed and may be resumed, at most.
 const MAX_SUSPENDED: usize = 8;
 
+/// Predictors that are kept once all has gone as expected for long: others
+/// that agree with so long a past say the same.
+const MAX_SETTLED: usize = 3;
+
 /// Failed predictors that are given another chance at once, at most.
 const MAX_SECOND_CHANCES: usize = 2;
+
+/// Second chances that came true less often than this are not given any more,
+/// except every [`TRIAL`] surprises, to see whether that has changed.
+const HOPELESS: f64 = 0.02;
+const TRIAL: u64 = 64;
 
 /// Bounds of the effort of one discovery, in comparisons.
 const EFFORT: std::ops::RangeInclusive<usize> = 8..=512;
@@ -54,6 +63,8 @@ pub(crate) struct Predictors {
     /// How long the past of the places discovered last agreed.
     matched: usize,
     effort: usize,
+    /// Times that no predictor expected what came.
+    surprises: u64,
     #[serde(skip)]
     nursery: Nursery,
     #[serde(skip)]
@@ -73,6 +84,7 @@ impl Predictors {
             streak: 0,
             matched: 0,
             effort: *EFFORT.end(),
+            surprises: 0,
             nursery: Nursery::default(),
             marks: Marks::default(),
         }
@@ -82,6 +94,7 @@ impl Predictors {
     /// the symbol, in the grammar as it was when they were made.
     pub fn advance(&mut self, grammar: &Grammar, terminal: Terminal) {
         self.learn_outcome(grammar, terminal);
+        self.nursery.begin();
         self.recent.push(terminal);
         if let [alone] = &mut self.active[..]
             && alone.expects(grammar) == Some(terminal)
@@ -91,24 +104,41 @@ impl Predictors {
             self.marks.note_all(&self.active);
             return;
         }
-        let mut expected = std::mem::take(&mut self.active);
         let was_right = |predictor: &Predictor| predictor.expects(grammar) == Some(terminal);
-        if expected.iter().any(was_right) {
-            for mut predictor in expected.drain(..) {
-                if was_right(&predictor) {
-                    predictor.origin = Origin::Followed;
-                    self.nursery.advance(grammar, predictor);
-                } else {
-                    self.nursery.recycle(predictor);
-                }
-            }
+        if self.active.iter().any(was_right) {
+            self.follow(grammar, terminal);
         } else {
-            self.give_second_chances(grammar, terminal, &mut expected);
+            self.give_second_chances(grammar, terminal);
         }
-        self.active = expected;
         self.active.append(&mut self.nursery.born);
-        self.cap(grammar.config.max_predictors);
+        let max_predictors = grammar.config.max_predictors;
+        let is_settled = self.streak >= Recent::LENGTH as u64;
+        self.cap(if is_settled { max_predictors.min(MAX_SETTLED) } else { max_predictors });
         self.marks.note_all(&self.active);
+    }
+
+    /// Advances the predictors that were right and drops the others.
+    fn follow(&mut self, grammar: &Grammar, terminal: Terminal) {
+        let mut kept = 0;
+        for at in 0..self.active.len() {
+            let predictor = &mut self.active[at];
+            if predictor.expects(grammar) != Some(terminal) {
+                continue;
+            }
+            predictor.origin = Origin::Followed;
+            if predictor.advance_alone(grammar) {
+                self.active.swap(kept, at);
+                kept += 1;
+            } else {
+                let parting = std::mem::take(predictor);
+                self.nursery.advance(grammar, parting);
+            }
+        }
+        self.drop_from(kept);
+    }
+
+    fn drop_from(&mut self, kept: usize) {
+        self.active.drain(kept..).for_each(|predictor| self.nursery.recycle(predictor));
     }
 
     /// Looks for new places where needed and ranks what comes next, in the
@@ -149,7 +179,7 @@ impl Predictors {
             Some(_) => Outcome::Other,
             None => Outcome::Unforeseen,
         };
-        self.streak = if outcome == Outcome::Best { self.streak + 1 } else { 0 };
+        self.streak = if outcome == Outcome::Best { self.streak.saturating_add(1) } else { 0 };
         if !self.candidates.is_empty() {
             self.calibration.learn(self.situation, self.best_share, outcome);
         }
@@ -175,12 +205,8 @@ impl Predictors {
     /// None of the predictors expected the symbol: it may have replaced what
     /// they expected or come in between, and it may be what some expected that
     /// were interrupted before.
-    fn give_second_chances(
-        &mut self,
-        grammar: &Grammar,
-        terminal: Terminal,
-        failed: &mut Vec<Predictor>,
-    ) {
+    fn give_second_chances(&mut self, grammar: &Grammar, terminal: Terminal) {
+        self.surprises = self.surprises.wrapping_add(1);
         for suspended in &self.suspended {
             if suspended.expects(grammar) == Some(terminal) {
                 let mut resumed = self.nursery.copy(suspended);
@@ -189,11 +215,15 @@ impl Predictors {
             }
         }
         self.suspended.retain(|suspended| suspended.expects(grammar) != Some(terminal));
-        failed.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-        for unneeded in failed.drain(failed.len().min(MAX_SECOND_CHANCES)..) {
-            self.nursery.recycle(unneeded);
+        let is_worth_it = self.surprises.is_multiple_of(TRIAL)
+            || self.calibration.trust(Origin::Replaced, 0) > HOPELESS
+            || self.calibration.trust(Origin::Interrupted, 0) > HOPELESS;
+        if !is_worth_it {
+            return self.drop_from(0);
         }
-        for predictor in failed.iter_mut() {
+        self.active.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        self.drop_from(self.active.len().min(MAX_SECOND_CHANCES));
+        for predictor in &mut self.active {
             let mut replaced = self.nursery.copy(predictor);
             replaced.origin = Origin::Replaced;
             self.nursery.advance(grammar, replaced);
@@ -213,9 +243,7 @@ impl Predictors {
     fn cap(&mut self, max_predictors: usize) {
         if self.active.len() > max_predictors {
             self.active.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-            for lighter in self.active.drain(max_predictors..) {
-                self.nursery.recycle(lighter);
-            }
+            self.drop_from(max_predictors);
         }
     }
 
@@ -300,7 +328,7 @@ impl Predictors {
             return false;
         }
         if self.marks.are_stale() {
-            self.marks = Marks::default();
+            self.marks = Marks::NONE;
             self.marks.note_all(&self.active);
             self.marks.note_all(&self.suspended);
         }
@@ -312,17 +340,14 @@ impl Predictors {
         let exists = |frame: &Frame| {
             frame.id.at() < grammar.arena.slots.len() && grammar.arena.symbol(frame.id).is_some()
         };
-        // Each frame is a use of the rule that the next one stands in.
-        let encloses = |pair: &[Frame]| {
-            let owner = grammar.arena.owner(pair[1].id);
-            grammar.arena.symbol(pair[0].id) == Some(Symbol::Rule(owner))
-        };
         let all = || self.active.iter().chain(&self.suspended);
         self.calibration.is_sound()
+            && EFFORT.contains(&self.effort)
+            && self.active.len() + self.suspended.len() <= 1 << 16
             && self.recent.is_sound()
             && all().all(|predictor| {
                 predictor.path.iter().all(exists)
-                    && predictor.path.windows(2).all(encloses)
+                    && is_path(&predictor.path, &grammar.arena)
                     && predictor.expects(grammar).is_some()
             })
     }
@@ -426,10 +451,19 @@ impl Watch for Predictors {
 
 /// Which occurrences paths may lead through: a set that may hold too much,
 /// never too little, so that most rewrites need not look at the paths.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Marks(u64);
 
+/// All of them, until someone has looked: so it is after loading.
+impl Default for Marks {
+    fn default() -> Marks {
+        Marks(u64::MAX)
+    }
+}
+
 impl Marks {
+    const NONE: Marks = Marks(0);
+
     fn note(&mut self, id: OccurrenceId) {
         self.0 |= 1 << (id.0 % 64);
     }
