@@ -286,3 +286,58 @@ impl<'a> Search<'a> {
         self.found += usize::from(came);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    /// What is expected after the text by those who find their place anew.
+    fn discover(config: Config, text: &str) -> (usize, String) {
+        let mut grammar = Grammar::new(config);
+        let mut recent = Recent::new();
+        for letter in text.bytes().map(u32::from) {
+            grammar.push(letter);
+            recent.push(letter);
+        }
+        let mut nursery = Nursery::default();
+        nursery.begin();
+        let mut search = Search::new(&grammar, &recent, &mut nursery, 100);
+        search.run();
+        let matched = search.matched;
+        let letter = |p: &Predictor| p.expects(&grammar).and_then(char::from_u32);
+        let mut expected: Vec<char> = nursery.born.iter().filter_map(letter).collect();
+        expected.sort_unstable();
+        expected.dedup();
+        (matched, expected.into_iter().collect())
+    }
+
+    /// `S -> a e A b A e b`, `A -> c d b`. After the b of the first A comes b,
+    /// after that of the second e, after the b of the start rule A, so c.
+    #[test]
+    fn table_4_every_place_of_the_last_symbol_and_every_use_of_its_rule_is_found() {
+        assert_eq!(discover(Config::sequitur(), "aecdbbcdbeb"), (1, "bce".to_owned()));
+    }
+
+    #[test]
+    fn a_longer_agreeing_past_narrows_the_search() {
+        assert_eq!(discover(Config::exact(), "xaby zabw xab"), (3, "y".to_owned()));
+        assert_eq!(discover(Config::exact(), "xaby zabw ab"), (2, "wy".to_owned()));
+    }
+
+    #[test]
+    fn the_past_is_followed_out_of_a_rule_into_its_uses() {
+        let text = "pabcq rabcs pabcq rabcs tu rabc";
+        assert_eq!(discover(Config::exact(), text).1, "s");
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_a_place_of_its_own() {
+        assert_eq!(discover(Config::exact(), "baab aaaaaaa").1, "a");
+    }
+
+    #[test]
+    fn a_symbol_never_seen_before_has_no_place() {
+        assert_eq!(discover(Config::exact(), "ababx"), (0, String::new()));
+    }
+}

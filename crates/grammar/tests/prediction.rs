@@ -94,7 +94,7 @@ fn probabilities_are_what_happens() {
         random ^= random << 17;
         let symbol = match at % 3 {
             0 => 0,
-            1 if random % 4 > 0 => 1,
+            1 if !random.is_multiple_of(4) => 1,
             1 => 2,
             _ => 3,
         };

@@ -3,7 +3,7 @@
 //! The examples of the Omnisc'IO report.
 
 use expect_test::{Expect, expect};
-use ioracle_grammar::{Config, Grammar, StarSequitur};
+use ioracle_grammar::{Config, Grammar};
 
 fn learn(config: Config, text: &str) -> Grammar {
     let mut grammar = Grammar::new(config);
@@ -83,21 +83,4 @@ fn a_loop_becomes_a_rule_with_an_exponent() {
         A -> a b c
     "#]],
     );
-}
-
-#[test]
-fn table_4_every_place_of_the_last_symbol_is_found_and_every_use_of_its_rule() {
-    let mut sequence = StarSequitur::new(Config::sequitur());
-    "aecdbbcdbeb".bytes().for_each(|letter| sequence.push(u32::from(letter)));
-    expect![[r#"
-        S -> a e A b A e b
-        A -> c d b
-    "#]]
-    .assert_eq(&show(sequence.grammar()));
-    // After the b of the first A comes b, after that of the second e, and
-    // after the b of the start rule A, which begins with c.
-    let mut weights = sequence.weights();
-    weights.sort_by_key(|&(terminal, _)| terminal);
-    let letters: String = weights.iter().filter_map(|&(t, _)| char::from_u32(t)).collect();
-    assert_eq!(letters, "bce");
 }
