@@ -14,6 +14,7 @@
 mod contiguous;
 mod history;
 mod published;
+mod sequitur;
 
 use serde::Serialize;
 

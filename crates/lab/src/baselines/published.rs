@@ -7,14 +7,13 @@
 //! per transition: constant, else a local grammar over the values, else (more
 //! than 24 of them) the mean or 'consecutive'. There is one previous offset for
 //! all files, every move that is not consecutive counts as relative, and a new
-//! file has no name. Predictors are found by our discovery, which looks at more
-//! than the last symbol; that favours this baseline.
+//! file has no name.
 
 use std::collections::HashMap;
 
 use ioracle_events::{Access, ContextSymbol, FileId, Function, Operation};
-use ioracle_grammar::{Config, StarSequitur};
 
+use super::sequitur::Sequitur;
 use crate::metrics::context::{ContextScore, Distribution, Half};
 use crate::metrics::place::{PlaceScore, Segment, Stated};
 
@@ -25,7 +24,7 @@ const MAX_OPEN_FILES: usize = 64;
 /// The published system and its score.
 #[derive(Clone, Debug)]
 pub struct Published {
-    grammar: StarSequitur,
+    grammar: Sequitur,
     functions: HashMap<ContextSymbol, Function>,
     sizes: HashMap<ContextSymbol, Sizes>,
     transitions: HashMap<(ContextSymbol, ContextSymbol), Transition>,
@@ -75,7 +74,7 @@ impl Published {
     /// Nothing seen yet.
     pub fn new() -> Published {
         Published {
-            grammar: StarSequitur::new(Config::sequitur()),
+            grammar: Sequitur::new(),
             functions: HashMap::new(),
             sizes: HashMap::new(),
             transitions: HashMap::new(),
@@ -208,14 +207,9 @@ impl Sizes {
     }
 }
 
-/// Plain Sequitur over few values.
-fn local_config() -> Config {
-    Config { exponents: false, ..Config::small() }
-}
-
 /// What the grammar says, its terminal predictors weighing the same; the symbol
 /// that most of them expect first.
-fn equal_weights(grammar: &StarSequitur) -> Vec<(f64, ContextSymbol)> {
+fn equal_weights(grammar: &Sequitur) -> Vec<(f64, ContextSymbol)> {
     let mut counts: Vec<(u32, ContextSymbol)> = Vec::new();
     for terminal in grammar.expectations() {
         let symbol = ContextSymbol(terminal);
@@ -236,7 +230,7 @@ fn equal_weights(grammar: &StarSequitur) -> Vec<(f64, ContextSymbol)> {
 #[derive(Clone, Debug)]
 struct Local<V> {
     values: Vec<V>,
-    grammar: Option<Box<StarSequitur>>,
+    grammar: Option<Box<Sequitur>>,
 }
 
 impl<V> Default for Local<V> {
@@ -251,9 +245,9 @@ impl<V: Copy + PartialEq> Local<V> {
             return None;
         }
         let index = match &self.grammar {
-            Some(grammar) => {
-                grammar.next().first().map_or(self.values.len() - 1, |best| best.terminal as usize)
-            }
+            Some(grammar) => equal_weights(grammar)
+                .first()
+                .map_or(self.values.len() - 1, |(_, best)| best.0 as usize),
             None => 0,
         };
         self.values.get(index).copied()
@@ -271,8 +265,7 @@ impl<V: Copy + PartialEq> Local<V> {
         if self.values.len() > MAX_LOCAL_VALUES {
             self.grammar = None;
         } else if self.values.len() > 1 {
-            let grammar =
-                self.grammar.get_or_insert_with(|| Box::new(StarSequitur::new(local_config())));
+            let grammar = self.grammar.get_or_insert_with(|| Box::new(Sequitur::new()));
             grammar.push(index as u32);
         }
     }
