@@ -166,7 +166,7 @@ fn put_evidence(motions: &impl Motions, step: OffsetContext, evidence: &mut Evid
     let with = |x: u64| combine(seed, x);
     // From the end of the last access in the file.
     evidence.computed(Some(file.end as i64));
-    evidence.remembered(with(now.last_tag()), file.end);
+    evidence.remembered(combine(with(now.last_tag()), now.size), file.end);
     evidence.remembered(with(last(&own.distances, 2)), file.end);
     evidence.remembered(with(last(&own.distances, 4)), file.end);
     evidence.remembered(with(last(&own.distances, 8)), file.end);
