@@ -154,7 +154,9 @@ impl Knowledge {
         self.learn_file(motions, step, named, &mut outlook.file, same_symbol);
         let Some(known) = self.symbols.get_mut(step.symbol as usize) else { return };
         let (symbol, file, size) = (step.symbol, step.file, step.size);
-        if step.access.is_data() {
+        if step.access.is_data() && motions.file(file).cuts_short(step) {
+            known.size.learn_cut_short(size);
+        } else if step.access.is_data() {
             let following = self.improvements.following_sizes;
             let context = SizeContext { symbol, file, following };
             let looked = &mut outlook.size;
@@ -209,7 +211,7 @@ impl Knowledge {
     /// Bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         let boxed = |known: &SymbolKnowledge| {
-            let size = if known.size.is_constant() { 0 } else { size_of::<Rates>() };
+            let size = if known.size.is_varying() { size_of::<Rates>() } else { 0 };
             let offset = if known.offset.is_none() { 0 } else { size_of::<OffsetKnowledge>() };
             let file = if known.file.is_none() { 0 } else { size_of::<Rates>() };
             size + offset + file
@@ -300,7 +302,12 @@ impl Knowledge {
         let all_hypotheses = self.improvements.absolute_or_relative;
         let context = OffsetContext { symbol, file, size, all_hypotheses };
         let offset = known.offset.as_deref();
-        (Some(self.offsets.expect(offset, motions, context, &mut outlook.offset)), size)
+        let offset = self.offsets.expect(offset, motions, context, &mut outlook.offset);
+        let known_file = motions.file(file);
+        if known.function.access() == Access::Read && known_file.size_known {
+            return (Some(offset), size.min(known_file.size.saturating_sub(offset)));
+        }
+        (Some(offset), size)
     }
 
     fn expect_wait(&self, motions: &impl Motions, symbol: u32) -> Option<(u64, Spread)> {

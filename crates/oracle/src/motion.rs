@@ -172,6 +172,9 @@ pub struct FileMotion {
     pub end: u64,
     /// The size, as far as accesses, opens and truncations tell.
     pub size: u64,
+    /// Whether nothing can be read beyond `size`: the file was cut or made by
+    /// this stream, or a read found its end.
+    pub size_known: bool,
     /// How many opens are not closed.
     pub n_open: u32,
     /// Whether an open of it was seen; if not, closing tells nothing.
@@ -210,6 +213,7 @@ impl FileMotion {
         tag: 0,
         end: 0,
         size: 0,
+        size_known: false,
         n_open: 0,
         was_opened: false,
         opener: NONE,
@@ -228,6 +232,15 @@ impl FileMotion {
     pub fn gap_for(&self, size: u64) -> Option<Gap> {
         let with_room = || self.gaps.iter().find(|gap| gap.length >= size && size > 0);
         self.gaps.iter().find(|gap| gap.length == size && size > 0).or_else(with_room).copied()
+    }
+
+    /// Whether an access is a read that the end of the file may have cut short;
+    /// its size then says nothing of what was asked for.
+    pub fn cuts_short(&self, step: &Move) -> bool {
+        let end = step.offset.map(|offset| offset.saturating_add(step.size));
+        step.access == Access::Read
+            && self.size_known
+            && end.is_some_and(|end| end == self.size || (step.size == 0 && end > self.size))
     }
 
     fn access(&mut self, offset: u64, size: u64) {
@@ -298,9 +311,10 @@ pub trait Motions {
 
     /// Moves everything on by one operation.
     fn advance(&mut self, step: &Move) {
-        let start = self.file(step.file).end;
+        let file = self.file(step.file);
+        let (start, cut_short) = (file.end, file.cuts_short(step));
         self.move_file(step);
-        self.move_symbol(step, start);
+        self.move_symbol(step, start, cut_short);
         let is_open = step.access == Access::Open;
         let tag = self.symbol(step.symbol).tag;
         let now = self.now_mut();
@@ -329,6 +343,7 @@ pub trait Motions {
         let file = self.file_mut(step.file);
         if let Some(size) = step.truncated_to {
             file.size = size;
+            file.size_known = true;
         }
         match step.access {
             Access::Open => {
@@ -340,6 +355,11 @@ pub trait Motions {
             Access::Close => file.n_open = file.n_open.saturating_sub(1),
             Access::Read | Access::Write => {
                 if let Some(offset) = step.offset {
+                    if step.access == Access::Read {
+                        let end = offset.saturating_add(step.size);
+                        file.size_known &= end <= file.size || step.size == 0;
+                        file.size_known |= step.size == 0 && end == file.size;
+                    }
                     file.access(offset, step.size);
                 }
             }
@@ -347,8 +367,9 @@ pub trait Motions {
         }
     }
 
-    /// Moves the symbol of an operation that found its file at `start`.
-    fn move_symbol(&mut self, step: &Move, start: u64) {
+    /// Moves the symbol of an operation that found its file at `start`, and may
+    /// have found its end.
+    fn move_symbol(&mut self, step: &Move, start: u64, cut_short: bool) {
         let opener = self.file(step.file).opener;
         let symbol = self.symbol_mut(step.symbol);
         symbol.file = step.file;
@@ -359,6 +380,8 @@ pub trait Motions {
         }
         if step.access.is_data() {
             symbol.positioned = step.offset.is_some();
+        }
+        if step.access.is_data() && !cut_short {
             symbol.size_step = step.size.wrapping_sub(symbol.size) as i64;
             push(&mut symbol.sizes, step.size);
             symbol.size_run.advance(&symbol.sizes);

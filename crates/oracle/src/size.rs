@@ -14,6 +14,8 @@ use crate::tracker::{Evidence, Looked, Tracker, YOUNG};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SizeKnowledge {
     n: u64,
+    /// The size as long as there is one only.
+    constant: u64,
     min: u64,
     max: u64,
     mean: f64,
@@ -26,7 +28,19 @@ pub struct SizeKnowledge {
 impl SizeKnowledge {
     /// Whether all sizes so far were the same.
     pub fn is_constant(&self) -> bool {
-        self.varying.is_none()
+        self.min == self.max
+    }
+
+    /// Whether sizes differ other than by the end of a file.
+    pub fn is_varying(&self) -> bool {
+        self.varying.is_some()
+    }
+
+    /// Counts the size of a read that the end of the file cut short.
+    pub fn learn_cut_short(&mut self, size: u64) {
+        if self.n > 0 {
+            self.count(size);
+        }
     }
 
     /// Range and deviation of the sizes seen.
@@ -50,7 +64,10 @@ impl SizeKnowledge {
         is_fresh: bool,
     ) {
         let was_varying = self.varying.is_some();
-        if self.n > 0 && !was_varying && size != self.min {
+        if self.n == 0 {
+            self.constant = size;
+        }
+        if !was_varying && size != self.constant {
             self.varying = Some(Box::new(tracker.overall()));
         }
         if let Some(rates) = &mut self.varying {
@@ -71,7 +88,7 @@ impl SizeKnowledge {
         step: SizeContext,
         looked: &mut Looked,
     ) -> Option<u64> {
-        let Some(rates) = &self.varying else { return (self.n > 0).then_some(self.min) };
+        let Some(rates) = &self.varying else { return (self.n > 0).then_some(self.constant) };
         look(tracker, motions, step, looked);
         Some(looked.expect(rates).map_or(self.mean as u64, |size| size as u64))
     }
@@ -92,7 +109,8 @@ impl SizeKnowledge {
         self.n = self.n.saturating_add(other.n);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        if self.varying.is_none() && self.min != self.max {
+        let differs = other.varying.is_some() || self.constant != other.constant;
+        if self.varying.is_none() && differs {
             self.varying = other.varying.clone().or_else(|| Some(Box::new(tracker.overall())));
         }
     }

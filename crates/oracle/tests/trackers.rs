@@ -113,6 +113,24 @@ fn sizes_are_constant_cyclic_or_in_steps() {
 }
 
 #[test]
+fn a_read_is_cut_short_by_the_end_of_a_file_of_known_size() {
+    let mut program = Program::new();
+    for _ in 0..3 {
+        program.open(1, "data");
+        for offset in [0, 100, 200] {
+            program.read(2, "data", offset, 100);
+        }
+        program.read(2, "data", 300, 40).read(2, "data", 340, 0).close(3, "data");
+    }
+    program.open(1, "data").read(2, "data", 0, 100).read(2, "data", 100, 100);
+    assert_eq!(program.place(), (Some(200), 100));
+    program.read(2, "data", 200, 100);
+    assert_eq!(program.place(), (Some(300), 40));
+    program.read(2, "data", 300, 40);
+    assert_eq!(program.place(), (Some(340), 0));
+}
+
+#[test]
 fn a_copy_writes_what_it_just_read() {
     let mut noise = Noise(5);
     let (mut from, mut to) = (0, 0);
