@@ -163,8 +163,8 @@ impl Knowledge {
             known.size.learn(&mut self.sizes, motions, context, size, looked, same_file);
         }
         if let Some(offset) = step.offset {
-            let all_hypotheses = self.improvements.absolute_or_relative;
-            let context = OffsetContext { symbol, file, size, all_hypotheses };
+            let improvements = self.improvements;
+            let context = OffsetContext { symbol, file, size, improvements };
             let looked = &mut outlook.offset;
             self.offsets.learn(&mut known.offset, motions, context, offset, looked, same_size);
         }
@@ -299,8 +299,8 @@ impl Knowledge {
         if !motions.symbol(symbol).positioned {
             return (None, size);
         }
-        let all_hypotheses = self.improvements.absolute_or_relative;
-        let context = OffsetContext { symbol, file, size, all_hypotheses };
+        let improvements = self.improvements;
+        let context = OffsetContext { symbol, file, size, improvements };
         let offset = known.offset.as_deref();
         let offset = self.offsets.expect(offset, motions, context, &mut outlook.offset);
         let known_file = motions.file(file);

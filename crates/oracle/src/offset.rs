@@ -12,6 +12,7 @@ use ioracle_events::Spread;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::Rates;
+use crate::config::Improvements;
 use crate::hash::combine;
 use crate::motion::{Motions, last, role};
 use crate::tracker::{Evidence, Looked, Tracker, YOUNG};
@@ -52,8 +53,21 @@ pub struct OffsetContext {
     pub file: u32,
     /// Its size, known or expected.
     pub size: u64,
-    /// Whether all hypotheses run, or only the report's relative ones.
-    pub all_hypotheses: bool,
+    /// Which of the hypotheses run.
+    pub improvements: Improvements,
+}
+
+impl OffsetContext {
+    /// Where a contiguous access would start: at the end of the last one in the
+    /// file, or with one position for all files, of the last one in any.
+    fn contiguous(&self, motions: &impl Motions) -> u64 {
+        if self.improvements.interleaved_files {
+            motions.file(self.file).end
+        } else {
+            let now = motions.now();
+            motions.file(now.file).end
+        }
+    }
 }
 
 impl Offsets {
@@ -75,7 +89,7 @@ impl Offsets {
         is_fresh: bool,
     ) {
         let was_known = knowledge.is_some();
-        if !was_known && offset != motions.file(step.file).end {
+        if !was_known && offset != step.contiguous(motions) {
             *knowledge = Some(Box::default());
         }
         if let Some(knowledge) = knowledge {
@@ -103,7 +117,7 @@ impl Offsets {
         step: OffsetContext,
         looked: &mut Looked,
     ) -> u64 {
-        let contiguous = motions.file(step.file).end;
+        let contiguous = step.contiguous(motions);
         if knowledge.is_none() {
             return contiguous;
         }
@@ -162,26 +176,27 @@ fn put_evidence(motions: &impl Motions, step: OffsetContext, evidence: &mut Evid
     let now = motions.now();
     let own = motions.symbol(step.symbol);
     let file = motions.file(step.file);
+    let end = step.contiguous(motions);
     let seed = combine(2, u64::from(own.tag));
     let with = |x: u64| combine(seed, x);
     // From the end of the last access in the file.
-    evidence.computed(Some(file.end as i64));
-    evidence.remembered(combine(with(now.last_tag()), now.size), file.end);
-    evidence.remembered(with(last(&own.distances, 2)), file.end);
-    evidence.remembered(with(last(&own.distances, 4)), file.end);
-    evidence.remembered(with(last(&own.distances, 8)), file.end);
-    evidence.remembered(with(own.distance_run.context()), file.end);
-    evidence.remembered(with(file.distance_run.context()), file.end);
-    if !step.all_hypotheses {
+    evidence.computed(Some(end as i64));
+    evidence.remembered(combine(with(now.last_tag()), now.size), end);
+    evidence.remembered(with(last(&own.distances, 2)), end);
+    evidence.remembered(with(last(&own.distances, 4)), end);
+    evidence.remembered(with(last(&own.distances, 8)), end);
+    evidence.remembered(with(own.distance_run.context()), end);
+    evidence.remembered(with(file.distance_run.context()), end);
+    if !step.improvements.absolute_or_relative {
         return;
     }
-    evidence.remembered(with(now.history(8)), file.end);
+    evidence.remembered(with(now.history(8)), end);
     // From the symbol's own last access.
     evidence.remembered(seed, own.offset);
     evidence.remembered(with(last(&own.strides, 3)), own.offset);
     // Absolute: where it was last time, where it went from here last time.
     evidence.computed(Some(own.offset as i64));
-    evidence.remembered(with(file.end), 0);
+    evidence.remembered(with(end), 0);
     evidence.remembered(with(own.offset), 0);
     // From the end of the file; from the last access in any file.
     evidence.remembered(seed, file.size);
