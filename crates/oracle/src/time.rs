@@ -53,10 +53,11 @@ impl Times {
     pub fn learn(&mut self, span_ns: u64, contextual: [Option<f32>; 3]) {
         let span = span_ns as f32;
         if self.n > 0 {
-            let fade = (1.0 / (self.n as f32 + 1.0)).max(0.1);
+            let fade = (1.0 / (self.n as f32 + 1.0)).max(0.03);
             let estimates = self.estimates(contextual);
             for (error, estimate) in self.errors.iter_mut().zip(estimates) {
-                let miss = estimate.map_or(*error * 1.5, |estimate| (estimate - span).abs());
+                // An estimate not made is taken to be as wrong as the report's.
+                let miss = (estimate.unwrap_or(self.halving) - span).abs();
                 *error += (miss - *error) * fade;
             }
         } else {
