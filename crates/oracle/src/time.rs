@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 pub const N_ESTIMATES: usize = 8;
 /// The first of the caller's estimates.
 pub const FIRST_CONTEXTUAL: usize = 5;
+/// No wait.
+const AT_ONCE: usize = 0;
 /// The halving mean, which the report uses.
 const HALVING: usize = 1;
 
@@ -53,7 +55,7 @@ impl Times {
     pub fn learn(&mut self, span_ns: u64, contextual: [Option<f32>; 3]) {
         let span = span_ns as f32;
         if self.n > 0 {
-            let fade = (1.0 / (self.n as f32 + 1.0)).max(0.03);
+            let fade = (1.0 / (self.n as f32 + 1.0)).max(0.05);
             let estimates = self.estimates(contextual);
             for (error, estimate) in self.errors.iter_mut().zip(estimates) {
                 // An estimate not made is taken to be as wrong as the report's.
@@ -62,6 +64,8 @@ impl Times {
             }
         } else {
             *self = Times { min: span, max: span, median: span, halving: span, ..*self };
+            // At once is the one estimate that the first span already judges.
+            self.errors[AT_ONCE] = span;
         }
         self.n = self.n.saturating_add(1);
         self.min = self.min.min(span);
@@ -147,7 +151,7 @@ impl Times {
 
     fn estimates(&self, contextual: [Option<f32>; 3]) -> [Option<f32>; N_ESTIMATES] {
         let mut estimates = [None; N_ESTIMATES];
-        estimates[0] = Some(0.0);
+        estimates[AT_ONCE] = Some(0.0);
         estimates[HALVING] = Some(self.halving);
         estimates[2] = Some(self.mean);
         estimates[3] = Some(self.last);
