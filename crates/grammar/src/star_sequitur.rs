@@ -51,12 +51,6 @@ impl StarSequitur {
         weights
     }
 
-    /// What each predictor expects, one symbol for each: counted alike, this is
-    /// how predictions were weighted before there were paths.
-    pub fn expectations(&self) -> impl Iterator<Item = Terminal> + '_ {
-        self.predictors.active.iter().filter_map(|predictor| predictor.expects(&self.grammar))
-    }
-
     /// Reads on from one of the [`next`](Self::next) candidates, which is the
     /// first item, any distance ahead. The probability of an item is that of
     /// this step, given that all before it came true.
