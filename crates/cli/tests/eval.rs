@@ -117,6 +117,19 @@ fn several_traces_keep_their_order() {
 }
 
 #[test]
+fn a_file_beside_the_traces_is_left_out() {
+    let trace = Written::new(&checkpoints(5, 1));
+    let readme = trace.file("README.md");
+    std::fs::write(&readme, "about the traces").unwrap();
+    let readme = readme.to_str().unwrap();
+    let done = ioracle(["eval", readme, trace.name(), "--json"]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert_eq!(done.json().as_array().unwrap().len(), 1);
+    assert!(done.err.contains("README.md") && done.err.lines().count() == 1, "{}", done.err);
+    ioracle(["eval", readme]).fails_saying(1, &["README.md", "not a directory"]);
+}
+
+#[test]
 fn people_get_a_table_without_colours() {
     let trace = Written::new(&checkpoints(20, 2));
     let one = ioracle(["eval", trace.name(), "--rank", "0", "--baselines"]);

@@ -86,12 +86,30 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
+/// The directories among the arguments. A shell's `*` also names the files that
+/// lie beside the traces; those are no reason to refuse the rest.
+fn traces(arguments: &Arguments) -> Vec<&Path> {
+    let all = arguments.traces.iter().map(PathBuf::as_path);
+    let (files, others): (Vec<&Path>, Vec<&Path>) = all.partition(|path| path.is_file());
+    if others.is_empty() {
+        return files;
+    }
+    for file in files {
+        eprintln!(
+            "ioracle: '{}' is a file, not the directory of a trace; it is left out",
+            file.display()
+        );
+    }
+    others
+}
+
 /// Evaluates the traces by several threads; the results keep their order.
 fn evaluate_all(arguments: &Arguments) -> Result<Vec<Evaluated>> {
+    let traces = traces(arguments);
     let processors = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let jobs = arguments.jobs.unwrap_or(processors).get().min(arguments.traces.len());
+    let jobs = arguments.jobs.unwrap_or(processors).get().min(traces.len());
     let progress = Progress::new();
-    let next = Mutex::new(arguments.traces.iter().enumerate());
+    let next = Mutex::new(traces.iter().enumerate());
     let results = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..jobs {
