@@ -134,7 +134,11 @@ fn people_get_a_table_without_colours() {
     let trace = Written::new(&checkpoints(20, 2));
     let one = ioracle(["eval", trace.name(), "--rank", "0", "--baselines"]);
     assert_eq!(one.code, Some(0));
-    assert!(one.out.contains("context symbol, %") && one.out.contains("longest16"), "{}", one.out);
+    assert!(
+        one.out.contains("context symbol, %") && one.out.contains("best baseline"),
+        "{}",
+        one.out
+    );
     let both = ioracle(["eval", trace.name()]);
     assert!(both.out.lines().count() > 3);
     assert!(!both.out.contains('\x1b') && !one.out.contains('\x1b'));
