@@ -16,6 +16,7 @@ use ioracle_trace::Trace;
 
 use crate::drive::{Follower, drive};
 use crate::error::Error;
+use crate::evaluate::RankReport;
 use crate::metrics::cost::Cost;
 use crate::names::{tell_context, tell_file};
 use crate::survey::Survey;
@@ -23,15 +24,24 @@ use crate::survey::Survey;
 /// Operations that are decoded before they are learned.
 const BATCH: usize = 512;
 
-/// The cost of `observe`, by rank.
-pub(crate) fn costs(
+/// Completes the reports of an evaluated trace by the cost of `observe`. Nothing
+/// else should run meanwhile.
+pub fn measure_cost(
     trace: &Trace,
     survey: &Survey,
     config: &Config,
-) -> Result<BTreeMap<u32, Cost>, Error> {
+    reports: &mut [RankReport],
+) -> Result<(), Error> {
     let mut stopwatch = Stopwatch { trace, config, costs: BTreeMap::new() };
     drive(trace, survey, &mut stopwatch)?;
-    Ok(stopwatch.costs)
+    for report in reports {
+        if let Some(cost) = stopwatch.costs.get(&report.evaluation.rank) {
+            report.evaluation.observe_ns_mean = cost.moments().mean();
+            report.evaluation.observe_ns_p99 = cost.p99().map(|ns| ns as f64);
+            report.details.observe = *cost.moments();
+        }
+    }
+    Ok(())
 }
 
 struct Stopwatch<'a> {

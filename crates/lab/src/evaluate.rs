@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use ioracle_events::{Operation, StreamId};
 use ioracle_trace::Trace;
 
-use crate::cost_run::costs;
 use crate::drive::{Follower, drive};
 use crate::error::Error;
 use crate::evaluation::Evaluation;
@@ -20,7 +19,7 @@ use crate::survey::Survey;
 const PROGRESS_STEP: u64 = 4096;
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The configuration of each stream's oracle.
     pub oracle: ioracle_oracle::Config,
@@ -28,15 +27,6 @@ pub struct Options {
     pub baselines: bool,
     /// Record the series of the figures.
     pub series: bool,
-    /// Measure the cost of learning, which takes a reading of its own.
-    pub cost: bool,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        let oracle = ioracle_oracle::Config::default();
-        Options { oracle, baselines: false, series: false, cost: true }
-    }
 }
 
 /// How far an evaluation is.
@@ -59,7 +49,8 @@ pub struct RankReport {
     pub series: Option<Series>,
 }
 
-/// Evaluates the ranks of a surveyed trace, in their order.
+/// Evaluates the ranks of a surveyed trace, in their order. What learning costs
+/// is left open; see [`measure_cost`](crate::measure_cost).
 pub fn evaluate(
     trace: &Trace,
     survey: &Survey,
@@ -70,13 +61,8 @@ pub fn evaluate(
     let mut examiner = Examiner { trace, survey, options, progress, operations: 0, ranks };
     drive(trace, survey, &mut examiner)?;
     let of = survey.operations();
-    let Examiner { mut progress, mut ranks, .. } = examiner;
+    let Examiner { mut progress, ranks, .. } = examiner;
     progress(Progress { operations: of, of });
-    if options.cost {
-        for (rank, cost) in costs(trace, survey, &options.oracle)? {
-            ranks.entry(rank).or_default().0.observe = cost;
-        }
-    }
     let report = |(rank, (scores, series)): (u32, (RankScores, Option<Series>))| RankReport {
         evaluation: scores.evaluation(trace.name(), rank),
         details: scores.details(),

@@ -5,7 +5,8 @@
 //! [`Survey::of`] reads a trace once, to count the operations of each stream (so
 //! that halves and evenly spaced positions are known). [`evaluate`] reads it
 //! again and lets an oracle per stream predict every operation before it sees
-//! it, and a last time to measure what learning costs. What it measures is one [`Evaluation`] per rank, with the fields that
+//! it; [`measure_cost`] reads it a last time for what learning costs. What is
+//! measured is one [`Evaluation`] per rank, with the fields that
 //! `ioracle eval --json` prints.
 //!
 //! Memory does not grow with the trace, except for the tables of the Markov
@@ -31,6 +32,7 @@ pub mod metrics;
 mod error;
 
 pub use ablation::{Ablation, ablate};
+pub use cost_run::measure_cost;
 pub use error::Error;
 pub use evaluate::{Options, Progress, RankReport, evaluate};
 pub use evaluation::Evaluation;

@@ -5,7 +5,6 @@
 use crate::baselines::{BaselineResult, BaselineResults, ORDERS};
 use crate::evaluation::Evaluation;
 use crate::metrics::context::ContextScore;
-use crate::metrics::cost::Cost;
 use crate::metrics::place::PlaceScore;
 use crate::metrics::sums::Moments;
 
@@ -25,7 +24,6 @@ pub(crate) struct RankScores {
     pub last_time_error: Moments,
     /// Share of each stream times its operations.
     pub horizon: f64,
-    pub observe: Cost,
     pub access_size: Moments,
     pub baselines: Option<BaselineScores>,
 }
@@ -60,7 +58,7 @@ impl RankScores {
             access_size: self.access_size,
             time_error: self.place.time_error,
             immediate_error: self.immediate_error,
-            observe: *self.observe.moments(),
+            observe: Moments::default(),
             calibration: self.context.calibration().collect(),
         }
     }
@@ -90,8 +88,8 @@ impl RankScores {
             hit_ratio_stationary: place.hit_second_half.percent(),
             time_error_s: place.time_error.mean(),
             immediate_error_s: self.immediate_error.mean(),
-            observe_ns_mean: self.observe.moments().mean(),
-            observe_ns_p99: self.observe.p99().map(|ns| ns as f64),
+            observe_ns_mean: None,
+            observe_ns_p99: None,
             model_bytes: self.model_bytes,
             baselines: self.baselines.as_ref().map(|scores| self.baseline_results(scores)),
         }

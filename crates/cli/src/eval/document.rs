@@ -17,10 +17,10 @@ pub fn write(directory: &Path, evaluated: Vec<Evaluated>) -> Result<()> {
     pictures::write(&directory.join("figures"), &reports)?;
     let subjects: Vec<Subject> = evaluated
         .into_iter()
-        .filter_map(|trace| {
-            let Evaluated { application, reports, ablations } = trace;
+        .filter_map(|evaluated| {
+            let Evaluated { trace, reports, ablations, .. } = evaluated;
             let report = reports.into_iter().next()?;
-            Some(Subject { report, ablations, application })
+            Some(Subject { report, ablations, application: trace.meta().application.clone() })
         })
         .collect();
     let text = document(&subjects, &machine());

@@ -12,7 +12,9 @@ use std::sync::Mutex;
 use std::thread;
 
 use anyhow::Result;
-use ioracle_lab::{Ablation, Evaluation, Options, RankReport, Survey, ablate, evaluate};
+use ioracle_lab::{
+    Ablation, Evaluation, Options, RankReport, Survey, ablate, evaluate, measure_cost,
+};
 use ioracle_trace::Trace;
 
 use crate::shared::learn::survey_warning;
@@ -62,7 +64,8 @@ pub struct Arguments {
 
 /// One evaluated trace.
 struct Evaluated {
-    application: String,
+    trace: Trace,
+    survey: Survey,
     reports: Vec<RankReport>,
     ablations: Vec<Ablation>,
 }
@@ -123,10 +126,16 @@ fn evaluate_all(arguments: &Arguments) -> Result<Vec<Evaluated>> {
             });
         }
     });
-    progress.finish();
     let mut results = results.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     results.sort_by_key(|(index, _)| *index);
-    results.into_iter().map(|(_, result)| result).collect()
+    let results: Result<Vec<Evaluated>> = results.into_iter().map(|(_, result)| result).collect();
+    let mut evaluated = results?;
+    // One after the other and alone: two at a time would measure each other.
+    for Evaluated { trace, survey, reports, .. } in &mut evaluated {
+        measure_cost(trace, survey, &ioracle_oracle::Config::default(), reports)?;
+    }
+    progress.finish();
+    Ok(evaluated)
 }
 
 fn evaluate_one(path: &Path, arguments: &Arguments, progress: &Progress) -> Result<Evaluated> {
@@ -148,7 +157,7 @@ fn evaluate_one(path: &Path, arguments: &Arguments, progress: &Progress) -> Resu
         Some(_) => ablate(&trace, &survey)?,
         None => Vec::new(),
     };
-    Ok(Evaluated { application: trace.meta().application.clone(), reports, ablations })
+    Ok(Evaluated { trace, survey, reports, ablations })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
