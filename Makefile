@@ -39,8 +39,8 @@ eval: release ## run the corpus, write docs/evaluation.md and docs/figures
 	    traces="tests/traces/*/"; fi; \
 	$(IORACLE) eval $$traces --rank 0 --baselines --jobs 1 --document docs
 
-bench: tools ## cost per symbol, growth, worst update, memory
-	$(CARGO) bench --workspace
+bench: tools ## cost per symbol, growth, worst update, memory: docs/benchmarks.md
+	CORPUS="$(CORPUS)" scripts/bench
 
 fuzz: ## the fuzz targets, a minute each
 	@if [ -d fuzz ]; then scripts/fuzz; else \
