@@ -10,9 +10,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::predictor::Origin;
+use crate::predictor::{Origin, Support};
 
-const N_SITUATIONS: usize = 40;
+const N_SITUATIONS: usize = 64;
 const N_SHARES: usize = 12;
 
 /// How many observations the share itself is worth in a fresh cell.
@@ -64,10 +64,15 @@ impl Rate {
 pub(crate) struct Situation(u8);
 
 impl Situation {
-    /// All goes as expected, for so many symbols now, and the history made the
-    /// expected step so often.
-    pub fn followed(streak: u64, support: u64) -> Situation {
-        Situation(8 + 4 * logarithm(support) + logarithm(streak) / 2)
+    /// All goes as expected, for so many symbols now.
+    ///
+    /// In a run that no place foretells what counts is its length: programs
+    /// have loops of like length, so new ones tend to end where others did.
+    pub fn followed(streak: u64, support: Support) -> Situation {
+        Situation(match support {
+            Support::Made(times) => 8 + 4 * logarithm(times) + logarithm(streak) / 2,
+            Support::OpenRun(length) => 40 + length.min(23) as u8,
+        })
     }
 
     /// Something unexpected came; the past agrees so long with the best places.

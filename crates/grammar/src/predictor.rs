@@ -59,10 +59,24 @@ pub(crate) struct Predictor {
     /// The outermost first; the last one holds the terminal expected next.
     pub path: Vec<Frame>,
     pub weight: f64,
-    /// How often the history made the step that this one has just made; 0
-    /// where it only follows the run that is still going on.
-    pub support: u64,
+    pub support: Support,
     pub origin: Origin,
+}
+
+/// What the history has to say for the step that a predictor expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Support {
+    /// It made that step so often.
+    Made(u64),
+    /// None but the run that is still going on, which would come to so many
+    /// repetitions.
+    OpenRun(u64),
+}
+
+impl Default for Support {
+    fn default() -> Support {
+        Support::Made(0)
+    }
 }
 
 /// How a predictor came to be. Those of one origin compare by their weights;
@@ -88,7 +102,7 @@ impl Origin {
 
 impl From<Origin> for Predictor {
     fn from(origin: Origin) -> Predictor {
-        Predictor { path: Vec::new(), weight: 0.0, support: 0, origin }
+        Predictor { origin, ..Predictor::default() }
     }
 }
 
@@ -132,7 +146,11 @@ impl Predictor {
         if let Some(&Frame { id, low, .. }) = self.path.last() {
             let is_open_run = low > 1 && id == grammar.arena.last(RuleId::START);
             let owner = grammar.arena.owner(id);
-            self.support = if is_open_run { 0 } else { grammar.arena.rules[owner.at()].derived };
+            self.support = if is_open_run {
+                Support::OpenRun(low)
+            } else {
+                Support::Made(grammar.arena.rules[owner.at()].derived)
+            };
         }
         self.descend(grammar);
     }
@@ -216,7 +234,7 @@ impl Nursery {
                     // The history goes on with what is held back, and that is
                     // the same as where it was found.
                     predictor.path.extend_from_slice(&grammar.held.start);
-                    predictor.support = 1;
+                    predictor.support = Support::Made(1);
                     return self.born.push(predictor);
                 }
                 break;

@@ -15,7 +15,7 @@ use crate::arena::Arena;
 use crate::calibration::{Calibration, Outcome, Situation};
 use crate::discover::Search;
 use crate::grammar::Grammar;
-use crate::predictor::{Frame, Nursery, Origin, Predictor, is_path};
+use crate::predictor::{Frame, Nursery, Origin, Predictor, Support, is_path};
 use crate::recent::Recent;
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Terminal};
 use crate::watch::Watch;
@@ -271,12 +271,12 @@ impl Predictors {
         }
     }
 
-    fn support_of_best(&self, grammar: &Grammar) -> u64 {
-        let Some(best) = self.candidates.first() else { return 0 };
+    fn support_of_best(&self, grammar: &Grammar) -> Support {
+        let Some(best) = self.candidates.first() else { return Support::default() };
         let expecting = |p: &&Predictor| p.expects(grammar) == Some(best.terminal);
         let heaviest =
             self.active.iter().filter(expecting).max_by(|a, b| a.weight.total_cmp(&b.weight));
-        heaviest.map_or(0, |predictor| predictor.support)
+        heaviest.map_or(Support::default(), |predictor| predictor.support)
     }
 
     /// Turns shares into probabilities.

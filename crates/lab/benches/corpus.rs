@@ -21,7 +21,9 @@ use ioracle_trace::{Options, Trace};
 const REPLAYED: usize = 20_000_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("| trace | operations | grammar, ns a symbol | `observe`, mean ns | 99 %, ns | model, KiB |");
+    println!(
+        "| trace | operations | grammar, ns a symbol | `observe`, mean ns | 99 %, ns | model, KiB |"
+    );
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
     for directory in traces()? {
         let trace = Trace::open(&directory, Options::default())?;
