@@ -25,6 +25,8 @@ pub struct Contexts {
     /// Hashes of frames told for ids.
     frames: Map<ContextId, u64>,
     max_symbols: usize,
+    /// How often a context came whose frames had not been told.
+    n_anonymous: u64,
 }
 
 /// A call stack, the same in every run, and the function called.
@@ -58,6 +60,7 @@ impl Contexts {
             by_source: Map::default(),
             frames: Map::default(),
             max_symbols: max_symbols.clamp(1, 1 << 24),
+            n_anonymous: 0,
         }
     }
 
@@ -69,8 +72,11 @@ impl Contexts {
             return;
         }
         self.frames.insert(context, frames);
-        // What the number stood for before is not what it stands for now.
-        self.by_source.retain(|(other, _), _| *other != context);
+        // What the number stood for before is not what it stands for now. Most
+        // were never used before, and then there is nothing to look for.
+        if known.is_some() || self.n_anonymous > 0 {
+            self.by_source.retain(|(other, _), _| *other != context);
+        }
     }
 
     /// Whether the frames of the id are known.
@@ -91,6 +97,7 @@ impl Contexts {
         if let Some(&symbol) = self.by_source.get(&(context, function)) {
             return symbol;
         }
+        self.n_anonymous += u64::from(!self.knows(context));
         let symbol = self.add(self.identity(context, function));
         if self.by_source.len() >= MAX_IDS {
             self.by_source.clear();
