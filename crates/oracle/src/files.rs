@@ -245,5 +245,5 @@ pub fn put_evidence(
     evidence.computed(known(motions.symbol(own.opener).file));
     evidence.remembered(with(tag(now.file)), 0);
     evidence.remembered(with(tag(own.file)), 0);
-    evidence.remembered(with(now.history(3)), 0);
+    evidence.remembered(with(now.history_short), 0);
 }

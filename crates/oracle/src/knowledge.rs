@@ -186,7 +186,7 @@ impl Knowledge {
         let expected_file = known.file.as_ref().and_then(|rates| {
             let named_file = named.as_ref().map(|named| file_number(named.file));
             self.look_for_file(motions, symbol, named_file, &mut outlook.file);
-            outlook.file.expect(rates)
+            outlook.file.choose(rates)
         });
         let file = match expected_file {
             Some(NEW_FILE) => NONE,

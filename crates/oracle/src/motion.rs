@@ -26,6 +26,10 @@ pub struct Now {
     pub symbol: u32,
     /// Tags of the latest symbols, the last first.
     pub recent: [u32; RECENT],
+    /// A hash of the last three of them.
+    pub history_short: u64,
+    /// A hash of all of them.
+    pub history_long: u64,
     /// File of the last operation.
     pub file: u32,
     /// Where the last operation started, if it had a position.
@@ -45,6 +49,8 @@ impl Default for Now {
         Now {
             symbol: NONE,
             recent: [NONE; RECENT],
+            history_short: 0,
+            history_long: 0,
             file: NONE,
             offset: 0,
             size: 0,
@@ -61,9 +67,18 @@ impl Now {
         u64::from(self.recent[0])
     }
 
-    /// A hash of the last `n` symbols.
-    pub fn history(&self, n: usize) -> u64 {
-        self.recent[..n].iter().fold(n as u64, |hash, &tag| combine(hash, u64::from(tag)))
+    fn push_symbol(&mut self, symbol: u32, tag: u32) {
+        self.recent.copy_within(..RECENT - 1, 1);
+        self.recent[0] = tag;
+        self.symbol = symbol;
+        let mut hash = 3;
+        for (n, &tag) in self.recent.iter().enumerate() {
+            if n == 3 {
+                self.history_short = hash;
+            }
+            hash = combine(hash, u64::from(tag));
+        }
+        self.history_long = hash;
     }
 }
 
@@ -318,9 +333,7 @@ pub trait Motions {
         let is_open = step.access == Access::Open;
         let tag = self.symbol(step.symbol).tag;
         let now = self.now_mut();
-        now.recent.copy_within(..RECENT - 1, 1);
-        now.recent[0] = tag;
-        now.symbol = step.symbol;
+        now.push_symbol(step.symbol, tag);
         now.file = step.file;
         if let Some(offset) = step.offset {
             now.offset = offset;

@@ -93,7 +93,8 @@ impl Offsets {
             *knowledge = Some(Box::default());
         }
         if let Some(knowledge) = knowledge {
-            if !is_fresh || !was_known {
+            let is_fresh = is_fresh && was_known;
+            if !is_fresh {
                 self.look(motions, step, looked);
             }
             let role = role(motions.symbol(step.symbol).tag, step.size);
@@ -102,7 +103,7 @@ impl Offsets {
             if known.role != role {
                 *known = RoleRates { role, rates: prior };
             }
-            let expected = looked.expect(&known.rates);
+            let expected = if is_fresh { looked.expected() } else { looked.choose(&known.rates) };
             self.tracker.learn(looked, &mut known.rates, offset as i64, knowledge.n < YOUNG);
             knowledge.count(expected.map_or(0.0, |expected| offset as f64 - expected as f64));
         }
@@ -125,8 +126,8 @@ impl Offsets {
         let role = role(motions.symbol(step.symbol).tag, step.size);
         let found = self.rates.get(role as usize % N_RATES).filter(|found| found.role == role);
         let expected = match found {
-            Some(found) => looked.expect(&found.rates),
-            None => looked.expect(&self.tracker.overall()),
+            Some(found) => looked.choose(&found.rates),
+            None => looked.choose(&self.tracker.overall()),
         };
         expected.map_or(contiguous, |offset| offset as u64)
     }
@@ -190,7 +191,7 @@ fn put_evidence(motions: &impl Motions, step: OffsetContext, evidence: &mut Evid
     if !step.improvements.absolute_or_relative {
         return;
     }
-    evidence.remembered(with(now.history(8)), end);
+    evidence.remembered(with(now.history_long), end);
     // From the symbol's own last access.
     evidence.remembered(seed, own.offset);
     evidence.remembered(with(last(&own.strides, 3)), own.offset);

@@ -90,7 +90,7 @@ impl SizeKnowledge {
     ) -> Option<u64> {
         let Some(rates) = &self.varying else { return (self.n > 0).then_some(self.constant) };
         look(tracker, motions, step, looked);
-        Some(looked.expect(rates).map_or(self.mean as u64, |size| size as u64))
+        Some(looked.choose(rates).map_or(self.mean as u64, |size| size as u64))
     }
 
     /// Adds what another model has seen of the same symbol.
@@ -153,7 +153,7 @@ fn put_evidence(motions: &impl Motions, step: SizeContext, evidence: &mut Eviden
     let with = |x: u64| combine(seed, x);
     evidence.remembered(seed, 0);
     evidence.remembered(with(now.last_tag()), 0);
-    evidence.remembered(with(now.history(8)), 0);
+    evidence.remembered(with(now.history_long), 0);
     let one = with(last(&own.sizes, 1));
     evidence.remembered(one, 0);
     evidence.remembered(with(last(&own.sizes, 2)), 0);

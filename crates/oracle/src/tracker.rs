@@ -68,6 +68,7 @@ impl Evidence {
 pub struct Looked {
     evidence: Evidence,
     guesses: Guesses,
+    expected: Option<i64>,
 }
 
 impl Looked {
@@ -78,9 +79,15 @@ impl Looked {
         &mut self.evidence
     }
 
-    /// The value believed most.
-    pub fn expect(&self, rates: &Rates) -> Option<i64> {
-        rates.choose(&self.guesses)
+    /// Believes the hypothesis that these rates favour.
+    pub fn choose(&mut self, rates: &Rates) -> Option<i64> {
+        self.expected = rates.choose(&self.guesses);
+        self.expected
+    }
+
+    /// The value that was chosen last.
+    pub fn expected(&self) -> Option<i64> {
+        self.expected
     }
 }
 
@@ -109,7 +116,7 @@ impl Tracker {
     /// Finds out what each hypothesis makes of the evidence; those that suggest
     /// something impossible are silent.
     pub fn look(&self, looked: &mut Looked, possible: impl Fn(i64) -> bool) {
-        let Looked { evidence, guesses } = looked;
+        let Looked { evidence, guesses, .. } = looked;
         guesses.clear();
         for kind in 0..evidence.n_hypotheses {
             let (context, base) = (evidence.contexts[kind], evidence.bases[kind]);

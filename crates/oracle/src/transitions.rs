@@ -147,8 +147,8 @@ fn contexts(motions: &impl Motions, to: u32) -> [u64; 3] {
     let now = motions.now();
     let seed = combine(5, u64::from(motions.symbol(to).tag));
     [
-        combine(seed, now.history(3)),
-        combine(seed, now.history(8)),
+        combine(seed, now.history_short),
+        combine(seed, now.history_long),
         combine(combine(seed, now.last_tag()), u64::from(now.since_quiet)),
     ]
 }
