@@ -98,10 +98,9 @@ impl Offsets {
                 self.look(motions, step, looked);
             }
             let role = role(motions.symbol(step.symbol).tag, step.size);
-            let prior = self.tracker.overall();
             let Some(known) = self.rates.get_mut(role as usize % N_RATES) else { return };
             if known.role != role {
-                *known = RoleRates { role, rates: prior };
+                *known = RoleRates { role, rates: self.tracker.overall() };
             }
             let expected = if is_fresh { looked.expected() } else { looked.choose(&known.rates) };
             self.tracker.learn(looked, &mut known.rates, offset as i64, knowledge.n < YOUNG);

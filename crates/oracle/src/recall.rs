@@ -31,6 +31,30 @@ struct Slot {
     value: i64,
 }
 
+impl Slot {
+    /// Learns the value that came. One that was right often survives a few
+    /// exceptions.
+    #[inline]
+    fn learn(&mut self, value: i64) {
+        if self.value == value {
+            self.confidence = (self.confidence + 1).min(MAX_CONFIDENCE);
+        } else if self.confidence >= 2 {
+            self.confidence /= 2;
+        } else {
+            *self = Slot { confidence: 0, value, ..*self };
+        }
+    }
+}
+
+/// Where a context stands, until the table changes; then it is looked for again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(u32);
+
+impl Place {
+    /// No place at all.
+    pub const NONE: Place = Place(u32::MAX);
+}
+
 /// The table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Recall {
@@ -52,30 +76,42 @@ impl Recall {
     /// What the context suggests, if it was seen.
     #[inline]
     pub fn get(&self, context: u64) -> Option<Guess> {
+        self.find(context).map(|(_, guess)| guess)
+    }
+
+    /// The same, and where it stands for now.
+    #[inline]
+    pub fn find(&self, context: u64) -> Option<(Place, Guess)> {
         let key = key_of(context);
         let place = self.place(key);
         [place, place ^ 1].into_iter().find_map(|place| {
-            let slot = self.slots[place];
-            (slot.key == key).then_some(Guess { value: slot.value, confidence: slot.confidence })
+            let slot = &self.slots[place];
+            let guess = Guess { value: slot.value, confidence: slot.confidence };
+            (slot.key == key).then_some((Place(place as u32), guess))
         })
     }
 
-    /// Learns that `value` followed the context. A value that has been right
-    /// often survives a few exceptions.
+    /// Learns that `value` followed a context that stood at `place` when it was
+    /// last looked up.
+    #[inline]
+    pub fn learn_at(&mut self, place: Place, context: u64, value: i64) {
+        match self.slots.get_mut(place.0 as usize) {
+            Some(slot) if slot.key == key_of(context) => slot.learn(value),
+            _ => self.learn(context, value),
+        }
+    }
+
+    /// Learns that `value` followed the context.
     #[inline]
     pub fn learn(&mut self, context: u64, value: i64) {
         let key = key_of(context);
         let Some(slot) = self.slot_for(key) else { return };
-        if slot.key != key {
-            *slot = Slot { key, confidence: 0, value };
-        } else if slot.value == value {
-            slot.confidence = (slot.confidence + 1).min(MAX_CONFIDENCE);
-        } else if slot.confidence >= 2 {
-            slot.confidence /= 2;
+        if slot.key == key {
+            slot.learn(value);
         } else {
             *slot = Slot { key, confidence: 0, value };
+            self.grow_when_half_full();
         }
-        self.grow_when_half_full();
     }
 
     /// Learns a quantity of which the halving mean is kept (equation 1 of the

@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{Guesses, MAX_HYPOTHESES, Rates, SILENT};
-use crate::recall::{MAX_CONFIDENCE, Recall};
+use crate::recall::{MAX_CONFIDENCE, Place, Recall};
 
 /// What the hypotheses of a quantity go by at this moment.
 #[derive(Clone, Debug)]
@@ -68,7 +68,18 @@ impl Evidence {
 pub struct Looked {
     evidence: Evidence,
     guesses: Guesses,
+    /// Where each context stood.
+    places: Places,
     expected: Option<i64>,
+}
+
+#[derive(Clone, Debug)]
+struct Places([Place; MAX_HYPOTHESES]);
+
+impl Default for Places {
+    fn default() -> Places {
+        Places([Place::NONE; MAX_HYPOTHESES])
+    }
 }
 
 impl Looked {
@@ -116,7 +127,7 @@ impl Tracker {
     /// Finds out what each hypothesis makes of the evidence; those that suggest
     /// something impossible are silent.
     pub fn look(&self, looked: &mut Looked, possible: impl Fn(i64) -> bool) {
-        let Looked { evidence, guesses, .. } = looked;
+        let Looked { evidence, guesses, places, .. } = looked;
         guesses.clear();
         for kind in 0..evidence.n_hypotheses {
             let (context, base) = (evidence.contexts[kind], evidence.bases[kind]);
@@ -124,9 +135,15 @@ impl Tracker {
                 let silent = evidence.silent & 1 << kind != 0;
                 (base, if silent { SILENT } else { MAX_CONFIDENCE })
             } else {
-                match self.recall.get(context) {
-                    Some(guess) => (guess.value.wrapping_add(base), guess.confidence),
-                    None => (0, SILENT),
+                match self.recall.find(context) {
+                    Some((place, guess)) => {
+                        places.0[kind] = place;
+                        (guess.value.wrapping_add(base), guess.confidence)
+                    }
+                    None => {
+                        places.0[kind] = Place::NONE;
+                        (0, SILENT)
+                    }
                 }
             };
             let confidence =
@@ -146,7 +163,8 @@ impl Tracker {
         for kind in 0..looked.evidence.n_hypotheses {
             let context = looked.evidence.contexts[kind];
             if context != 0 {
-                self.recall.learn(context, actual.wrapping_sub(looked.evidence.bases[kind]));
+                let value = actual.wrapping_sub(looked.evidence.bases[kind]);
+                self.recall.learn_at(looked.places.0[kind], context, value);
             }
         }
     }
