@@ -18,12 +18,12 @@ help: ## list the targets
 
 demo: release ## learn a small real trace, show predicted against observed
 	@mkdir -p $(DEMO_OUT)
-	@echo "\n== how well every operation of $(DEMO_TRACE) was predicted before it came"
+	@printf "\n== how well every operation of $(DEMO_TRACE) was predicted before it came\n"
 	@$(IORACLE) eval $(DEMO_TRACE) --rank 0 --baselines --plots $(DEMO_OUT)
-	@echo "\n== what was predicted after 5000 operations, beside what came"
+	@printf "\n== what was predicted after 5000 operations, beside what came\n"
 	@$(IORACLE) predict $(DEMO_TRACE) --rank 0 --after 5000 -n 16
 	@$(IORACLE) model save $(DEMO_TRACE) --rank 0 -o $(DEMO_OUT)/cm1.model
-	@echo "\nThe pictures are in $(DEMO_OUT)/, beginning with $(DEMO_OUT)/cm1-grads-fig7.svg;"
+	@printf "\nThe pictures are in $(DEMO_OUT)/, beginning with $(DEMO_OUT)/cm1-grads-fig7.svg;\n"
 	@echo "the learned model is $(DEMO_OUT)/cm1.model: see it with '$(IORACLE) model show $(DEMO_OUT)/cm1.model'."
 
 test: lint ## lint, then all tests

@@ -160,6 +160,26 @@ fn plots_are_written_as_svg() {
 }
 
 #[test]
+fn the_evaluation_document_names_figures_that_exist() {
+    let trace = Written::new(&checkpoints(20, 1));
+    let docs = trace.file("docs");
+    let arguments = ["eval".as_ref(), trace.path(), "--baselines".as_ref()];
+    let done = ioracle(arguments.into_iter().chain(["--document".as_ref(), docs.as_path()]));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let text = std::fs::read_to_string(docs.join("evaluation.md")).unwrap();
+    for table in ["Table 6", "Table 7", "Table 8", "Table 9", "Table 10", "What must be reached"] {
+        assert!(text.contains(&format!("## {table}")), "{table} is missing");
+    }
+    let figures: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("!["))
+        .filter_map(|line| line.split(['(', ')']).nth(1))
+        .collect();
+    assert_eq!(figures.len(), 7);
+    assert!(figures.iter().all(|figure| docs.join(figure).is_file()), "{figures:?}");
+}
+
+#[test]
 fn a_rank_without_data_accesses_has_null_where_nothing_was_measured() {
     let rows = [
         "0,0,0,posix,open,1,1,3,0,0,3,1000,1050,0,RDWR".to_owned(),

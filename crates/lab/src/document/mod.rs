@@ -57,19 +57,12 @@ fn introduction(machine: &str) -> String {
 # How well it predicts
 
 Every operation of each trace was predicted before it was seen, by an oracle
-that knew nothing at the start of the trace. `ioracle eval` measures this; the
-definitions are those of its `--help` and of `crates/lab`. The report is
+that knew nothing at the start of the trace. [What is measured](eval.md), and
+how, is the contract of `ioracle eval`. The report is
 Dorier, Ibrahim, Antoniu and Ross, *On the Use of Formal Grammars to Predict HPC
 I/O Behaviors* (2015); its applications ran on 512 cores of a cluster, ours are
 the recorded traces below, so its numbers stand beside ours for orientation,
 while the baselines ran in the same harness on the same traces.
-
-Choices of ours where a definition leaves room: offset accuracy and hit ratio
-are weighted by the probabilities as they were stated, and what they leave of 1
-counts 0; a Markov model of order k states nothing where its context was never
-seen; a symbol never seen counts 0 in the accuracy even where a new one was
-foretold, while the Brier score and the calibration error credit that; the first
-operation of a stream has no interarrival time.
 
 Times were measured on: {machine}.
 "
