@@ -240,7 +240,7 @@ impl Arena {
         self.slots[guard.at()].previous = guard;
         self.slots[guard.at()].next = guard;
         self.rules[id.at()] = Rule { guard, body, serial: self.next_serial, ..Rule::VACANT };
-        self.next_serial += 1;
+        self.next_serial = self.next_serial.wrapping_add(1);
         self.n_rules += 1;
         id
     }

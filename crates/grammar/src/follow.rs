@@ -110,7 +110,7 @@ impl Grammar {
     pub(crate) fn hold<W: Watch>(&mut self, terminal: Terminal, watch: &mut W) -> bool {
         if !self.held.is_empty() {
             if self.step(terminal) == Step::Holds {
-                self.held.length += 1;
+                self.held.length = self.held.length.saturating_add(1);
                 if self.held.path.is_empty() {
                     self.release(None, watch);
                 }

@@ -2,11 +2,11 @@
 
 //! StarSequitur: a stream of symbols becomes rules with exponents.
 //!
-//! After each [`push`](Grammar::push) five invariants hold: the start rule
-//! derives the input (lossless), a pair of neighbours stands at one place only
-//! (digram uniqueness), neighbours differ (no twins), a rule is used at least
-//! twice (rule utility), and its body has at least two occurrences (no unit
-//! rules).
+//! After each [`push`](Grammar::push) five invariants hold for all that is not
+//! [held back](Grammar::held): the start rule derives the input (lossless), a
+//! pair of neighbours stands at one place only (digram uniqueness), neighbours
+//! differ (no twins), a rule is used at least twice (rule utility), and its body
+//! has at least two occurrences (no unit rules).
 //!
 //! A push breaks them at one place, and each repair may break them at its
 //! neighbours. Repairs are not nested calls but a list of places to look at:
@@ -16,9 +16,7 @@
 //! The amortised cost of a push is constant; the memory is proportional to the
 //! grammar, and bounded by [`Config::max_occurrences`].
 
-use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use std::hash::BuildHasher;
 
 use crate::arena::{Arena, Occurrence, Slot};
 use crate::config::{Config, Mode};
@@ -122,10 +120,12 @@ impl Grammar {
 
     /// Appends a symbol, telling `watch` what moves.
     pub(crate) fn push_watched<W: Watch>(&mut self, terminal: Terminal, watch: &mut W) {
-        self.pushed += 1;
+        self.pushed = self.pushed.saturating_add(1);
         if self.hold(terminal, watch) {
             return;
         }
+        // Here and at the end nothing is held: what is must not be forgotten.
+        self.forget_excess(watch);
         let last = self.arena.last(RuleId::START);
         if self.config.exponents && self.arena.symbol(last) == Some(Symbol::Terminal(terminal)) {
             self.repeat_last(last, terminal);
@@ -489,144 +489,4 @@ impl Grammar {
     pub(crate) fn typical_count(&self, varying: LoopId) -> u64 {
         self.loops.get(varying).map_or(1, |counts| counts.typical(1))
     }
-}
-
-/// Forgetting.
-impl Grammar {
-    /// Keeps the grammar within its ceiling, oldest history first.
-    ///
-    /// A rule that nothing uses any more is taken apart from its front as the
-    /// start rule is, a few occurrences at each push, so that no single push
-    /// pays for a large rule.
-    fn forget_excess<W: Watch>(&mut self, watch: &mut W) {
-        const AT_ONCE: usize = 8;
-        for _ in 0..AT_ONCE {
-            if let Some(&rule) = self.doomed.last() {
-                if !self.arena.rule_exists(rule) || self.arena.rules[rule.at()].uses > 0 {
-                    // It was matched in the meantime.
-                    self.doomed.pop();
-                } else if self.arena.body_length(rule) > 0 {
-                    self.forget_first(rule, watch);
-                } else {
-                    self.doomed.pop();
-                    self.arena.free_rule(rule);
-                }
-            } else if self.arena.n_occurrences > self.config.max_occurrences {
-                self.forget_oldest(watch);
-            } else {
-                return;
-            }
-            self.settle(watch);
-        }
-    }
-
-    fn forget_oldest<W: Watch>(&mut self, watch: &mut W) {
-        let first = self.arena.first(RuleId::START);
-        let Some(symbol) = self.arena.symbol(first) else { return };
-        let length = self.arena.length_of(symbol);
-        if self.arena.body_length(RuleId::START) > 1 {
-            self.forgotten = self.forgotten.saturating_add(self.run_length(first));
-            self.forget_first(RuleId::START, watch);
-        } else if matches!(symbol, Symbol::Rule(_)) {
-            // One loop is all there is: keep its last repetition, whose body
-            // then takes the place of the loop and can be shortened.
-            let repetitions = self.run_length(first) / length.max(1);
-            let gone = repetitions.saturating_sub(1).saturating_mul(length);
-            self.forgotten = self.forgotten.saturating_add(gone);
-            self.set_exponent(first, symbol, Exponent::ONE);
-            self.look_at_rule(Some(symbol));
-        }
-    }
-
-    fn forget_first<W: Watch>(&mut self, rule: RuleId, watch: &mut W) {
-        let first = self.arena.first(rule);
-        self.unindex(first);
-        watch.forgotten(first, &self.arena);
-        let symbol = self.arena.symbol(first);
-        self.arena.remove(first);
-        self.look_at_rule(symbol);
-        if !self.config.exponents {
-            let first = self.arena.first(rule);
-            self.todo.push(Todo::Digram(first));
-        }
-    }
-}
-
-/// Two neighbouring occurrences, exponents included.
-#[derive(PartialEq, Eq, Hash)]
-struct Digram {
-    left: (Symbol, Exponent),
-    right: (Symbol, Exponent),
-}
-
-impl Digram {
-    fn hash(&self) -> u64 {
-        FixedState::default().hash_one(self)
-    }
-}
-
-/// The digram index.
-impl Grammar {
-    fn digram_at(&self, left: OccurrenceId) -> Digram {
-        digram_at(&self.arena, left)
-    }
-
-    fn find(&self, digram: &Digram) -> Option<OccurrenceId> {
-        let same = |&id: &OccurrenceId| digram_at(&self.arena, id) == *digram;
-        self.index.find(digram.hash(), same).copied()
-    }
-
-    fn index_digram(&mut self, left: OccurrenceId) {
-        let arena = &self.arena;
-        let hash = |&id: &OccurrenceId| digram_at(arena, id).hash();
-        self.index.insert_unique(hash(&left), left, hash);
-    }
-
-    /// Takes the digram at `left` out of the index, if it stands there for it.
-    pub(crate) fn unindex(&mut self, left: OccurrenceId) {
-        let right = self.arena.next(left);
-        if self.arena.symbol(left).is_none() || self.arena.symbol(right).is_none() {
-            return;
-        }
-        let hash = self.digram_at(left).hash();
-        if let Ok(entry) = self.index.find_entry(hash, |&id| id == left) {
-            entry.remove();
-        }
-    }
-
-    /// The places that stand in the index, in order.
-    pub(crate) fn indexed(&self) -> Vec<OccurrenceId> {
-        let mut ids: Vec<OccurrenceId> = self.index.iter().copied().collect();
-        ids.sort_unstable();
-        ids
-    }
-
-    /// Fills the index after loading; an error if it is not one.
-    pub(crate) fn reindex(&mut self, indexed: &[OccurrenceId]) -> Result<(), String> {
-        self.index.clear();
-        for &left in indexed {
-            let is_digram = left.at() < self.arena.slots.len()
-                && self.arena.symbol(left).is_some()
-                && self.arena.symbol(self.arena.next(left)).is_some();
-            if !is_digram || self.find(&self.digram_at(left)).is_some() {
-                return Err("the digram index makes no sense".to_owned());
-            }
-            self.index_digram(left);
-        }
-        Ok(())
-    }
-}
-
-fn digram_at(arena: &Arena, left: OccurrenceId) -> Digram {
-    let right = arena.next(left);
-    let part = |id: OccurrenceId| {
-        let Occurrence { slot, exponent, .. } = *arena.get(id);
-        match slot {
-            Slot::Holds(symbol) => (symbol, exponent),
-            // A guard is part of no digram; this value is never looked up.
-            Slot::Guard(rule) => (Symbol::Rule(rule), Exponent::Times(0)),
-            Slot::Free => (Symbol::Rule(RuleId::START), Exponent::Times(0)),
-        }
-    };
-    Digram { left: part(left), right: part(right) }
 }

@@ -125,7 +125,7 @@ proptest! {
     ) {
         let config = Config { max_occurrences: ceiling, max_loop_counts: 2, ..Config::new() };
         let grammar = learn_checked(config, &stream);
-        assert!(grammar.size() <= ceiling + 8 , "{} > {ceiling}", grammar.size());
+        assert!(grammar.size() <= ceiling + 8, "{} > {ceiling}", grammar.size());
     }
 }
 
