@@ -106,9 +106,11 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    pub fn new() -> Arena {
+    /// Room for `expected` occurrences is reserved: moving a large table when
+    /// it grows would be the longest push of all, and room unused costs nothing.
+    pub fn new(expected: usize) -> Arena {
         let mut arena = Arena {
-            slots: Vec::new(),
+            slots: Vec::with_capacity(expected),
             free_slot: OccurrenceId::NONE,
             rules: Vec::new(),
             free_rules: Vec::new(),
@@ -383,7 +385,7 @@ impl Arena {
 
     /// Bytes held by the storage.
     pub fn memory_bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Occurrence>()
+        self.slots.len() * size_of::<Occurrence>()
             + self.rules.capacity() * size_of::<Rule>()
             + self.bodies.capacity() * size_of::<Body>()
             + self.terminals.capacity() * (size_of::<Terminal>() + size_of::<TerminalUses>() + 1)

@@ -12,6 +12,7 @@ use foldhash::fast::FixedState;
 
 use crate::arena::{Arena, Occurrence, Slot};
 use crate::grammar::Grammar;
+use crate::index::Index;
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol};
 
 /// Two neighbouring occurrences, exponents included.
@@ -33,14 +34,13 @@ impl Grammar {
     }
 
     pub(crate) fn find(&self, digram: &Digram) -> Option<OccurrenceId> {
-        let same = |&id: &OccurrenceId| digram_at(&self.arena, id) == *digram;
-        self.index.find(digram.hash(), same).copied()
+        self.index.find(digram.hash(), |id| digram_at(&self.arena, id) == *digram)
     }
 
     pub(crate) fn index_digram(&mut self, left: OccurrenceId) {
         let arena = &self.arena;
-        let hash = |&id: &OccurrenceId| digram_at(arena, id).hash();
-        self.index.insert_unique(hash(&left), left, hash);
+        let hash = |id: OccurrenceId| digram_at(arena, id).hash();
+        self.index.insert(hash(left), left, hash);
     }
 
     /// Takes the digram at `left` out of the index, if it stands there for it.
@@ -50,21 +50,19 @@ impl Grammar {
             return;
         }
         let hash = self.digram_at(left).hash();
-        if let Ok(entry) = self.index.find_entry(hash, |&id| id == left) {
-            entry.remove();
-        }
+        self.index.remove(hash, left);
     }
 
     /// The places that stand in the index, in order.
     pub(crate) fn indexed(&self) -> Vec<OccurrenceId> {
-        let mut ids: Vec<OccurrenceId> = self.index.iter().copied().collect();
+        let mut ids: Vec<OccurrenceId> = self.index.iter().collect();
         ids.sort_unstable();
         ids
     }
 
     /// Fills the index after loading; an error if it is not one.
     pub(crate) fn reindex(&mut self, indexed: &[OccurrenceId]) -> Result<(), String> {
-        self.index.clear();
+        self.index = Index::new();
         for &left in indexed {
             let is_digram = left.at() < self.arena.slots.len()
                 && self.arena.symbol(left).is_some()

@@ -16,18 +16,20 @@
 //! The amortised cost of a push is constant; the memory is proportional to the
 //! grammar, and bounded by [`Config::max_occurrences`].
 
-use hashbrown::HashTable;
-
 use crate::arena::{Arena, Occurrence, Slot};
 use crate::config::{Config, Mode};
 use crate::expand::Expansion;
 use crate::follow::Held;
+use crate::index::Index;
 use crate::loops::{LastingName, Loops};
 use crate::symbol::{Exponent, LoopId, OccurrenceId, RuleId, Symbol, Terminal};
 use crate::watch::Watch;
 
 /// How far down its left edge a rule is searched for what may continue it.
 const MAX_LEFT_EDGE: usize = 16;
+
+/// Occurrences that room is made for in advance.
+const MAX_RESERVED: usize = 1 << 14;
 
 /// Places of a loop that are looked at when its count turns out to vary.
 const MAX_SUMMARISED: usize = 64;
@@ -39,7 +41,7 @@ pub struct Grammar {
     pub(crate) arena: Arena,
     pub(crate) loops: Loops,
     /// The left occurrence of every digram.
-    pub(crate) index: HashTable<OccurrenceId>,
+    pub(crate) index: Index,
     pub(crate) todo: Vec<Todo>,
     /// Rules that nothing uses any more, taken apart a little at each push.
     pub(crate) doomed: Vec<RuleId>,
@@ -60,11 +62,12 @@ pub(crate) enum Todo {
 impl Grammar {
     /// An empty grammar.
     pub fn new(config: Config) -> Grammar {
+        let expected = config.max_occurrences.min(MAX_RESERVED);
         Grammar {
             config,
-            arena: Arena::new(),
+            arena: Arena::new(expected + expected / 2),
             loops: Loops::default(),
-            index: HashTable::new(),
+            index: Index::new(),
             todo: Vec::new(),
             doomed: Vec::new(),
             held: Held::default(),
@@ -115,7 +118,7 @@ impl Grammar {
     pub fn memory_bytes(&self) -> usize {
         self.arena.memory_bytes()
             + self.loops.memory_bytes()
-            + self.index.capacity() * (size_of::<OccurrenceId>() + 1)
+            + self.index.memory_bytes()
     }
 
     /// Appends a symbol, telling `watch` what moves.
@@ -391,9 +394,6 @@ impl Grammar {
             // It may be the beginning of one more repetition.
             return None;
         }
-        if count > 1 && self.loops.is_full() {
-            self.drop_unused_loops();
-        }
         let key = [repeated, ender].map(|symbol| self.lasting_name(symbol));
         self.loops.record(key, count, self.config.max_loop_counts)
     }
@@ -404,15 +404,6 @@ impl Grammar {
             Symbol::Terminal(terminal) => LastingName::Terminal(terminal),
             Symbol::Rule(rule) => LastingName::Rule(self.arena.rules[rule.at()].serial),
         }
-    }
-
-    fn drop_unused_loops(&mut self) {
-        let slots = self.arena.slots.iter().filter(|slot| matches!(slot.slot, Slot::Holds(_)));
-        let used = slots.filter_map(|slot| match slot.exponent {
-            Exponent::Varying(varying) => Some(varying),
-            Exponent::Times(_) => None,
-        });
-        self.loops.keep_only(used);
     }
 
     /// Whether `edge` stands at the left edge of what a symbol derives.

@@ -92,6 +92,7 @@ mod expand;
 mod follow;
 mod forget;
 mod grammar;
+mod index;
 mod loops;
 mod predictor;
 mod predictors;

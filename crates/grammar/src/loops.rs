@@ -17,9 +17,10 @@ use crate::symbol::{LoopId, Terminal};
 /// Cells of a histogram at most; beyond that the two narrowest neighbours merge.
 const MAX_CELLS: usize = 32;
 
-/// Kinds of places remembered at most. Past that those go that no occurrence
-/// refers to; if none does, new ones stay exponents.
-const MAX_KINDS: usize = 4096;
+/// Kinds of places remembered at most. Past that a new one takes the place of
+/// one whose count does not vary; if none is found soon, it stays an exponent.
+const MAX_KINDS: usize = 2048;
+const MAX_TRIES: usize = 16;
 
 /// How probable the end is once a loop has outrun every count ever seen.
 const END_BEYOND_ALL: f64 = 0.5;
@@ -150,16 +151,16 @@ type Key = [LastingName; 2];
 /// All kinds of places with loops, found by what repeats and what ends it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Loops {
-    /// `None` where the entry was given up.
-    kinds: Vec<Option<(Key, LoopCounts)>>,
-    vacant: Vec<LoopId>,
+    kinds: Vec<(Key, LoopCounts)>,
+    /// The entry replaced last.
+    hand: usize,
     #[serde(skip)]
     ids: HashMap<Key, LoopId, FixedState>,
 }
 
 impl Loops {
     pub fn get(&self, id: LoopId) -> Option<&LoopCounts> {
-        self.kinds.get(id.at())?.as_ref().map(|(_, counts)| counts)
+        self.kinds.get(id.at()).map(|(_, counts)| counts)
     }
 
     /// Notes that a loop ran `count` times before its end came, and answers
@@ -172,75 +173,59 @@ impl Loops {
             None if count < 2 => return None,
             None => self.open(key)?,
         };
-        let (_, counts) = self.kinds.get_mut(id.at())?.as_mut()?;
+        let (_, counts) = self.kinds.get_mut(id.at())?;
         counts.varies |= counts.record(count) > max_loop_counts;
         counts.varies.then_some(id)
     }
 
     /// Notes another count of a loop that is known to vary.
     pub fn record_again(&mut self, id: LoopId, count: u64) {
-        if let Some(Some((_, counts))) = self.kinds.get_mut(id.at()) {
+        if let Some((_, counts)) = self.kinds.get_mut(id.at()) {
             counts.record(count);
-        }
-    }
-
-    pub fn is_full(&self) -> bool {
-        self.vacant.is_empty() && self.kinds.len() >= MAX_KINDS
-    }
-
-    /// Gives up all entries but those named.
-    pub fn keep_only(&mut self, used: impl Iterator<Item = LoopId>) {
-        let mut keep = vec![false; self.kinds.len()];
-        for id in used {
-            keep[id.at()] = true;
-        }
-        for (at, kind) in self.kinds.iter_mut().enumerate() {
-            if !keep[at]
-                && let Some((key, _)) = kind.take()
-            {
-                self.ids.remove(&key);
-                self.vacant.push(LoopId(at as u32));
-            }
         }
     }
 
     /// Finds the entries again after loading; `false` if they make no sense.
     pub fn reindex(&mut self) -> bool {
         self.ids.clear();
-        for (at, kind) in self.kinds.iter().enumerate() {
-            if let Some((key, counts)) = kind
-                && (!counts.is_sound() || self.ids.insert(*key, LoopId(at as u32)).is_some())
-            {
+        for (at, (key, counts)) in self.kinds.iter().enumerate() {
+            if !counts.is_sound() || self.ids.insert(*key, LoopId(at as u32)).is_some() {
                 return false;
             }
         }
-        let empty = |id: &LoopId| self.kinds.get(id.at()).is_some_and(Option::is_none);
-        self.kinds.len() <= MAX_KINDS && self.vacant.iter().all(empty)
+        self.kinds.len() <= MAX_KINDS && self.hand <= MAX_KINDS
     }
 
     pub fn memory_bytes(&self) -> usize {
-        let cells = |kind: &Option<(Key, LoopCounts)>| {
-            kind.as_ref().map_or(0, |(_, counts)| counts.cells.capacity())
-        };
-        self.kinds.capacity() * size_of::<Option<(Key, LoopCounts)>>()
+        let cells = |(_, counts): &(Key, LoopCounts)| counts.cells.capacity();
+        self.kinds.capacity() * size_of::<(Key, LoopCounts)>()
             + self.kinds.iter().map(cells).sum::<usize>() * size_of::<Cell>()
             + self.ids.capacity() * (size_of::<(Key, LoopId)>() + 1)
     }
 
     fn open(&mut self, key: Key) -> Option<LoopId> {
-        let kind = Some((key, LoopCounts::default()));
-        let id = match self.vacant.pop() {
-            Some(id) => {
-                self.kinds[id.at()] = kind;
-                id
-            }
-            None if self.kinds.len() >= MAX_KINDS => return None,
-            None => {
-                self.kinds.push(kind);
-                LoopId(self.kinds.len() as u32 - 1)
-            }
+        let kind = (key, LoopCounts::default());
+        let id = if self.kinds.len() < MAX_KINDS {
+            self.kinds.push(kind);
+            LoopId(self.kinds.len() as u32 - 1)
+        } else {
+            let id = self.replaceable()?;
+            let (replaced, _) = std::mem::replace(&mut self.kinds[id.at()], kind);
+            self.ids.remove(&replaced);
+            id
         };
         self.ids.insert(key, id);
         Some(id)
+    }
+
+    /// The next entry, going round, that no occurrence can refer to.
+    fn replaceable(&mut self) -> Option<LoopId> {
+        for _ in 0..MAX_TRIES {
+            self.hand = (self.hand + 1) % self.kinds.len().max(1);
+            if !self.kinds[self.hand].1.varies {
+                return Some(LoopId(self.hand as u32));
+            }
+        }
+        None
     }
 }
