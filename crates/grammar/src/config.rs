@@ -38,7 +38,7 @@ impl Config {
             exponents: true,
             max_occurrences: 1 << 14,
             max_loop_counts: 8,
-            max_predictors: 6,
+            max_predictors: 5,
         }
     }
 

@@ -116,9 +116,7 @@ impl Grammar {
 
     /// Bytes that the grammar occupies.
     pub fn memory_bytes(&self) -> usize {
-        self.arena.memory_bytes()
-            + self.loops.memory_bytes()
-            + self.index.memory_bytes()
+        self.arena.memory_bytes() + self.loops.memory_bytes() + self.index.memory_bytes()
     }
 
     /// Appends a symbol, telling `watch` what moves.

@@ -25,7 +25,7 @@ const MAX_SUSPENDED: usize = 8;
 
 /// Predictors that are kept once all has gone as expected for long: others
 /// that agree with so long a past say the same.
-const MAX_SETTLED: usize = 3;
+const MAX_SETTLED: usize = 2;
 
 /// Failed predictors that are given another chance at once, at most.
 const MAX_SECOND_CHANCES: usize = 2;
