@@ -5,7 +5,7 @@
 use crate::grammar::Grammar;
 use crate::predictor::{Frame, Predictor};
 use crate::predictors::{Candidate, Predictors};
-use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol};
+use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 
 /// Uses of a rule among which the reading chooses where its path is unknown.
 const MAX_USES: usize = 16;
@@ -41,10 +41,17 @@ impl<'a> Ahead<'a> {
                 .max_by(|a, b| a.weight.total_cmp(&b.weight))
         };
         let first = predictors.candidates.get(candidate);
+        let path = match heaviest(first) {
+            Some(predictor) => predictor.path.clone(),
+            // Put up by counts, not by a place: its latest place will do.
+            None => {
+                first.and_then(|first| latest_place(grammar, first.terminal)).into_iter().collect()
+            }
+        };
         Ahead {
             grammar,
-            now: heaviest(predictors.candidates.first()),
-            path: heaviest(first).map(|predictor| predictor.path.clone()).unwrap_or_default(),
+            now: predictors.candidates.iter().find_map(|candidate| heaviest(Some(candidate))),
+            path,
             probability: first.map_or(0.0, |candidate| candidate.probability),
         }
     }
@@ -136,6 +143,12 @@ impl<'a> Ahead<'a> {
             self.path.push(Frame::first_repetition(self.grammar.arena.first(rule)));
         }
     }
+}
+
+/// The most recent occurrence of a terminal, in its first repetition.
+fn latest_place(grammar: &Grammar, terminal: Terminal) -> Option<Frame> {
+    let id = grammar.arena.first_use(Symbol::Terminal(terminal));
+    (!id.is_none()).then(|| Frame::first_repetition(id))
 }
 
 impl Iterator for Ahead<'_> {

@@ -11,6 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::predictor::{Origin, Support};
+use crate::successors::Successor;
 
 const N_SITUATIONS: usize = 64;
 const N_SHARES: usize = 12;
@@ -28,7 +29,35 @@ pub(crate) struct Calibration {
     origins: [Rate; Origin::COUNT],
     /// For places discovered, by how long their past agreed.
     discovered: [Rate; 8],
+    /// How predictors and successors fare against each other.
+    contests: Vec<Contest>,
 }
+
+/// Who was right where predictors were so sure and successors so.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Contest {
+    predictors: Rate,
+    successors: Rate,
+}
+
+/// The circumstances of a contest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ContestId(u8);
+
+impl ContestId {
+    /// Predictors give their best candidate a probability; successors agree
+    /// with it or not, by a past so long and with such a share.
+    pub fn new(probability: f64, successor: &Successor, agree: bool) -> ContestId {
+        let sure = (probability * SURENESS as f64).min(SURENESS as f64 - 1.0) as usize;
+        let share = usize::from(successor.share >= 0.6) + usize::from(successor.share >= 0.95);
+        let length = usize::from(successor.length.min(2));
+        ContestId((((sure * 3 + length) * 3 + share) * 2 + usize::from(agree)) as u8)
+    }
+}
+
+/// Steps in which the probability of the predictors is told apart.
+const SURENESS: usize = 8;
+const N_CONTESTS: usize = SURENESS * 3 * 3 * 2;
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Cell {
@@ -93,6 +122,7 @@ impl Calibration {
             cells: vec![Cell::default(); N_SITUATIONS * N_SHARES],
             origins: Default::default(),
             discovered: Default::default(),
+            contests: vec![Contest::default(); N_CONTESTS],
         }
     }
 
@@ -132,12 +162,28 @@ impl Calibration {
         }
     }
 
+    /// How probable the candidate of the predictors is, and that of the
+    /// successors, given how they fared against each other.
+    pub fn contest(&self, id: ContestId, probability: f64) -> (f64, f64) {
+        let contest = &self.contests[usize::from(id.0) % N_CONTESTS];
+        let predictors = contest.predictors.estimate(probability as f32);
+        let successors = contest.successors.estimate((1.0 - probability as f32) / 2.0);
+        (f64::from(predictors).clamp(0.0, 1.0), f64::from(successors).clamp(0.0, 1.0))
+    }
+
+    /// Takes in who was right.
+    pub fn learn_contest(&mut self, id: ContestId, predictors: bool, successors: bool) {
+        let contest = &mut self.contests[usize::from(id.0) % N_CONTESTS];
+        contest.predictors.learn(predictors);
+        contest.successors.learn(successors);
+    }
+
     pub fn memory_bytes(&self) -> usize {
-        self.cells.capacity() * size_of::<Cell>()
+        self.cells.capacity() * size_of::<Cell>() + self.contests.capacity() * size_of::<Contest>()
     }
 
     pub fn is_sound(&self) -> bool {
-        self.cells.len() == N_SITUATIONS * N_SHARES
+        self.cells.len() == N_SITUATIONS * N_SHARES && self.contests.len() == N_CONTESTS
     }
 }
 

@@ -26,6 +26,9 @@ pub struct Config {
     pub max_occurrences: usize,
     /// Different loop counts of one place that are kept apart in summarised mode.
     pub max_loop_counts: usize,
+    /// Pasts of up to 16 symbols whose followers are counted at most; 0 leaves
+    /// prediction to the grammar alone.
+    pub max_pasts: usize,
     /// Places that are followed at once at most.
     pub max_predictors: usize,
 }
@@ -38,6 +41,7 @@ impl Config {
             exponents: true,
             max_occurrences: 1 << 14,
             max_loop_counts: 8,
+            max_pasts: 1 << 11,
             max_predictors: 5,
         }
     }
@@ -49,12 +53,12 @@ impl Config {
 
     /// Plain Sequitur, for comparison: exact and without exponents.
     pub fn sequitur() -> Config {
-        Config { exponents: false, ..Config::exact() }
+        Config { exponents: false, max_pasts: 0, ..Config::exact() }
     }
 
     /// For one of many short streams, such as the sizes of one context.
     pub fn small() -> Config {
-        Config { max_occurrences: 256, max_predictors: 4, ..Config::new() }
+        Config { max_occurrences: 256, max_pasts: 0, max_predictors: 4, ..Config::new() }
     }
 }
 

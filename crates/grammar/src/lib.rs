@@ -99,6 +99,7 @@ mod predictors;
 mod recent;
 mod saved;
 mod star_sequitur;
+mod successors;
 mod symbol;
 mod watch;
 

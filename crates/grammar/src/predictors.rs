@@ -12,11 +12,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
-use crate::calibration::{Calibration, Outcome, Situation};
+use crate::calibration::{Calibration, ContestId, Outcome, Situation};
 use crate::discover::Search;
 use crate::grammar::Grammar;
 use crate::predictor::{Frame, Nursery, Origin, Predictor, Support, is_path};
 use crate::recent::Recent;
+use crate::successors::Successors;
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Terminal};
 use crate::watch::Watch;
 
@@ -55,6 +56,11 @@ pub(crate) struct Predictors {
     pub candidates: Vec<Candidate>,
     pub recent: Recent,
     calibration: Calibration,
+    successors: Successors,
+    /// The circumstances in which successors were asked, and what they said.
+    contest: Option<(ContestId, Terminal)>,
+    /// What the predictors alone hold most probable.
+    expected: Option<Terminal>,
     situation: Situation,
     /// The best candidate's share of the weight.
     best_share: f64,
@@ -72,13 +78,16 @@ pub(crate) struct Predictors {
 }
 
 impl Predictors {
-    pub fn new() -> Predictors {
+    pub fn new(max_pasts: usize) -> Predictors {
         Predictors {
             active: Vec::new(),
             suspended: Vec::new(),
             candidates: Vec::new(),
             recent: Recent::new(),
             calibration: Calibration::new(),
+            successors: Successors::new(max_pasts),
+            contest: None,
+            expected: None,
             situation: Situation::default(),
             best_share: 0.0,
             streak: 0,
@@ -95,6 +104,7 @@ impl Predictors {
     pub fn advance(&mut self, grammar: &Grammar, terminal: Terminal) {
         self.learn_outcome(grammar, terminal);
         self.nursery.begin();
+        self.successors.push(terminal, &self.recent);
         self.recent.push(terminal);
         if let [alone] = &mut self.active[..]
             && alone.expects(grammar) == Some(terminal)
@@ -174,13 +184,19 @@ impl Predictors {
     }
 
     fn learn_outcome(&mut self, grammar: &Grammar, terminal: Terminal) {
-        let outcome = match self.candidates.iter().position(|c| c.terminal == terminal) {
-            Some(0) => Outcome::Best,
-            Some(_) => Outcome::Other,
-            None => Outcome::Unforeseen,
+        let outcome = if self.expected == Some(terminal) {
+            Outcome::Best
+        } else if self.candidates.iter().any(|candidate| candidate.terminal == terminal) {
+            Outcome::Other
+        } else {
+            Outcome::Unforeseen
         };
+        if let Some((contest, successor)) = self.contest {
+            let predictors_were_right = outcome == Outcome::Best;
+            self.calibration.learn_contest(contest, predictors_were_right, successor == terminal);
+        }
         self.streak = if outcome == Outcome::Best { self.streak.saturating_add(1) } else { 0 };
-        if !self.candidates.is_empty() {
+        if self.expected.is_some() {
             self.calibration.learn(self.situation, self.best_share, outcome);
         }
         if self.active.first().is_none_or(|first| first.origin == Origin::Followed) {
@@ -281,14 +297,59 @@ impl Predictors {
 
     /// Turns shares into probabilities.
     fn calibrate(&mut self) {
-        let Some((first, rest)) = self.candidates.split_first_mut() else { return };
-        self.best_share = first.probability;
-        let (best, others) = self.calibration.probabilities(self.situation, self.best_share);
-        let remaining = (1.0 - self.best_share).max(f64::MIN_POSITIVE);
-        first.probability = best;
-        for other in rest {
-            // No candidate is more probable than the one before it.
-            other.probability = (other.probability / remaining * others).min(best);
+        self.expected = self.candidates.first().map(|best| best.terminal);
+        if let Some((first, rest)) = self.candidates.split_first_mut() {
+            self.best_share = first.probability;
+            let (best, others) = self.calibration.probabilities(self.situation, self.best_share);
+            let remaining = (1.0 - self.best_share).max(f64::MIN_POSITIVE);
+            first.probability = best;
+            for other in rest {
+                // No candidate is more probable than the one before it.
+                other.probability = (other.probability / remaining * others).min(best);
+            }
+        }
+        self.consult_successors();
+    }
+
+    /// Lets the counts of what followed the recent past confirm the best
+    /// candidate, or put up another that is as probable as such contests showed.
+    fn consult_successors(&mut self) {
+        self.contest = None;
+        let Some(successor) = self.successors.best() else { return };
+        let probability = self.candidates.first().map_or(0.0, |best| best.probability);
+        let agree = self.expected == Some(successor.terminal);
+        let contest = ContestId::new(probability, &successor, agree);
+        self.contest = Some((contest, successor.terminal));
+        let (best, other) = self.calibration.contest(contest, probability);
+        if let Some(first) = self.candidates.first_mut() {
+            // Agreement confirms; what else is known of the situation may be
+            // better news still.
+            first.probability = if agree { best.max(probability) } else { best };
+        }
+        if !agree {
+            self.put_up(Candidate { terminal: successor.terminal, probability: other });
+        }
+        if self.candidates.len() > 1 {
+            self.bring_into_order();
+        }
+    }
+
+    /// Adds a candidate, or gives a known one its probability.
+    fn put_up(&mut self, candidate: Candidate) {
+        match self.candidates.iter_mut().find(|known| known.terminal == candidate.terminal) {
+            Some(known) => known.probability = candidate.probability,
+            None => self.candidates.push(candidate),
+        }
+    }
+
+    /// Sorts the candidates and sees to it that they add up to at most 1: the
+    /// first two have earned their probabilities, the others make room.
+    fn bring_into_order(&mut self) {
+        self.candidates.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+        let mut left = 1.0;
+        for candidate in &mut self.candidates {
+            candidate.probability = candidate.probability.min(left);
+            left -= candidate.probability;
         }
     }
 
@@ -345,6 +406,7 @@ impl Predictors {
             && EFFORT.contains(&self.effort)
             && self.active.len() + self.suspended.len() <= 1 << 16
             && self.recent.is_sound()
+            && self.successors.is_sound()
             && all().all(|predictor| {
                 predictor.path.iter().all(exists)
                     && is_path(&predictor.path, &grammar.arena)
@@ -361,6 +423,7 @@ impl Predictors {
                 })
                 .sum::<usize>()
             + self.calibration.memory_bytes()
+            + self.successors.memory_bytes()
     }
 }
 

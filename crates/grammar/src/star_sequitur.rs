@@ -22,7 +22,8 @@ pub struct StarSequitur {
 impl StarSequitur {
     /// Nothing learned yet.
     pub fn new(config: Config) -> StarSequitur {
-        StarSequitur { grammar: Grammar::new(config), predictors: Predictors::new() }
+        let predictors = Predictors::new(config.max_pasts);
+        StarSequitur { grammar: Grammar::new(config), predictors }
     }
 
     /// Appends a symbol, and finds out what may follow it.
