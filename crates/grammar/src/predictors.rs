@@ -18,7 +18,7 @@ use crate::grammar::Grammar;
 use crate::predictor::{Frame, Nursery, Origin, Predictor, Support, is_path};
 use crate::recent::Recent;
 use crate::successors::Successors;
-use crate::symbol::{Exponent, OccurrenceId, RuleId, Terminal};
+use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 use crate::watch::Watch;
 
 /// Predictors that failed and may be resumed, at most.
@@ -161,7 +161,7 @@ impl Predictors {
             self.situation = Situation::followed(self.streak, alone.support);
             self.candidates.clear();
             self.candidates.push(Candidate { terminal, probability: 1.0 });
-            return self.calibrate();
+            return self.calibrate(grammar);
         }
         let surprised = self.active.iter().all(|predictor| predictor.origin != Origin::Followed);
         if surprised {
@@ -180,7 +180,7 @@ impl Predictors {
         } else {
             Situation::followed(self.streak, support)
         };
-        self.calibrate();
+        self.calibrate(grammar);
     }
 
     fn learn_outcome(&mut self, grammar: &Grammar, terminal: Terminal) {
@@ -296,7 +296,7 @@ impl Predictors {
     }
 
     /// Turns shares into probabilities.
-    fn calibrate(&mut self) {
+    fn calibrate(&mut self, grammar: &Grammar) {
         self.expected = self.candidates.first().map(|best| best.terminal);
         if let Some((first, rest)) = self.candidates.split_first_mut() {
             self.best_share = first.probability;
@@ -308,12 +308,12 @@ impl Predictors {
                 other.probability = (other.probability / remaining * others).min(best);
             }
         }
-        self.consult_successors();
+        self.consult_successors(grammar);
     }
 
     /// Lets the counts of what followed the recent past confirm the best
     /// candidate, or put up another that is as probable as such contests showed.
-    fn consult_successors(&mut self) {
+    fn consult_successors(&mut self, grammar: &Grammar) {
         self.contest = None;
         let Some(successor) = self.successors.best() else { return };
         let probability = self.candidates.first().map_or(0.0, |best| best.probability);
@@ -326,7 +326,9 @@ impl Predictors {
             // better news still.
             first.probability = if agree { best.max(probability) } else { best };
         }
-        if !agree {
+        // What the grammar has forgotten cannot be read on from.
+        let has_place = || !grammar.arena.first_use(Symbol::Terminal(successor.terminal)).is_none();
+        if !agree && has_place() {
             self.put_up(Candidate { terminal: successor.terminal, probability: other });
         }
         if self.candidates.len() > 1 {
