@@ -5,8 +5,9 @@
 use ioracle_events::{Access, FileId};
 use serde::{Deserialize, Serialize};
 
+use crate::file_motion::FileMotion;
 use crate::hash::{self, Map, combine};
-use crate::motion::{FileMotion, Motions, NONE, RECENT, RealMotions};
+use crate::motion::{Motions, NONE, RECENT, RealMotions};
 use crate::tracker::Evidence;
 
 /// A file that the stream has used, or that a loaded model knows.

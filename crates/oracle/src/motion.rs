@@ -10,7 +10,9 @@
 use ioracle_events::Access;
 use serde::{Deserialize, Serialize};
 
-use crate::hash::{Map, combine};
+use crate::file_motion::FileMotion;
+use crate::hash::combine;
+use crate::latest::{LATEST, Latest, Run, push};
 use crate::recall::Recall;
 
 /// Stands for no file, symbol or open.
@@ -82,17 +84,6 @@ impl Now {
     }
 }
 
-/// How many of its latest values a symbol keeps in view.
-const LATEST: usize = 8;
-
-/// Hashes of the latest values, the last first.
-pub type Latest = [u16; LATEST];
-
-/// A hash of the last `n` values.
-pub fn last(latest: &Latest, n: usize) -> u64 {
-    latest[..n].iter().fold(n as u64, |hash, &value| combine(hash, u64::from(value)))
-}
-
 /// What a symbol did last.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SymbolMotion {
@@ -149,138 +140,6 @@ impl SymbolMotion {
         appends: false,
         truncates: false,
     };
-}
-
-/// How often in a row a value was the same: `a^15 b a^15 b` is as regular as it
-/// is common (blocks of a shared file), and no short context sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Run {
-    /// Times in a row, without the first.
-    pub length: u32,
-    /// Hash of the value before the run.
-    pub before: u16,
-}
-
-impl Run {
-    const NEW: Run = Run { length: 0, before: 0 };
-
-    /// A hash of the run.
-    pub fn context(&self) -> u64 {
-        combine(u64::from(self.before), u64::from(self.length))
-    }
-
-    fn advance(&mut self, latest: &Latest) {
-        *self = if latest[0] == latest[1] {
-            Run { length: self.length.saturating_add(1), ..*self }
-        } else {
-            Run { length: 0, before: latest[1] }
-        };
-    }
-}
-
-/// Where a file stands.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FileMotion {
-    /// A hash of the name, the same in every model.
-    pub tag: u32,
-    /// End of the last access; where a contiguous one would start.
-    pub end: u64,
-    /// The size, as far as accesses, opens and truncations tell.
-    pub size: u64,
-    /// Whether nothing can be read beyond `size`: the file was cut or made by
-    /// this stream, or a read found its end.
-    pub size_known: bool,
-    /// How many opens are not closed.
-    pub n_open: u32,
-    /// Whether an open of it was seen; if not, closing tells nothing.
-    pub was_opened: bool,
-    /// The symbol that opened it last.
-    pub opener: u32,
-    /// The last distances between an access and the end of the one before,
-    /// whichever symbol made it.
-    pub distances: Latest,
-    /// How often in a row the distance was the same.
-    pub distance_run: Run,
-    /// Length of the run before, without the first.
-    pub run_before: u32,
-    /// Gaps that accesses left behind, the latest first.
-    pub gaps: [Gap; MAX_GAPS],
-}
-
-/// Gaps that are kept in view; the oldest is forgotten.
-pub const MAX_GAPS: usize = 8;
-/// Longer gaps are not waiting to be filled, they are where others write.
-const MAX_GAP_BYTES: u64 = 1 << 16;
-
-/// A range that was jumped over. Structures that are written by kind rather
-/// than by place leave gaps of each other's sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Gap {
-    /// First byte.
-    pub start: u64,
-    /// Bytes; 0 for no gap.
-    pub length: u64,
-}
-
-impl FileMotion {
-    /// A file that nothing is known of.
-    pub const NEW: FileMotion = FileMotion {
-        tag: 0,
-        end: 0,
-        size: 0,
-        size_known: false,
-        n_open: 0,
-        was_opened: false,
-        opener: NONE,
-        distances: [0; LATEST],
-        distance_run: Run::NEW,
-        run_before: 0,
-        gaps: [Gap { start: 0, length: 0 }; MAX_GAPS],
-    };
-
-    /// Whether an access to it can be expected.
-    pub fn is_open(&self) -> bool {
-        self.n_open > 0 || !self.was_opened
-    }
-
-    /// The latest gap of exactly this length, else the latest that has room.
-    pub fn gap_for(&self, size: u64) -> Option<Gap> {
-        let with_room = || self.gaps.iter().find(|gap| gap.length >= size && size > 0);
-        self.gaps.iter().find(|gap| gap.length == size && size > 0).or_else(with_room).copied()
-    }
-
-    /// Whether an access is a read that the end of the file may have cut short;
-    /// its size then says nothing of what was asked for.
-    pub fn cuts_short(&self, step: &Move) -> bool {
-        let end = step.offset.map(|offset| offset.saturating_add(step.size));
-        step.access == Access::Read
-            && self.size_known
-            && end.is_some_and(|end| end == self.size || (step.size == 0 && end > self.size))
-    }
-
-    fn access(&mut self, offset: u64, size: u64) {
-        let distance = offset.wrapping_sub(self.end);
-        push(&mut self.distances, distance);
-        let run = self.distance_run.length;
-        self.distance_run.advance(&self.distances);
-        if self.distance_run.length == 0 {
-            self.run_before = run;
-        }
-        self.end = offset.saturating_add(size);
-        self.size = self.size.max(self.end);
-        if let Some(gap) = self.gaps.iter_mut().find(|gap| gap.length > 0 && gap.start == offset) {
-            gap.start = gap.start.saturating_add(size);
-            gap.length = gap.length.saturating_sub(size);
-        }
-    }
-
-    fn leave_gap(&mut self, start: u64, end: u64) {
-        let length = end.saturating_sub(start);
-        if length > 0 && length <= MAX_GAP_BYTES {
-            self.gaps.copy_within(..MAX_GAPS - 1, 1);
-            self.gaps[0] = Gap { start, length };
-        }
-    }
 }
 
 /// A movement: one operation, observed or expected.
@@ -421,11 +280,6 @@ pub fn role(tag: u32, size: u64) -> u64 {
     combine(combine(3, u64::from(tag)), size)
 }
 
-fn push(latest: &mut Latest, value: u64) {
-    latest.copy_within(..LATEST - 1, 1);
-    latest[0] = (combine(1, value) >> 24) as u16;
-}
-
 /// Makes room for one more, and a little: doubling would leave half of a table
 /// that is filled once and then stays as it is.
 pub fn reserve_some<T>(table: &mut Vec<T>) {
@@ -505,69 +359,5 @@ impl Motions for RealMotions {
 
     fn set_role_end(&mut self, symbol: u32, size: u64, end: u64) {
         self.roles.replace(role(self.symbol(symbol).tag, size), end as i64);
-    }
-}
-
-const MAX_SUPPOSED_ROLES: usize = 4096;
-
-/// The real state with supposed operations on top.
-#[derive(Clone, Debug)]
-pub struct SupposedMotions<'a> {
-    real: &'a RealMotions,
-    now: Now,
-    symbols: Map<u32, SymbolMotion>,
-    files: Map<u32, FileMotion>,
-    roles: Map<(u32, u64), u64>,
-}
-
-impl<'a> SupposedMotions<'a> {
-    /// Nothing supposed yet.
-    pub fn new(real: &'a RealMotions) -> SupposedMotions<'a> {
-        let now = real.now.clone();
-        SupposedMotions {
-            real,
-            now,
-            symbols: Map::default(),
-            files: Map::default(),
-            roles: Map::default(),
-        }
-    }
-}
-
-impl Motions for SupposedMotions<'_> {
-    fn now(&self) -> &Now {
-        &self.now
-    }
-
-    fn now_mut(&mut self) -> &mut Now {
-        &mut self.now
-    }
-
-    fn symbol(&self, symbol: u32) -> &SymbolMotion {
-        self.symbols.get(&symbol).unwrap_or_else(|| self.real.symbol(symbol))
-    }
-
-    fn symbol_mut(&mut self, symbol: u32) -> &mut SymbolMotion {
-        self.symbols.entry(symbol).or_insert_with(|| *self.real.symbol(symbol))
-    }
-
-    fn file(&self, file: u32) -> &FileMotion {
-        self.files.get(&file).unwrap_or_else(|| self.real.file(file))
-    }
-
-    fn file_mut(&mut self, file: u32) -> &mut FileMotion {
-        self.files.entry(file).or_insert_with(|| *self.real.file(file))
-    }
-
-    fn role_end(&self, symbol: u32, size: u64) -> Option<u64> {
-        self.roles.get(&(symbol, size)).copied().or_else(|| self.real.role_end(symbol, size))
-    }
-
-    fn set_role_end(&mut self, symbol: u32, size: u64, end: u64) {
-        // A path of a million steps with as many sizes must not take memory for
-        // each of them.
-        if self.roles.len() < MAX_SUPPOSED_ROLES || self.roles.contains_key(&(symbol, size)) {
-            self.roles.insert((symbol, size), end);
-        }
     }
 }

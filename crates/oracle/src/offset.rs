@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::choice::Rates;
 use crate::config::Improvements;
 use crate::hash::combine;
-use crate::motion::{Motions, last, role};
+use crate::latest::last;
+use crate::motion::{Motions, role};
 use crate::tracker::{Evidence, Looked, Tracker, YOUNG};
 
 /// What is known of the offsets of one symbol that is not always contiguous.

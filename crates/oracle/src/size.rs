@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Rates;
 use crate::hash::combine;
-use crate::motion::{Motions, last};
+use crate::latest::last;
+use crate::motion::Motions;
 use crate::tracker::{Evidence, Looked, Tracker, YOUNG};
 
 /// What is known of the sizes of one symbol.

@@ -9,11 +9,13 @@
 
 use ioracle_events::{Access, Prediction};
 
+use crate::file_motion::FileMotion;
 use crate::hash::Map;
 use crate::knowledge::{ExpectedName, Outlook};
-use crate::motion::{FileMotion, Motions, Move, NONE, SupposedMotions};
+use crate::motion::{Motions, Move, NONE};
 use crate::names::Opener;
 use crate::oracle::Oracle;
+use crate::supposed_motions::SupposedMotions;
 
 /// New files on one path that are told apart; further ones count as the last.
 const MAX_NEW_FILES: usize = 1024;
