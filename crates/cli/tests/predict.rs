@@ -128,3 +128,33 @@ fn options_of_traces_are_wrong_use_with_a_model() {
     ioracle(["predict", name, "--after", "3"]).fails_saying(2, &["is a saved model"]);
     assert_eq!(ioracle(["predict", name, "-n", "0"]).code, Some(2));
 }
+
+/// A model was once saved over a device node, and beside the target of a link.
+#[test]
+fn a_model_replaces_regular_files_only_and_follows_links() {
+    let trace = Written::new(&checkpoints(10, 1));
+    ioracle(["model", "save", trace.name(), "-o", "/dev/null"])
+        .fails_saying(1, &["/dev/null", "not a regular file"]);
+    let (target, link) = (trace.file("target.model"), trace.file("link.model"));
+    fs::write(&target, "old").unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let saved = ioracle(["model", "save", trace.name(), "-o", link.to_str().unwrap()]);
+    assert_eq!(saved.code, Some(0), "{}", saved.err);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read(&target).unwrap().starts_with(b"ioracle"));
+}
+
+#[test]
+fn what_cannot_be_a_model_is_not_even_opened() {
+    ioracle(["model", "show", "/dev/zero"]).fails_saying(1, &["/dev/zero", "not a regular file"]);
+    ioracle(["model", "save", "no/trace", "-o", "no/such/place.model"])
+        .fails_saying(1, &["no/trace"]);
+}
+
+#[test]
+fn a_missing_directory_is_told_by_its_own_name() {
+    let trace = Written::new(&checkpoints(10, 1));
+    let place = trace.file("missing/a.model");
+    ioracle(["model", "save", trace.name(), "-o", place.to_str().unwrap()])
+        .fails_saying(1, &["a.model", "there is no directory"]);
+}

@@ -24,6 +24,11 @@ use crate::survey::Survey;
 /// Operations that are decoded before they are learned.
 const BATCH: usize = 512;
 
+/// A trace with fewer operations is learned several times, each time by a fresh
+/// oracle: the first milliseconds of a process are spent on its memory.
+const ENOUGH_OPERATIONS: u64 = 100_000;
+const MAX_READINGS: u64 = 20;
+
 /// Completes the reports of an evaluated trace by the cost of `observe`. Nothing
 /// else should run meanwhile.
 pub fn measure_cost(
@@ -33,7 +38,10 @@ pub fn measure_cost(
     reports: &mut [RankReport],
 ) -> Result<(), Error> {
     let mut stopwatch = Stopwatch { trace, config, costs: BTreeMap::new() };
-    drive(trace, survey, &mut stopwatch)?;
+    let readings = ENOUGH_OPERATIONS.div_ceil(survey.operations().max(1)).min(MAX_READINGS);
+    for _ in 0..readings {
+        drive(trace, survey, &mut stopwatch)?;
+    }
     for report in reports {
         if let Some(cost) = stopwatch.costs.get(&report.evaluation.rank) {
             report.evaluation.observe_ns_mean = cost.moments().mean();

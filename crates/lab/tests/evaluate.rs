@@ -114,7 +114,9 @@ fn every_operation_has_a_cost() {
     let mut reports = reports(&trace, &Options::default());
     assert_eq!(reports[0].evaluation.observe_ns_mean, None);
     measure_cost(&trace, &survey, &ioracle_oracle::Config::default(), &mut reports).unwrap();
-    assert_eq!(reports[0].details.observe.count(), 4);
+    // So short a trace is learned several times over.
+    assert_eq!(reports[0].details.observe.count() % 4, 0);
+    assert!(reports[0].details.observe.count() > 4);
     assert!(reports[0].evaluation.observe_ns_p99 >= reports[0].details.observe.mean());
 }
 

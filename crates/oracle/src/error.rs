@@ -17,9 +17,9 @@ pub enum Error {
         /// The version that can be read.
         supported: u32,
     },
-    /// Fewer bytes than the header promises, or more.
+    /// Fewer bytes than a header has or promises, or more.
     #[error(
-        "the model has {found} bytes after its header, it should have {expected}; it was cut off or appended to"
+        "the model has {found} bytes where it should have {expected}: it was cut off or appended to; copy or save it again"
     )]
     Length {
         /// Bytes that are there.
@@ -28,9 +28,9 @@ pub enum Error {
         expected: u64,
     },
     /// The checksum does not fit the bytes.
-    #[error("the model is damaged: its checksum does not match")]
+    #[error("the model is damaged: its checksum does not match; copy or save it again")]
     Checksum,
     /// The checksum fits but the content makes no sense.
-    #[error("the model is damaged: {0}")]
+    #[error("the model is damaged: {0}; copy or save it again")]
     Content(String),
 }

@@ -10,9 +10,14 @@
 
 use crate::oracle::{Oracle, START};
 
+/// Symbols of the smaller's history that are replayed at most: a loop of a
+/// billion repetitions is one occurrence, and teaches nothing after the first
+/// thousands.
+const MAX_REPLAYED: usize = 1 << 22;
+
 impl Oracle {
-    /// Adds what another oracle has learned. Where the two stand in their
-    /// streams, the one with the longer history goes on.
+    /// Adds what another oracle has learned. The merged one stands at the end
+    /// of the shorter of the two histories.
     pub fn merge(&mut self, other: &Oracle) {
         if self.clock.n_observed < other.clock.n_observed {
             let smaller = std::mem::replace(self, other.clone());
@@ -34,7 +39,7 @@ impl Oracle {
         self.quiet.merge(&smaller.quiet);
         let n_observed = self.clock.n_observed.saturating_add(smaller.clock.n_observed);
         self.clock.n_observed = n_observed;
-        for terminal in smaller.grammar.grammar().expand() {
+        for terminal in smaller.grammar.grammar().expand().take(MAX_REPLAYED) {
             self.grammar.push(symbol_of(terminal).unwrap_or(START));
         }
     }

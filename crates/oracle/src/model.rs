@@ -98,7 +98,7 @@ fn body_of(bytes: &[u8]) -> Result<&[u8], Error> {
     if magic != MAGIC {
         return Err(Error::NotAModel);
     }
-    let too_short = || Error::Length { found: 0, expected: HEADER_BYTES as u64 };
+    let too_short = || Error::Length { found: bytes.len() as u64, expected: HEADER_BYTES as u64 };
     let (version, rest) = rest.split_first_chunk().ok_or_else(too_short)?;
     let version = u32::from_le_bytes(*version);
     if version != VERSION {

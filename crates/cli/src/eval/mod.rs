@@ -98,10 +98,10 @@ fn traces(arguments: &Arguments) -> Vec<&Path> {
         return files;
     }
     for file in files {
-        eprintln!(
-            "ioracle: '{}' is a file, not the directory of a trace; it is left out",
+        output::say(format_args!(
+            "'{}' is a file, not the directory of a trace; it is left out",
             file.display()
-        );
+        ));
     }
     others
 }

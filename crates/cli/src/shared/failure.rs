@@ -7,6 +7,8 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use crate::shared::output::say;
+
 /// The command was used in a way that no input can make right.
 #[derive(Debug)]
 pub struct WrongUse(pub String);
@@ -25,7 +27,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         // Whoever read our output has seen enough.
         return ExitCode::SUCCESS;
     }
-    eprintln!("ioracle: {}", sentence(error));
+    say(sentence(error));
     if error.is::<WrongUse>() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 

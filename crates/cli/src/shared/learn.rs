@@ -10,6 +10,7 @@ use ioracle_lab::{Survey, tell_context, tell_file};
 use ioracle_oracle::Oracle;
 use ioracle_trace::{Options, Trace};
 
+use crate::shared::output::say;
 use crate::shared::progress::Progress;
 
 /// Operations between two moves of the progress bar.
@@ -68,7 +69,10 @@ pub fn learn(path: &Path, options: Options, extent: Extent) -> Result<Learned> {
 /// Tells how many bad rows were skipped, if any were.
 pub fn survey_warning(trace: &Trace, survey: &Survey) {
     if let (skipped @ 1.., Some(first)) = (survey.skipped, &survey.first_skipped) {
-        eprintln!("ioracle: {}: skipped {skipped} bad rows, the first: {first}", trace.name());
+        let rows = if skipped == 1 { "row" } else { "rows" };
+        // The advice is for those who read strictly.
+        let first = first.to_string().replace(", or skip bad rows with --lenient", "");
+        say(format_args!("{}: skipped {skipped} bad {rows}, the first: {first}", trace.name()));
     }
 }
 

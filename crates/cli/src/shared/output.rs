@@ -1,44 +1,68 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Standard output, and files that appear whole or not at all.
+//! Standard output and error, and files that appear whole or not at all.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 /// Prints one JSON document.
 pub fn print_json(document: &impl Serialize) -> Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    serde_json::to_writer_pretty(&mut out, document)?;
-    writeln!(out)?;
-    out.flush()?;
-    Ok(())
+    serde_json::to_writer_pretty(&mut out, document).context(NOT_PRINTED)?;
+    writeln!(out).and_then(|()| out.flush()).context(NOT_PRINTED)
 }
 
 /// Prints text as it is.
 pub fn print_text(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context(NOT_PRINTED)
+}
+
+const NOT_PRINTED: &str =
+    "could not write to standard output; make room where it goes, or send it elsewhere";
+
+/// Says a sentence on standard error. If that is closed or full there is nobody
+/// to tell, and the work goes on.
+pub fn say(sentence: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "ioracle: {sentence}");
 }
 
 /// Writes a file under a temporary name beside its place and renames it, so
-/// that no reader ever sees half of it.
+/// that no reader ever sees half of it. Links are followed; what is no regular
+/// file (a device, a directory) is never replaced.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if target.exists() && !target.is_file() {
+        bail!("'{}' is not a regular file; name another file to write to", path.display());
+    }
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = parent.unwrap_or(Path::new("."));
+    if !directory.is_dir() {
+        bail!(
+            "could not write '{}': there is no directory '{}'; create it, or name another place",
+            path.display(),
+            directory.display()
+        );
+    }
     let write = || -> io::Result<()> {
         let mut file = tempfile::Builder::new().prefix(".ioracle-").tempfile_in(directory)?;
         file.write_all(bytes)?;
         set_usual_permissions(file.as_file())?;
         file.as_file().sync_all()?;
-        file.persist(path)?;
+        file.persist(&target)?;
         Ok(())
     };
-    write().with_context(|| format!("could not write '{}'", path.display()))
+    // The text of the error names the temporary file, which nobody knows.
+    write().map_err(|error| {
+        let reason = io::Error::from(error.kind());
+        anyhow::Error::from(reason).context(format!(
+            "could not write '{}'; make room there, or name another place",
+            path.display()
+        ))
+    })
 }
 
 /// A temporary file is readable by its owner only; the result is for everyone
