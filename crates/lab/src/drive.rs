@@ -33,6 +33,10 @@ pub(crate) trait Follower {
     fn end(&mut self, stream: StreamId, state: Self::State);
 }
 
+/// The streams of a rank. `None` is one that is over: seeks may still follow its
+/// operations.
+type Runs<S> = BTreeMap<StreamId, Option<Run<S>>>;
+
 struct Run<S> {
     filter: OperationFilter,
     state: S,
@@ -45,11 +49,15 @@ pub(crate) fn drive<F: Follower>(
     survey: &Survey,
     follower: &mut F,
 ) -> Result<(), Error> {
-    // `None` is a stream that is over: seeks may still follow its operations.
-    let mut runs: BTreeMap<StreamId, Option<Run<F::State>>> = BTreeMap::new();
+    let mut runs = Runs::new();
     let mut under_way = 0;
     for event in trace.events(survey.rank)? {
         let event = event?;
+        // Rows are grouped by rank: nothing more comes of the one before.
+        if runs.first_key_value().is_some_and(|(stream, _)| stream.rank != event.stream.rank) {
+            finish(std::mem::take(&mut runs), follower);
+            under_way = 0;
+        }
         let Some(&length) = survey.streams.get(&event.stream) else { continue };
         let entry = runs.entry(event.stream).or_insert_with(|| {
             under_way += 1;
@@ -70,10 +78,15 @@ pub(crate) fn drive<F: Follower>(
             under_way -= 1;
         }
     }
+    finish(runs, follower);
+    Ok(())
+}
+
+/// Ends the streams that are still under way.
+fn finish<F: Follower>(runs: Runs<F::State>, follower: &mut F) {
     for (stream, entry) in runs {
         let Some(Run { mut filter, mut state, .. }) = entry else { continue };
         filter.finish(|operation| follower.observe(&mut state, operation));
         follower.end(stream, state);
     }
-    Ok(())
 }

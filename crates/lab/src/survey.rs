@@ -60,8 +60,9 @@ impl Survey {
 
     /// The longest stream of a rank; the one its figures show.
     pub fn main_stream(&self, rank: u32) -> Option<StreamId> {
-        let of_rank = self.streams.iter().filter(|(stream, _)| stream.rank == rank);
-        of_rank
+        let of_rank = StreamId { rank, thread: 0 }..=StreamId { rank, thread: u32::MAX };
+        self.streams
+            .range(of_rank)
             .max_by_key(|(stream, operations)| (**operations, u32::MAX - stream.thread))
             .map(|(stream, _)| *stream)
     }
