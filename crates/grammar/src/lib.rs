@@ -57,6 +57,9 @@
 //!   past are taken, and those that failed get two more chances: the symbol may
 //!   have replaced the expected one, or come in between. One surprise does not
 //!   cost the context.
+//! - **Counts beside places.** Where branches depend on data, a bounded table of
+//!   what followed the last 1, 4 and 16 symbols confirms the predictors or puts
+//!   up another candidate ([`Config::max_pasts`]).
 //! - **Probabilities.** The report's weights are path counts. They still rank
 //!   the candidates, but what is returned is how often such a candidate came in
 //!   such a situation.
