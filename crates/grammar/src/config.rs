@@ -41,7 +41,7 @@ impl Config {
             exponents: true,
             max_occurrences: 1 << 14,
             max_loop_counts: 8,
-            max_pasts: 1 << 11,
+            max_pasts: 1 << 10,
             max_predictors: 5,
         }
     }

@@ -47,6 +47,7 @@ mod burst;
 mod choice;
 mod config;
 mod contexts;
+mod contiguity;
 mod error;
 mod file_motion;
 mod files;

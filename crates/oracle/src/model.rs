@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::burst::QuietLine;
 use crate::config::Config;
 use crate::contexts::Contexts;
+use crate::contiguity::Contiguity;
 use crate::error::Error;
 use crate::files::Files;
 use crate::knowledge::Knowledge;
@@ -26,18 +27,20 @@ const HEADER_BYTES: usize = 8 + 4 + 8 + 4;
 
 /// What is written; borrowed for writing, owned after reading.
 #[derive(Serialize, Deserialize)]
-struct Model<Limits, Grammar, Names, Table, Trackers, State, Line> {
+struct Model<Limits, Grammar, Names, Table, Trackers, State, Assumption, Line> {
     config: Limits,
     grammar: Grammar,
     contexts: Names,
     files: Table,
     knowledge: Trackers,
     motions: State,
+    contiguity: Assumption,
     quiet: Line,
     clock: Clock,
 }
 
-type Read = Model<Config, StarSequitur, Contexts, Files, Knowledge, RealMotions, QuietLine>;
+type Read =
+    Model<Config, StarSequitur, Contexts, Files, Knowledge, RealMotions, Contiguity, QuietLine>;
 
 impl Oracle {
     /// The whole model as bytes.
@@ -49,6 +52,7 @@ impl Oracle {
             files: &self.files,
             knowledge: &self.knowledge,
             motions: &self.motions,
+            contiguity: &self.contiguity,
             quiet: &self.quiet,
             clock: self.clock,
         };
@@ -77,6 +81,7 @@ impl Oracle {
             files: model.files,
             knowledge: model.knowledge,
             motions: model.motions,
+            contiguity: model.contiguity,
             quiet: model.quiet,
             clock: model.clock,
             predictions: Vec::new(),
@@ -128,6 +133,7 @@ fn check(model: &Read) -> Result<(), Error> {
         (model.motions.files.len() == model.files.len() as usize, "its files do not fit together"),
         (model.motions.roles.is_valid(), "its positions are out of range"),
         (model.knowledge.is_valid(), "its trackers are out of range"),
+        (model.contiguity.is_valid(n_symbols), "its contiguous accesses are out of range"),
         (model.quiet.is_valid(), "its bursts are out of range"),
     ];
     match in_order.into_iter().find(|(valid, _)| !valid) {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::burst::QuietLine;
 use crate::config::Config;
 use crate::contexts::Contexts;
+use crate::contiguity::Contiguity;
 use crate::files::Files;
 use crate::knowledge::{Expected, ExpectedName, Knowledge, Outlook};
 use crate::motion::{Motions, Move, NONE, RealMotions, SymbolMotion};
@@ -28,6 +29,7 @@ pub struct Oracle {
     pub(crate) files: Files,
     pub(crate) knowledge: Knowledge,
     pub(crate) motions: RealMotions,
+    pub(crate) contiguity: Contiguity,
     pub(crate) quiet: QuietLine,
     pub(crate) clock: Clock,
     pub(crate) predictions: Vec<Prediction>,
@@ -63,6 +65,7 @@ impl Oracle {
             files: Files::new(config.max_files),
             knowledge: Knowledge::new(&config),
             motions: RealMotions::new(config.max_contexts / 4),
+            contiguity: Contiguity::default(),
             quiet: QuietLine::default(),
             clock: Clock { n_observed: 0, last_end_ns: None, last_data_function: first_function() },
             predictions: Vec::new(),
@@ -103,6 +106,7 @@ impl Oracle {
         self.contexts.begin_run();
         self.files.begin_run();
         self.motions.begin_run();
+        self.contiguity.begin_run();
         self.clock.last_end_ns = None;
         self.grammar.push(START);
         self.prepare();
@@ -134,6 +138,8 @@ impl Oracle {
         let io_time_ns = operation.end_ns.saturating_sub(operation.start_ns);
         self.knowledge.symbols[symbol as usize].io_time.learn(io_time_ns, [None; 3]);
         self.motions.advance(&step);
+        self.contiguity.learn(operation);
+        self.contiguity.advance(symbol, operation);
         self.clock.n_observed += 1;
         self.clock.last_end_ns = Some(operation.end_ns);
         if step.access.is_data() {
@@ -163,8 +169,9 @@ impl Oracle {
         let known = candidate.into_iter().flat_map(|candidate| self.grammar.ahead(candidate));
         let mut supposed = Supposed::new(self);
         let path = known.map_while(move |step| supposed.step(step.terminal, step.probability));
-        let unseen = self.predictions.get(first).filter(|_| candidate.is_none()).cloned();
-        unseen.into_iter().chain(path)
+        // The first step is what was predicted, also where it was put elsewhere.
+        let stated = self.predictions.get(first).cloned();
+        stated.into_iter().chain(path.skip(1))
     }
 
     /// Whether `to` follows `from` at once, after a predictable time, or after
@@ -195,6 +202,7 @@ impl Oracle {
             + self.contexts.memory_bytes()
             + self.files.memory_bytes()
             + self.knowledge.memory_bytes()
+            + self.contiguity.memory_bytes()
             + self.motions.symbols.capacity() * size_of::<SymbolMotion>()
             + self.motions.roles.memory_bytes()
             + self.predictions.capacity() * size_of::<Prediction>()
@@ -257,6 +265,7 @@ impl Oracle {
             predictions.insert(rank, unseen);
             self.candidates.insert(rank, None);
         }
+        self.contiguity.apply(&mut predictions);
         self.predictions = predictions;
     }
 
