@@ -22,7 +22,7 @@ use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 use crate::watch::Watch;
 
 /// Predictors that failed and may be resumed, at most.
-const MAX_SUSPENDED: usize = 8;
+const MAX_SUSPENDED: usize = 4;
 
 /// Predictors that are kept once all has gone as expected for long: others
 /// that agree with so long a past say the same.
