@@ -36,6 +36,15 @@ fn a_loop_is_read_any_distance_ahead() {
 }
 
 #[test]
+fn weights_count_the_ways_to_the_candidates() {
+    let sequence = learn(Config::exact(), letters("xaxbxaxbx"));
+    let weights = sequence.weights();
+    assert_eq!(weights.len(), 1, "{weights:?}");
+    assert_eq!(weights[0].0, u32::from(b'a'));
+    assert!(weights[0].1 > 0.0, "{weights:?}");
+}
+
+#[test]
 fn the_end_of_a_counted_loop_is_foreseen() {
     let mut sequence = learn(Config::new(), letters(&"oaaaaaaaac".repeat(4)));
     letters("oaaaaaaaa").into_iter().for_each(|symbol| sequence.push(symbol));
