@@ -205,6 +205,13 @@ functions! {
                        "ncmpi_iput_var" "ncmpi_iput_var1" "ncmpi_iput_vara" "ncmpi_iput_vars" "ncmpi_iput_varm"
                        "ncmpi_iput_varn" "ncmpi_bput_var" "ncmpi_bput_var1" "ncmpi_bput_vara" "ncmpi_bput_vars"
                        "ncmpi_bput_varm" "ncmpi_bput_varn"];
+    Posix: Sync     ["sync_file_range" "msync"];
+    Posix: Truncate ["truncate"];
+    Posix: Read     ["copy_file_range_read" "sendfile_read" "splice_read" "aio_read"];
+    Posix: Write    ["copy_file_range" "sendfile" "splice" "aio_write"];
+    Posix: Define   ["fallocate" "posix_fallocate" "mmap" "munmap" "posix_fadvise" "rename" "unlink"
+                     "dup" "dup2" "dup3" "fcntl" "lio_listio"];
+    Stdio: Define   ["setvbuf"];
 }
 
 #[cfg(test)]

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The bytes of a spool. `docs/spool.md` draws them.
+//!
+//! A job directory holds the file [`JOB_FILE`], made by the reader, and one
+//! file per thread, made by the application. All numbers are in the machine's
+//! own byte order: a spool never leaves its machine. What one side writes while
+//! the other looks is atomic; what is written before it is published is not.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// First bytes of a job file.
+pub const JOB_MAGIC: u64 = u64::from_ne_bytes(*b"ioraJOB\0");
+/// First bytes of a stream file.
+pub const STREAM_MAGIC: u64 = u64::from_ne_bytes(*b"ioraSTRM");
+/// Changes with every change of the layout; both sides must agree.
+pub const VERSION: u32 = 1;
+
+/// Name of the job file in its directory.
+pub const JOB_FILE: &str = "job";
+/// How names of stream files end.
+pub const STREAM_SUFFIX: &str = ".stream";
+
+/// Bytes of a job file, of the header of a stream file, and the granularity of
+/// segments.
+pub const PAGE: usize = 4096;
+/// Bytes that the first allocation of a stream takes: header, definitions, records.
+pub const FIRST_BYTES: usize = 16 * 1024;
+/// Segments of a stream, of both kinds.
+pub const MAX_SEGMENTS: usize = 96;
+/// Largest segment.
+pub const MAX_SEGMENT_BYTES: usize = 2 * 1024 * 1024;
+
+/// Why a call was not recorded; the place of its count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Unrecorded {
+    /// No room on the file system, or a limit of the process forbids it.
+    NoRoom,
+    /// The job's space limit is reached and the reader is behind.
+    Limit,
+    /// The stream's file could not be made (directory gone, unwritable, no descriptor).
+    NoFile,
+    /// The call was made by a signal handler that interrupted the recorder.
+    Interrupted,
+    /// The call was made in a child that borrows its parent's memory (vfork).
+    Borrowed,
+    /// The process has entered a sandbox in which our system calls could end it.
+    Sandboxed,
+}
+
+impl Unrecorded {
+    /// Number of causes.
+    pub const COUNT: usize = 6;
+    /// All causes, in the order of their counts.
+    pub const ALL: [Unrecorded; Unrecorded::COUNT] = [
+        Unrecorded::NoRoom,
+        Unrecorded::Limit,
+        Unrecorded::NoFile,
+        Unrecorded::Interrupted,
+        Unrecorded::Borrowed,
+        Unrecorded::Sandboxed,
+    ];
+}
+
+/// What the processes of a job and its reader share.
+#[repr(C, align(64))]
+pub struct JobPage {
+    /// [`JOB_MAGIC`].
+    pub magic: AtomicU64,
+    /// [`VERSION`].
+    pub version: AtomicU32,
+    /// 1 while records are wanted, 0 once the reader has left.
+    pub open: AtomicU32,
+    /// Process that reads, 0 for none.
+    pub reader_pid: AtomicU32,
+    /// What a writer does at the limit: 0 counts and goes on, else it waits at
+    /// most so many milliseconds for a reader that is alive.
+    pub wait_ms: AtomicU32,
+    /// Bytes that all streams together may take.
+    pub limit_bytes: AtomicU64,
+    /// Bytes that they take.
+    pub used_bytes: AtomicU64,
+
+    /// Futex. 1 while the reader sleeps; a writer that has filled a batch sets
+    /// it to 0 and wakes the reader. Alone in its cache line: it is looked at by
+    /// every batch of every thread.
+    pub sleeping: Aligned<AtomicU32>,
+
+    /// Images that loaded the library (an exec counts again).
+    pub n_processes: AtomicU64,
+    /// Streams begun; the reader looks into the directory when it changes.
+    pub n_streams: AtomicU64,
+    /// Calls not recorded, of threads that have no stream to count in.
+    pub unrecorded: [AtomicU64; Unrecorded::COUNT],
+    /// Requests given to io_uring; they are seen, not recorded.
+    pub n_io_uring: AtomicU64,
+    /// Stacks compared with `backtrace()`, when that was asked for.
+    pub n_stacks_checked: AtomicU64,
+    /// Stacks among them that differed.
+    pub n_stacks_different: AtomicU64,
+}
+
+/// A value alone in its cache line.
+#[repr(C, align(64))]
+pub struct Aligned<T>(pub T);
+
+/// The first page of a stream file.
+#[repr(C, align(64))]
+pub struct StreamHeader {
+    /// [`STREAM_MAGIC`], stored last.
+    pub magic: AtomicU64,
+    /// [`VERSION`].
+    pub version: AtomicU32,
+    /// 1 once the thread has ended in order.
+    pub finished: AtomicU32,
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Parent process.
+    pub parent_pid: u32,
+    /// Rank told by the launcher's environment, -1 for none.
+    pub rank: i32,
+    /// Ranks of the launcher's job, 0 if not told.
+    pub world_size: u32,
+    /// Entries of `segments` in use.
+    pub n_segments: AtomicU32,
+    /// When the process image began, CLOCK_MONOTONIC.
+    pub process_start_ns: u64,
+    /// The same instant, CLOCK_REALTIME.
+    pub process_start_realtime_ns: u64,
+    /// Calls of this thread that were not recorded, by cause.
+    pub unrecorded: [AtomicU64; Unrecorded::COUNT],
+    /// Where the segments lie.
+    pub segments: [SegmentEntry; MAX_SEGMENTS],
+}
+
+/// What a segment holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum SegmentKind {
+    /// [`Record`]s; recycled once the reader has consumed them.
+    Records = 1,
+    /// Definitions; never recycled, so that a job can be recovered without the
+    /// reader that had seen them.
+    Definitions = 2,
+}
+
+/// A row of the segment table.
+#[repr(C)]
+pub struct SegmentEntry {
+    /// Place in the file.
+    pub offset: u64,
+    /// Length.
+    pub bytes: u32,
+    /// A [`SegmentKind`].
+    pub kind: u32,
+    /// For records: number of the first record that lies here now. Recycling
+    /// raises it.
+    pub first: AtomicU64,
+    /// For records: stored by the reader, the number after the last one it has
+    /// consumed of this segment. The writer takes the segment again when it is
+    /// the number after the segment's last.
+    pub consumed: AtomicU64,
+}
+
+/// One finished call. Records of a stream are numbered from 0; the one with
+/// number `n` is published by storing `n + 1` last.
+#[repr(C)]
+pub struct Record {
+    /// Number of the record plus one; anything else: not (yet) published.
+    pub published: AtomicU64,
+    /// What is recorded.
+    pub call: Call,
+}
+
+/// What a record tells of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Call {
+    /// Identity of the call stack, defined by a [`DefinitionKind::Context`]; 0 unknown.
+    pub context: u64,
+    /// Identity of the path, defined by a [`DefinitionKind::File`]; 0 unknown.
+    pub file: u64,
+    /// Identity of an object or selection ([`DefinitionKind::Object`]); 0 none.
+    pub object: u64,
+    /// Byte position at which the access starts; -1 none or unknown. For seeks
+    /// the position before.
+    pub offset: i64,
+    /// Bytes requested; the new length for truncations.
+    pub requested: u64,
+    /// Bytes moved, new position, descriptor, or below 0 for failure.
+    pub result: i64,
+    /// CLOCK_MONOTONIC before the real call.
+    pub start_ns: u64,
+    /// CLOCK_MONOTONIC after it.
+    pub end_ns: u64,
+    /// Number of this call among those that the thread began; an enclosing call
+    /// is recorded after the calls inside it, and has a smaller one.
+    pub began: u64,
+    /// Descriptor, -1 for none.
+    pub handle: i32,
+    /// Open flags; SEEK_SET, SEEK_CUR, SEEK_END; for stdio opens the first four
+    /// characters of the mode.
+    pub detail: u32,
+    /// A [`crate::Function`].
+    pub function: u16,
+    /// Recorded calls of the thread that enclose this one.
+    pub depth: u8,
+    /// Room for later; 0.
+    pub reserved: [u8; 5],
+}
+
+/// What a definition gives a name to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum DefinitionKind {
+    /// Payload: path of the executable, a zero byte, then the arguments, each
+    /// ended by a zero byte (cut off at 1000 bytes). Identity 0.
+    Process = 1,
+    /// A module of the process: length of the build-id (one byte), the build-id, the path.
+    Module = 2,
+    /// A call stack, innermost first: pairs of module identity and offset of
+    /// the return address from the module's load address, 8 bytes each. Module
+    /// 0: code outside any module.
+    Context = 3,
+    /// A path.
+    File = 4,
+    /// Name of an object, and a selection.
+    Object = 5,
+}
+
+/// Stands before the payload of a definition; definitions begin at multiples of 8.
+#[repr(C)]
+pub struct DefinitionHeader {
+    /// Bytes of the payload plus one, stored last; 0: not (yet) published.
+    pub published: AtomicU32,
+    /// A [`DefinitionKind`].
+    pub kind: u32,
+    /// Identity that records and other definitions use. The same thing has the
+    /// same identity in every process and run, and may be defined many times.
+    pub id: u64,
+}
+
+const _: () = {
+    assert!(size_of::<JobPage>() <= PAGE);
+    assert!(size_of::<StreamHeader>() <= PAGE);
+    assert!(size_of::<Record>() == 96);
+    assert!(size_of::<DefinitionHeader>() == 16);
+};
