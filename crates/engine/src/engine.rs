@@ -20,6 +20,10 @@ pub struct Config {
     /// Frames and paths kept in memory. Further definitions are ignored, and
     /// what they would have named is known by its number only.
     pub max_definitions: usize,
+    /// A stream that ends with fewer operations is forgotten: it has little to
+    /// tell, and thousands of short processes and threads leave room for those
+    /// that last.
+    pub min_remembered: u64,
 }
 
 impl Default for Config {
@@ -28,6 +32,7 @@ impl Default for Config {
             oracle: ioracle_oracle::Config::default(),
             max_streams: 1024,
             max_definitions: 1 << 18,
+            min_remembered: 64,
         }
     }
 }
@@ -36,9 +41,9 @@ impl Default for Config {
 #[derive(Clone, Debug)]
 pub struct Engine {
     config: Config,
-    /// In the order of their first event.
-    streams: Vec<(StreamId, Stream)>,
-    by_id: Map<StreamId, usize>,
+    streams: Map<StreamId, Stream>,
+    /// Numbers streams in the order of their first event.
+    n_begun: u64,
     names: Names,
     /// What new streams start from.
     model: Option<Box<Oracle>>,
@@ -57,6 +62,9 @@ struct Names {
 
 #[derive(Clone, Debug)]
 struct Stream {
+    number: u64,
+    /// Operations that its oracle knew before the stream began.
+    n_known: u64,
     filter: OperationFilter,
     oracle: Oracle,
     last_end_ns: Option<u64>,
@@ -67,8 +75,8 @@ impl Engine {
     pub fn new(config: Config) -> Engine {
         Engine {
             config,
-            streams: Vec::new(),
-            by_id: Map::default(),
+            streams: Map::default(),
+            n_begun: 0,
             names: Names::default(),
             model: None,
             score: Score::default(),
@@ -99,12 +107,13 @@ impl Engine {
 
     /// Takes the next event of its stream in: scores what was predicted, learns.
     pub fn observe(&mut self, event: &Event) {
-        let Some(place) = self.place_of(event.stream) else {
+        if !self.follow(event.stream) {
             self.n_dropped += 1;
             return;
-        };
+        }
         let Engine { streams, names, score, .. } = self;
-        let Some((_, Stream { filter, oracle, last_end_ns })) = streams.get_mut(place) else {
+        let Some(Stream { filter, oracle, last_end_ns, .. }) = streams.get_mut(&event.stream)
+        else {
             return;
         };
         filter.push(event, |operation| {
@@ -112,11 +121,21 @@ impl Engine {
         });
     }
 
+    /// Takes in what was held back at the end of a stream, and forgets the
+    /// stream if it was short ([`Config::min_remembered`]). Its score stays.
+    pub fn end_stream(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        stream.finish(&self.names, &mut self.score);
+        let n_operations = stream.oracle.operations() - stream.n_known;
+        if n_operations < self.config.min_remembered {
+            self.streams.remove(&id);
+        }
+    }
+
     /// Takes in what was held back at the end of the streams.
     pub fn finish(&mut self) {
-        let Engine { streams, names, score, .. } = self;
-        for (_, Stream { filter, oracle, last_end_ns }) in streams {
-            filter.finish(|operation| learn(&operation, oracle, last_end_ns, names, score));
+        for stream in self.streams.values_mut() {
+            stream.finish(&self.names, &mut self.score);
         }
     }
 
@@ -129,13 +148,15 @@ impl Engine {
 
     /// The oracle of a stream.
     pub fn oracle(&self, stream: StreamId) -> Option<&Oracle> {
-        let place = *self.by_id.get(&stream)?;
-        self.streams.get(place).map(|(_, stream)| &stream.oracle)
+        self.streams.get(&stream).map(|stream| &stream.oracle)
     }
 
     /// The streams followed, in the order of their first event.
     pub fn streams(&self) -> impl Iterator<Item = StreamId> + '_ {
-        self.streams.iter().map(|(id, _)| *id)
+        let mut ids: Vec<(u64, StreamId)> =
+            self.streams.iter().map(|(id, stream)| (stream.number, *id)).collect();
+        ids.sort_unstable();
+        ids.into_iter().map(|(_, id)| id)
     }
 
     /// How good the predictions have been so far.
@@ -148,22 +169,35 @@ impl Engine {
         self.n_dropped
     }
 
-    fn place_of(&mut self, id: StreamId) -> Option<usize> {
-        if let Some(&place) = self.by_id.get(&id) {
-            return Some(place);
+    /// Whether there is room for the stream; makes room for its oracle.
+    fn follow(&mut self, id: StreamId) -> bool {
+        if self.streams.contains_key(&id) {
+            return true;
         }
-        let place = self.streams.len();
-        if place >= self.config.max_streams {
-            return None;
+        if self.streams.len() >= self.config.max_streams {
+            return false;
         }
         let oracle = match &self.model {
             Some(model) => Oracle::clone(model),
             None => Oracle::new(self.config.oracle.clone()),
         };
-        let filter = OperationFilter::default();
-        self.streams.push((id, Stream { filter, oracle, last_end_ns: None }));
-        self.by_id.insert(id, place);
-        Some(place)
+        let stream = Stream {
+            number: self.n_begun,
+            n_known: oracle.operations(),
+            filter: OperationFilter::default(),
+            oracle,
+            last_end_ns: None,
+        };
+        self.n_begun += 1;
+        self.streams.insert(id, stream);
+        true
+    }
+}
+
+impl Stream {
+    fn finish(&mut self, names: &Names, score: &mut Score) {
+        let Stream { filter, oracle, last_end_ns, .. } = self;
+        filter.finish(|operation| learn(&operation, oracle, last_end_ns, names, score));
     }
 }
 

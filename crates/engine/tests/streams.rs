@@ -80,6 +80,21 @@ fn streams_beyond_the_ceiling_are_dropped_and_counted() {
     assert_eq!((engine.streams().count(), engine.dropped_events()), (2, 3));
 }
 
+/// Thousands of short processes once took the places of all later streams.
+#[test]
+fn streams_that_end_early_leave_room_for_others_and_keep_their_score() {
+    let mut engine = Engine::new(Config { max_streams: 2, ..Config::default() });
+    let long = stream(9, 0);
+    (0..100).for_each(|n| engine.observe(&write(long, n)));
+    engine.end_stream(long);
+    for rank in 0..50 {
+        (0..3).for_each(|n| engine.observe(&write(stream(rank, 1), n)));
+        engine.end_stream(stream(rank, 1));
+    }
+    assert!(engine.streams().eq([long]));
+    assert_eq!((engine.dropped_events(), engine.score().operations), (0, 250));
+}
+
 #[test]
 fn failed_calls_and_seeks_are_not_operations() {
     let mut engine = Engine::new(Config::default());

@@ -16,24 +16,32 @@ impl Oracle {
     /// `None` while waits do not yet fall into short and long ones, or nothing
     /// is expected.
     pub fn next_burst(&self) -> Option<Burst> {
-        self.quiet.threshold_ns()?;
-        let mut path = self.path();
-        let first = path.next()?;
-        let inside = !self.quiet.is_quiet(first.interarrival_ns);
-        let mut burst = Burst {
-            starts_in_ns: if inside { 0 } else { first.from_now_ns },
-            ends_in_ns: end_of(&first),
-            operations: 1,
-            bytes: first.size,
-            confidence: first.probability,
-        };
-        for next in path.take_while(|next| !self.quiet.is_quiet(next.interarrival_ns)) {
-            burst.ends_in_ns = end_of(&next);
-            burst.operations += 1;
-            burst.bytes = burst.bytes.saturating_add(next.size);
-            burst.confidence = next.probability;
-        }
-        Some(burst)
+        self.bursts().next()
+    }
+
+    /// The next burst and those after it, as far as the path is known.
+    pub fn bursts(&self) -> impl Iterator<Item = Burst> + '_ {
+        let can_be_told = self.quiet.threshold_ns().is_some();
+        let mut path = can_be_told.then(|| self.path().peekable());
+        std::iter::from_fn(move || {
+            let path = path.as_mut()?;
+            let first = path.next()?;
+            let inside = !self.quiet.is_quiet(first.interarrival_ns);
+            let mut burst = Burst {
+                starts_in_ns: if inside { 0 } else { first.from_now_ns },
+                ends_in_ns: end_of(&first),
+                operations: 1,
+                bytes: first.size,
+                confidence: first.probability,
+            };
+            while let Some(next) = path.next_if(|next| !self.quiet.is_quiet(next.interarrival_ns)) {
+                burst.ends_in_ns = end_of(&next);
+                burst.operations += 1;
+                burst.bytes = burst.bytes.saturating_add(next.size);
+                burst.confidence = next.probability;
+            }
+            Some(burst)
+        })
     }
 
     /// Operations still expected before the present burst ends; 0 if it just

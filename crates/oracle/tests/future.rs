@@ -84,6 +84,18 @@ fn the_next_burst_is_known_before_it_starts() {
 }
 
 #[test]
+fn the_bursts_after_the_next_come_a_period_apart() {
+    let mut program = Program::new();
+    checkpoints(&mut program, 0..20);
+    let bursts: Vec<_> = program.oracle.bursts().take(4).collect();
+    for pair in bursts.windows(2) {
+        let period_ns = pair[1].starts_in_ns - pair[0].starts_in_ns;
+        assert!((45_000_000..62_000_000).contains(&period_ns), "{bursts:?}");
+        assert_eq!(pair[0].operations, pair[1].operations);
+    }
+}
+
+#[test]
 fn inside_a_burst_what_is_left_of_it_is_known() {
     let mut program = Program::new();
     checkpoints(&mut program, 0..20);

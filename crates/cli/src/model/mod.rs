@@ -2,7 +2,6 @@
 
 //! `ioracle model`: save, show and merge what was learned.
 
-mod loops;
 mod show;
 
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ use ioracle_events::ContextSymbol;
 use ioracle_oracle::{Oracle, SymbolView};
 use serde::Serialize;
 
-use super::loops::loops;
+use crate::shared::loops::loops;
 use crate::shared::numbers::{bytes, grouped, nanoseconds, none};
 use crate::shared::table::{Cell, Colours, Side, Table, Tone};
 use crate::shared::{models, output};

@@ -4,6 +4,7 @@
 
 pub mod failure;
 pub mod learn;
+pub mod loops;
 pub mod models;
 pub mod numbers;
 pub mod output;
