@@ -31,6 +31,9 @@ pub const MAX_SEGMENTS: usize = 96;
 /// Largest segment.
 pub const MAX_SEGMENT_BYTES: usize = 2 * 1024 * 1024;
 
+/// Longest payload of a definition.
+pub const MAX_DEFINITION_BYTES: usize = 64 * 1024;
+
 /// Why a call was not recorded; the place of its count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]

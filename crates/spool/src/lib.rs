@@ -10,5 +10,7 @@ pub mod layout;
 pub mod settings;
 
 mod function;
+mod writer;
 
 pub use function::Function;
+pub use writer::{Host, Identity, StreamName, Writer};

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The application's side: appends the records of one thread to its stream.
+//!
+//! Nothing here allocates, locks, panics or calls the system on the common path,
+//! which costs one atomic addition and the copy of a record. Every method may be
+//! interrupted at any instruction by a signal handler that calls methods of the
+//! same writer: numbers of records are reserved by an atomic addition, and what
+//! changes the set of segments is guarded by a flag; a call that meets the flag
+//! is refused. A writer believes nothing that it reads from shared memory beyond
+//! numbers: a job page or table that lies costs records, never a fault.
+//!
+//! A writer belongs to the thread that it was started for. It has no `Drop`: at
+//! the end of a thread [`finish`](Writer::finish) is called, and often nothing is.
+
+mod host;
+mod room;
+mod segment;
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::ptr;
+use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
+
+pub use self::host::{Host, Identity, StreamName};
+
+use self::room::Stall;
+use self::segment::{Segment, definition_bytes};
+use crate::layout::{
+    Call, DefinitionKind, FIRST_BYTES, JobPage, MAX_DEFINITION_BYTES, MAX_SEGMENTS, PAGE,
+    STREAM_MAGIC, SegmentKind, StreamHeader, Unrecorded, VERSION,
+};
+
+/// Records between two looks at whether the reader sleeps.
+const BATCH: u64 = 64;
+
+/// Appends to the stream of one thread.
+pub struct Writer {
+    name: StreamName,
+    /// The first page of the file; null once the mappings are given up.
+    header: AtomicPtr<StreamHeader>,
+    /// Number of the next record.
+    next: AtomicU64,
+    /// The segment that records go to.
+    current: AtomicUsize,
+    /// The first `n_segments` are mapped; the same places as in the file's table.
+    segments: [Segment; MAX_SEGMENTS],
+    n_segments: AtomicUsize,
+    file_bytes: AtomicU64,
+    /// Where the next definition goes.
+    definitions: DefinitionsEnd,
+    /// Set while segments are added or a definition is written.
+    busy: AtomicBool,
+    records_stall: Stall,
+    definitions_stall: Stall,
+    /// Handlers on the same thread may come in between, other threads may not.
+    not_shared: PhantomData<Cell<()>>,
+}
+
+impl Writer {
+    /// Begins a stream: makes its file, with room for some definitions and records.
+    pub fn start(
+        host: &mut impl Host,
+        job: &JobPage,
+        who: &Identity,
+    ) -> Result<Writer, Unrecorded> {
+        let name = StreamName::new(who);
+        room::charge(job, FIRST_BYTES)?;
+        let base =
+            host.create(&name, FIRST_BYTES).inspect_err(|_| room::give_back(job, FIRST_BYTES))?;
+        let header = base.cast::<StreamHeader>().as_ptr();
+        // SAFETY: the host has mapped FIRST_BYTES, more than a header, and nobody
+        // else writes to them.
+        unsafe {
+            (&raw mut (*header).pid).write(who.pid);
+            (&raw mut (*header).tid).write(who.tid);
+            (&raw mut (*header).parent_pid).write(who.parent_pid);
+            (&raw mut (*header).rank).write(who.rank);
+            (&raw mut (*header).world_size).write(who.world_size);
+            (&raw mut (*header).process_start_ns).write(who.process_start_ns);
+            (&raw mut (*header).process_start_realtime_ns).write(who.process_start_realtime_ns);
+        }
+        let writer = Writer {
+            name,
+            header: AtomicPtr::new(header),
+            next: AtomicU64::new(0),
+            current: AtomicUsize::new(0),
+            segments: [const { Segment::unmapped() }; MAX_SEGMENTS],
+            n_segments: AtomicUsize::new(0),
+            file_bytes: AtomicU64::new(FIRST_BYTES as u64),
+            definitions: DefinitionsEnd::default(),
+            busy: AtomicBool::new(false),
+            records_stall: Stall::default(),
+            definitions_stall: Stall::default(),
+            not_shared: PhantomData,
+        };
+        // SAFETY: both places lie in the FIRST_BYTES that the host has mapped.
+        let (definitions, records) = unsafe { (base.add(PAGE), base.add(2 * PAGE)) };
+        writer.add_segment(SegmentKind::Definitions, definitions, PAGE as u64, PAGE, 0);
+        let records_at = 2 * PAGE as u64;
+        let records_bytes = FIRST_BYTES - 2 * PAGE;
+        if let Some(place) =
+            writer.add_segment(SegmentKind::Records, records, records_at, records_bytes, 0)
+        {
+            writer.current.store(place, Relaxed);
+        }
+        // SAFETY: as above; these are atomics, which the reader may be looking at.
+        unsafe {
+            (*header).version.store(VERSION, Relaxed);
+            (*header).magic.store(STREAM_MAGIC, Release);
+        }
+        job.n_streams.fetch_add(1, Release);
+        writer.wake(host, job);
+        Ok(writer)
+    }
+
+    /// Name of the stream's file.
+    pub fn name(&self) -> &StreamName {
+        &self.name
+    }
+
+    /// Records a call, or counts why it could not be recorded.
+    #[inline]
+    pub fn append(&self, host: &mut impl Host, job: &JobPage, call: &Call) {
+        let Some(segment) = self.segments.get(self.current.load(Relaxed)) else { return };
+        // Nothing is reserved before there is room, so that a full spool does not
+        // use numbers up.
+        if !segment.holds(self.next.load(Relaxed)) {
+            return self.append_elsewhere(host, job, call, None);
+        }
+        let number = self.next.fetch_add(1, Relaxed);
+        if !segment.write(number, call) {
+            return self.append_elsewhere(host, job, call, Some(number));
+        }
+        if number % BATCH == BATCH - 1 {
+            self.wake(host, job);
+        }
+    }
+
+    /// Appends to another segment than the current one. `reserved` is a number
+    /// that was in it when looked at; handlers have filled it in between.
+    #[cold]
+    #[inline(never)]
+    fn append_elsewhere(
+        &self,
+        host: &mut impl Host,
+        job: &JobPage,
+        call: &Call,
+        reserved: Option<u64>,
+    ) {
+        let write = |number| self.segments.iter().any(|segment| segment.write(number, call));
+        if reserved.is_some_and(write) {
+            return;
+        }
+        let opened = self.guarded(|| self.open_records(host, job));
+        let number = match (opened, reserved) {
+            (Ok(()), None) => Some(self.next.fetch_add(1, Relaxed)),
+            _ => reserved,
+        };
+        if opened.is_ok() && number.is_some_and(write) {
+            return self.wake(host, job);
+        }
+        if let Some(number) = number {
+            // Else a handler has reserved the next one, and the reader meets a hole.
+            let _ = self.next.compare_exchange(number.wrapping_add(1), number, Relaxed, Relaxed);
+        }
+        self.count_unrecorded(opened.err().unwrap_or(Unrecorded::Interrupted));
+    }
+
+    /// Gives an identity its meaning; the parts of the payload are put together.
+    /// `false` if there is no room, the payload exceeds [`MAX_DEFINITION_BYTES`],
+    /// or a handler interrupted the writer: then it is to be tried again later.
+    pub fn define(
+        &self,
+        host: &mut impl Host,
+        job: &JobPage,
+        kind: DefinitionKind,
+        id: u64,
+        payload: &[&[u8]],
+    ) -> bool {
+        let length = payload.iter().fold(0_usize, |sum, part| sum.saturating_add(part.len()));
+        if length > MAX_DEFINITION_BYTES {
+            return false;
+        }
+        self.guarded(|| {
+            let (place, used) = self.definitions.load();
+            let mut used = used;
+            let mut segment = self.segments.get(place).ok_or(Unrecorded::NoRoom)?;
+            // One that was published by a call that never came back.
+            while let Some(bytes) = segment.published_definition(used) {
+                used = used.saturating_add(bytes);
+            }
+            let needed = definition_bytes(length).ok_or(Unrecorded::NoRoom)?;
+            let mut place = place;
+            if used.saturating_add(needed) > segment.bytes() {
+                place = self.open_definitions(host, job, needed)?;
+                used = 0;
+                segment = self.segments.get(place).ok_or(Unrecorded::NoRoom)?;
+            }
+            let end = segment.define(used, kind, id, payload, length);
+            self.definitions.store(place, end.ok_or(Unrecorded::NoRoom)?);
+            Ok(())
+        })
+        .is_ok()
+    }
+
+    /// Counts a call that is not recorded.
+    pub fn count_unrecorded(&self, cause: Unrecorded) {
+        // SAFETY: the header is mapped as long as the pointer is not null.
+        if let Some(header) = unsafe { self.header.load(Relaxed).as_ref() }
+            && let Some(count) = header.unrecorded.get(cause as usize)
+        {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Ends the stream in order and gives its mappings up.
+    pub fn finish(&mut self, host: &mut impl Host, job: &JobPage) {
+        // SAFETY: the header is mapped as long as the pointer is not null.
+        if let Some(header) = unsafe { self.header.load(Relaxed).as_ref() } {
+            header.finished.store(1, Release);
+        }
+        self.wake(host, job);
+        self.release(host);
+    }
+
+    /// Gives the mappings up without ending the stream: for a child process that
+    /// has inherited them. What is appended afterwards goes nowhere.
+    pub fn release(&mut self, host: &mut impl Host) {
+        self.busy.store(true, Relaxed);
+        self.header.store(ptr::null_mut(), Relaxed);
+        // The first two segments lie in the first mapping.
+        let n_segments = self.n_segments.swap(0, Relaxed);
+        for (place, segment) in self.segments.iter().enumerate().take(n_segments) {
+            match (place, segment.release()) {
+                (0, Some((definitions, _))) => {
+                    // SAFETY: the header's page lies before the first definitions.
+                    host.unmap(unsafe { definitions.sub(PAGE) }, FIRST_BYTES);
+                }
+                (2.., Some((base, bytes))) => host.unmap(base, bytes),
+                _ => {}
+            }
+        }
+    }
+
+    /// Makes the writer whole again after a signal handler has left by a jump
+    /// from the middle of one of its methods. Only for when none is under way.
+    pub fn repair(&self) {
+        if !self.header.load(Relaxed).is_null() && self.busy.load(Relaxed) {
+            self.find_ends();
+            self.busy.store(false, Relaxed);
+        }
+    }
+
+    /// Runs what must not run inside itself.
+    fn guarded(&self, change: impl FnOnce() -> Result<(), Unrecorded>) -> Result<(), Unrecorded> {
+        if self.busy.swap(true, Relaxed) {
+            return Err(Unrecorded::Interrupted);
+        }
+        let changed = change();
+        self.busy.store(false, Relaxed);
+        changed
+    }
+
+    /// Wakes the reader if it sleeps.
+    fn wake(&self, host: &mut impl Host, job: &JobPage) {
+        // What was published is to be visible before the flag is looked at; the
+        // reader sets the flag before it looks a last time.
+        fence(SeqCst);
+        let sleeping = &job.sleeping.0;
+        if sleeping.load(Relaxed) == 1 && sleeping.swap(0, Relaxed) == 1 {
+            host.wake(sleeping);
+        }
+    }
+}
+
+/// Segment and place in it of the next definition, in one word.
+#[derive(Default)]
+struct DefinitionsEnd(AtomicU64);
+
+impl DefinitionsEnd {
+    fn load(&self) -> (usize, usize) {
+        let word = self.0.load(Relaxed);
+        ((word >> 32) as usize, word as u32 as usize)
+    }
+
+    fn store(&self, place: usize, used: usize) {
+        self.0.store(((place as u64) << 32) | used as u64, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Where a writer finds room: in a segment that the reader has consumed, else
+//! at the end of the file, within the job's limit.
+//!
+//! Segments of records double from 8 KiB to [`MAX_SEGMENT_BYTES`]; where that is
+//! too much, half is tried, and so on. When there is no room at all, each call
+//! looks whether the reader has consumed a segment (some dozen loads), and every
+//! [`RETRY`]th asks the system again.
+
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use super::{Host, Writer};
+use crate::layout::{
+    FIRST_BYTES, JobPage, MAX_DEFINITION_BYTES, MAX_SEGMENT_BYTES, MAX_SEGMENTS, PAGE,
+    SegmentEntry, SegmentKind, Unrecorded,
+};
+
+/// Smallest segment of records.
+const MIN_RECORDS_BYTES: usize = FIRST_BYTES - 2 * PAGE;
+/// Places in the table that are kept for definitions.
+const DEFINITIONS_SEGMENTS: usize = 16;
+/// Calls without room between two attempts to extend the file.
+const RETRY: u32 = 1024;
+/// Longest wait for the reader, whatever the job page says.
+const MAX_WAIT_MS: u32 = 60_000;
+
+impl Writer {
+    /// Makes a segment current in which the next record has its place.
+    pub(super) fn open_records(
+        &self,
+        host: &mut impl Host,
+        job: &JobPage,
+    ) -> Result<(), Unrecorded> {
+        let current = self.segments.get(self.current.load(Relaxed)).ok_or(Unrecorded::NoRoom)?;
+        if current.holds(self.next.load(Relaxed)) {
+            return Ok(());
+        }
+        let first = current.end();
+        if let Some(place) = self.consumed_segment() {
+            self.recycle(place, first);
+            self.records_stall.end();
+            return Ok(());
+        }
+        self.records_stall.check()?;
+        let wanted = current.bytes().saturating_mul(2).clamp(MIN_RECORDS_BYTES, MAX_SEGMENT_BYTES);
+        match self.extend_records(host, job, wanted, first) {
+            Ok(place) => self.current.store(place, Relaxed),
+            Err(cause) => match self.wait_for_reader(host, job) {
+                Some(place) => self.recycle(place, first),
+                None => return Err(self.records_stall.begin(cause)),
+            },
+        }
+        self.records_stall.end();
+        Ok(())
+    }
+
+    /// Makes a segment for definitions that takes one of `needed` bytes.
+    pub(super) fn open_definitions(
+        &self,
+        host: &mut impl Host,
+        job: &JobPage,
+        needed: usize,
+    ) -> Result<usize, Unrecorded> {
+        self.definitions_stall.check()?;
+        let last = self.segments.get(self.definitions.load().0).map_or(PAGE, |it| it.bytes());
+        let bytes = last
+            .saturating_mul(4)
+            .max(needed.checked_next_multiple_of(PAGE).unwrap_or(needed))
+            .min(MAX_SEGMENT_BYTES);
+        let place = self
+            .extend(host, job, SegmentKind::Definitions, bytes, 0)
+            .map_err(|cause| self.definitions_stall.begin(cause))?;
+        self.definitions_stall.end();
+        self.definitions.store(place, 0);
+        Ok(place)
+    }
+
+    /// Enters a mapping into the table.
+    pub(super) fn add_segment(
+        &self,
+        kind: SegmentKind,
+        base: NonNull<u8>,
+        offset: u64,
+        bytes: usize,
+        first: u64,
+    ) -> Option<usize> {
+        let place = self.n_segments.load(Relaxed);
+        let segment = self.segments.get(place)?;
+        let entry = self.entry(place)?;
+        match kind {
+            SegmentKind::Records => segment.hold_records(base, bytes, first),
+            SegmentKind::Definitions => segment.hold_definitions(base, bytes),
+        }
+        let header = self.header.load(Relaxed);
+        // SAFETY: `entry` has found a mapped header and a place in its table, and
+        // the reader does not look at a place before it is counted.
+        unsafe {
+            (&raw mut (*entry).offset).write(offset);
+            (&raw mut (*entry).bytes).write(bytes as u32);
+            (&raw mut (*entry).kind).write(kind as u32);
+            (*entry).first.store(first, Relaxed);
+            (*entry).consumed.store(first, Relaxed);
+            // Ours first: a handler that jumps away from between the two must not
+            // make another segment at a place that the reader has seen.
+            let n_segments = place.wrapping_add(1);
+            self.n_segments.store(n_segments, Relaxed);
+            (*header).n_segments.store(n_segments as u32, Release);
+        }
+        Some(place)
+    }
+
+    /// Sets the current segments to the last ones made.
+    pub(super) fn find_ends(&self) {
+        let current = self.segments.get(self.current.load(Relaxed));
+        let end = current.map(|segment| segment.end());
+        let n_segments = self.n_segments.load(Relaxed);
+        for (place, segment) in self.segments.iter().enumerate().take(n_segments) {
+            if segment.is_records() {
+                if Some(segment.first()) == end {
+                    self.current.store(place, Relaxed);
+                }
+            } else if place > self.definitions.load().0 {
+                self.definitions.store(place, 0);
+            }
+        }
+    }
+
+    /// The largest segment of records that the reader is done with.
+    fn consumed_segment(&self) -> Option<usize> {
+        let n_segments = self.n_segments.load(Relaxed);
+        let consumed = self.segments.iter().enumerate().take(n_segments).filter(|(place, it)| {
+            it.is_records()
+                && self.entry(*place).is_some_and(|entry| {
+                    // SAFETY: `entry` has found a mapped header and a place in its table.
+                    unsafe { &(*entry).consumed }.load(Acquire) == it.end()
+                })
+        });
+        consumed.max_by_key(|(_, segment)| segment.bytes()).map(|(place, _)| place)
+    }
+
+    /// Makes a consumed segment the current one.
+    fn recycle(&self, place: usize, first: u64) {
+        if let (Some(entry), Some(segment)) = (self.entry(place), self.segments.get(place)) {
+            // SAFETY: `entry` has found a mapped header and a place in its table.
+            unsafe { &(*entry).first }.store(first, Release);
+            segment.restart(first);
+            self.current.store(place, Relaxed);
+        }
+    }
+
+    /// Adds a segment of `wanted` bytes, or as much as there is room for.
+    fn extend_records(
+        &self,
+        host: &mut impl Host,
+        job: &JobPage,
+        wanted: usize,
+        first: u64,
+    ) -> Result<usize, Unrecorded> {
+        let mut bytes = wanted;
+        loop {
+            match self.extend(host, job, SegmentKind::Records, bytes, first) {
+                Err(Unrecorded::Limit | Unrecorded::NoRoom) if bytes > MIN_RECORDS_BYTES => {
+                    bytes /= 2;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Adds a segment at the end of the file.
+    fn extend(
+        &self,
+        host: &mut impl Host,
+        job: &JobPage,
+        kind: SegmentKind,
+        bytes: usize,
+        first: u64,
+    ) -> Result<usize, Unrecorded> {
+        let n_places = match kind {
+            SegmentKind::Records => MAX_SEGMENTS - DEFINITIONS_SEGMENTS,
+            SegmentKind::Definitions => MAX_SEGMENTS,
+        };
+        // A job that is closed has no reader who would give anything back.
+        if self.n_segments.load(Relaxed) >= n_places || job.open.load(Relaxed) == 0 {
+            return Err(Unrecorded::Limit);
+        }
+        charge(job, bytes)?;
+        let offset = self.file_bytes.load(Relaxed);
+        let base = host.extend(&self.name, offset, bytes).inspect_err(|_| give_back(job, bytes))?;
+        self.file_bytes.store(offset.wrapping_add(bytes as u64), Relaxed);
+        self.add_segment(kind, base, offset, bytes, first).ok_or(Unrecorded::Limit)
+    }
+
+    /// Waits, if the job wants that, for the reader to consume a segment.
+    fn wait_for_reader(&self, host: &mut impl Host, job: &JobPage) -> Option<usize> {
+        for _ in 0..job.wait_ms.load(Relaxed).min(MAX_WAIT_MS) {
+            let reader = job.reader_pid.load(Relaxed);
+            if reader == 0 || job.open.load(Relaxed) == 0 || !host.reader_is_alive(reader) {
+                return None;
+            }
+            self.wake(host, job);
+            host.pause();
+            if let Some(place) = self.consumed_segment() {
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// A row of the file's table, if the header is mapped and has it.
+    fn entry(&self, place: usize) -> Option<*mut SegmentEntry> {
+        let header = self.header.load(Relaxed);
+        if header.is_null() || place >= MAX_SEGMENTS {
+            return None;
+        }
+        // SAFETY: the header is mapped, and the place lies in its table.
+        Some(unsafe { (&raw mut (*header).segments).cast::<SegmentEntry>().add(place) })
+    }
+}
+
+/// Takes `bytes` from the job's limit.
+pub(super) fn charge(job: &JobPage, bytes: usize) -> Result<(), Unrecorded> {
+    let limit: &AtomicU64 = &job.limit_bytes;
+    let before = job.used_bytes.fetch_add(bytes as u64, Relaxed);
+    if before.saturating_add(bytes as u64) > limit.load(Relaxed) {
+        give_back(job, bytes);
+        return Err(Unrecorded::Limit);
+    }
+    Ok(())
+}
+
+/// Undoes [`charge`].
+pub(super) fn give_back(job: &JobPage, bytes: usize) {
+    job.used_bytes.fetch_sub(bytes as u64, Relaxed);
+}
+
+/// Remembers that there was no room, so as not to ask the system every time.
+#[derive(Default)]
+pub(super) struct Stall {
+    /// Calls refused since there was no room; 0: there is some.
+    n_calls: AtomicU32,
+    /// Place of the cause among all.
+    cause: AtomicU32,
+}
+
+impl Stall {
+    /// Whether to ask the system; else the cause of the last refusal.
+    fn check(&self) -> Result<(), Unrecorded> {
+        let n_calls = self.n_calls.load(Relaxed);
+        if n_calls.is_multiple_of(RETRY) {
+            return Ok(());
+        }
+        self.n_calls.store(n_calls.wrapping_add(1), Relaxed);
+        let cause = Unrecorded::ALL.get(self.cause.load(Relaxed) as usize);
+        Err(cause.copied().unwrap_or(Unrecorded::NoRoom))
+    }
+
+    fn begin(&self, cause: Unrecorded) -> Unrecorded {
+        self.cause.store(cause as u32, Relaxed);
+        self.n_calls.store(1, Relaxed);
+        cause
+    }
+
+    fn end(&self) {
+        self.n_calls.store(0, Relaxed);
+    }
+}
+
+const _: () = assert!(MAX_DEFINITION_BYTES + PAGE <= MAX_SEGMENT_BYTES);
