@@ -1,3 +1,54 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! `libioracle-capture.so`: what is preloaded into the application.
+//!
+//! An intercepted call takes this way:
+//!
+//! ```text
+//! the program calls read()
+//!   -> entry (arch)      keeps the caller's registers
+//!   -> hook (calls)      a row of a table
+//!   -> observe           is it a recorded file? begin, the real call, end
+//!        -> thread       this thread's stream, depth, context
+//!             -> stack   the call stack becomes a context
+//!        -> spool        one record, published
+//! ```
+//!
+//! Between the program's call and its return we never allocate, lock or panic,
+//! and make no system call unless something is new: a file, a context, a
+//! thread, a full segment, or a position that others may move.
+
+mod calls;
+mod interpose;
+mod observe;
+
+mod descriptors;
+mod files;
+mod mappings;
+mod patterns;
+
+mod host;
+mod recorder;
+pub mod stack;
+mod thread;
+
+mod arch;
+mod clock;
+mod environment;
+mod identity;
+mod sys;
+
+/// Runs when the library is loaded.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = set_up;
+
+extern "C" fn set_up() {
+    use recorder::{RECORDER, after_fork_in_child, before_fork};
+
+    calls::find_real_functions();
+    thread::ending::set_up();
+    RECORDER.set_up_from_environment();
+    // SAFETY: the handlers only store and load atomics.
+    unsafe { libc::pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! x86-64: exact caller state at no cost, system calls by instruction.
+
+use core::arch::asm;
+
+use crate::thread::ThreadCell;
+
+/// Makes a system call. The result is the kernel's: errors are -errno, and the
+/// program's errno is left alone. Not interposable, no cancellation point.
+///
+/// # Safety
+///
+/// As for the system call.
+#[inline]
+pub(crate) unsafe fn syscall(number: libc::c_long, arguments: [usize; 6]) -> isize {
+    let [a, b, c, d, e, f] = arguments;
+    let result: isize;
+    // SAFETY: the caller vouches for the arguments; the kernel keeps all other
+    // registers.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// This thread's cell, without a call of `__tls_get_addr`, which may allocate.
+#[inline]
+pub(crate) fn thread_cell() -> *mut ThreadCell {
+    let cell;
+    // SAFETY: reads the offset of a thread-local of ours that lies in static
+    // TLS, and adds the thread pointer, which the ABI keeps at fs:0.
+    unsafe {
+        asm!(
+            "mov {cell}, qword ptr [rip + ioracle_thread_cell@GOTTPOFF]",
+            "add {cell}, qword ptr fs:[0]",
+            cell = out(reg) cell,
+            options(nostack, pure, readonly),
+        );
+    }
+    cell
+}
+
+/// Defines an exported function that keeps the stack and frame pointers of its
+/// caller in the thread's cell and goes on as `$hook`, with all arguments (and
+/// `al`, which variadic functions look at) where the caller put them.
+macro_rules! entry {
+    ($name:ident, $hook:path) => {
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C-unwind" fn $name() {
+            core::arch::naked_asm!(
+                "mov r11, qword ptr [rip + ioracle_thread_cell@GOTTPOFF]",
+                "mov qword ptr fs:[r11], rsp",
+                "mov qword ptr fs:[r11 + 8], rbp",
+                "jmp {hook}",
+                hook = sym $hook,
+            )
+        }
+    };
+}
+pub(crate) use entry;

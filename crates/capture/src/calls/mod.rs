@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The tables of intercepted functions, and what their rows do.
+//!
+//! `posix.rs`, `stdio.rs` and `process.rs` are the tables. Nothing else names
+//! an intercepted function; the other files here hold what their rows have in
+//! common.
+
+mod posix;
+mod process;
+mod stdio;
+
+mod aio;
+mod copying;
+mod descriptors;
+mod memory;
+mod paths;
+mod streams;
+
+/// Looks up the real function of every row, before the program needs one where
+/// looking it up is not safe, as in a signal handler.
+pub(crate) fn find_real_functions() {
+    for table in [posix::REALS, stdio::REALS, process::REALS] {
+        for real in table {
+            real.find();
+        }
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Functions that are not I/O but change what we may rely on: children that
+//! borrow our memory, sandboxes, unloaded modules. And io_uring, whose requests
+//! are noticed and counted.
+
+use core::ffi::{c_int, c_uint, c_ulong, c_void};
+use core::sync::atomic::Ordering;
+
+use crate::interpose::interpose;
+use crate::recorder::RECORDER;
+use crate::stack;
+
+interpose! {
+    libc [dlclose] (handle: *mut c_void) -> c_int => |real| {
+        let result = real();
+        stack::modules_changed();
+        result
+    };
+    glibc [prctl] (option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int => |real| {
+        if option == libc::PR_SET_SECCOMP {
+            RECORDER.enters_sandbox();
+        }
+        real()
+    };
+
+    glibc [io_uring_submit] (ring: *mut c_void) -> c_int => |real| count_requests(real());
+    glibc [io_uring_submit_and_wait] (ring: *mut c_void, wait: c_uint) -> c_int => |real| count_requests(real());
+    glibc [io_uring_submit_and_wait_timeout]
+        (ring: *mut c_void, completed: *mut c_void, wait: c_uint, time: *mut c_void, mask: *mut c_void) -> c_int
+        => |real| count_requests(real());
+}
+
+fn count_requests(submitted: c_int) -> c_int {
+    if RECORDER.is_on()
+        && let (Some(job), Ok(requests)) = (RECORDER.job(), u64::try_from(submitted))
+    {
+        job.n_io_uring.fetch_add(requests, Ordering::Relaxed);
+    }
+    submitted
+}
+
+/// Functions that must leave no frame of ours on the stack: they return twice
+/// (`vfork`), or start a child on another stack (`clone`), or may do either
+/// (`syscall`). Their entries note what is to come and go on to the real one.
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+mod frameless {
+    use core::arch::naked_asm;
+
+    use crate::interpose::Real;
+    use crate::recorder::RECORDER;
+    use crate::thread;
+
+    /// Writes an entry that tells `$note` the first and third arguments and
+    /// goes on where that says, with all arguments as they were.
+    macro_rules! frameless {
+        ($($name:ident => $note:ident;)*) => {$(
+            #[unsafe(naked)]
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name() {
+                naked_asm!(
+                    "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
+                    "mov rsi, rdx",
+                    "call {note}",
+                    "mov r11, rax",
+                    "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                    "jmp r11",
+                    note = sym $note,
+                )
+            }
+        )*};
+    }
+
+    frameless! {
+        vfork => note_vfork;
+        clone => note_clone;
+        syscall => note_syscall;
+    }
+
+    /// Where there is no such function in the C library.
+    extern "C" fn missing() -> isize {
+        crate::observe::Errno::set(libc::ENOSYS);
+        -1
+    }
+
+    fn address_of(real: &Real) -> usize {
+        real.address().map_or(missing as *const () as usize, |address| address as usize)
+    }
+
+    extern "C" fn note_vfork() -> usize {
+        static VFORK: Real = Real::new(c"vfork");
+        thread::lend_memory(thread::Until::ChildIsGone);
+        address_of(&VFORK)
+    }
+
+    extern "C" fn note_clone(_function: usize, flags: usize) -> usize {
+        static CLONE: Real = Real::new(c"clone");
+        let flags = flags as i32;
+        if flags & libc::CLONE_VM != 0 && flags & libc::CLONE_SETTLS == 0 {
+            let until = if flags & libc::CLONE_VFORK != 0 {
+                thread::Until::ChildIsGone
+            } else {
+                thread::Until::Forever
+            };
+            thread::lend_memory(until);
+        }
+        address_of(&CLONE)
+    }
+
+    extern "C" fn note_syscall(number: usize, third: usize) -> usize {
+        static SYSCALL: Real = Real::new(c"syscall");
+        match number as libc::c_long {
+            libc::SYS_seccomp => RECORDER.enters_sandbox(),
+            libc::SYS_vfork => thread::lend_memory(thread::Until::ChildIsGone),
+            libc::SYS_io_uring_enter => {
+                super::count_requests(third as i32);
+            }
+            _ => {}
+        }
+        address_of(&SYSCALL)
+    }
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! stdio streams. A stream is known by its descriptor; positions and sizes that
+//! the call does not tell are asked of the stream itself.
+
+use core::ffi::{c_char, c_int};
+
+use ioracle_spool::Function;
+use ioracle_spool::layout::Call;
+use libc::FILE;
+
+use crate::calls::descriptors::forget;
+use crate::descriptors::Entry;
+use crate::files;
+use crate::observe::{Errno, call, file_of, is_on, observe};
+
+unsafe extern "C" {
+    fn fileno_unlocked(stream: *mut FILE) -> c_int;
+    fn ferror_unlocked(stream: *mut FILE) -> c_int;
+}
+
+/// Opens a stream on a path, or on another path (`freopen`).
+pub(super) fn open(
+    function: Function,
+    (path, mode): (*const c_char, *const c_char),
+    replaced: *mut FILE,
+    real: impl FnOnce() -> *mut FILE,
+) -> *mut FILE {
+    if !is_on() {
+        return real();
+    }
+    if !replaced.is_null() {
+        forget(descriptor_of(replaced));
+    }
+    observe(real, |stream| {
+        // SAFETY: libc has read the mode, and the path unless it refused it.
+        let (file, fd, mode) = unsafe {
+            let mode = Mode::read(mode);
+            if stream.is_null() {
+                let read = files::was_read(-1);
+                (if read { files::named(libc::AT_FDCWD, path) } else { None }, -1, mode)
+            } else {
+                let fd = descriptor_of(stream);
+                let file = files::opened(fd, mode.flags());
+                if let Some(entry) = file_of(fd) {
+                    entry.share_position();
+                }
+                (file, fd, mode)
+            }
+        };
+        let call = call(function, file?, fd, fd.into());
+        Some(Call { offset: 0, detail: mode.0, ..call })
+    })
+}
+
+/// Puts a stream over a descriptor.
+pub(super) fn open_descriptor(
+    fd: c_int,
+    mode: *const c_char,
+    real: impl FnOnce() -> *mut FILE,
+) -> *mut FILE {
+    let Some(entry) = file_of(fd) else { return real() };
+    observe(real, |stream| {
+        let result = if stream.is_null() { -1 } else { i64::from(fd) };
+        entry.share_position();
+        // SAFETY: libc has read the mode.
+        let detail = unsafe { Mode::read(mode) }.0;
+        let call = call(Function::Fdopen, entry.file(), fd, result);
+        Some(Call { offset: entry.position(fd), detail, ..call })
+    })
+}
+
+/// Closes a stream.
+pub(super) fn close(stream: *mut FILE, real: impl FnOnce() -> c_int) -> c_int {
+    let Some((fd, _)) = file_of_stream(stream) else {
+        if is_on() && !stream.is_null() {
+            forget(descriptor_of(stream));
+        }
+        return real();
+    };
+    let offset = position_of(stream);
+    let Some(file) = forget(fd) else { return real() };
+    observe(real, |result| Some(Call { offset, ..call(Function::Fclose, file, fd, result.into()) }))
+}
+
+/// What a data call of a stream moved, told from its result.
+#[derive(Clone, Copy)]
+pub(super) enum Moved {
+    /// So many bytes.
+    Bytes(u64),
+    /// As far as the position has moved.
+    AsFar,
+    /// Nothing: the end, or an error.
+    Nothing,
+}
+
+impl Moved {
+    /// Items of a size; if not all of the `asked` came, a part of one may have.
+    pub(super) fn items(size: usize, items: usize, asked: usize) -> Moved {
+        if items == asked || size == 1 {
+            Moved::Bytes((size as u64).saturating_mul(items as u64))
+        } else {
+            Moved::AsFar
+        }
+    }
+
+    /// What formatted output and `getline` return.
+    pub(super) fn count(count: isize) -> Moved {
+        u64::try_from(count).map_or(Moved::Nothing, Moved::Bytes)
+    }
+
+    /// One character, unless it is EOF.
+    pub(super) fn character(character: c_int) -> Moved {
+        if character < 0 { Moved::Nothing } else { Moved::Bytes(1) }
+    }
+
+    /// The string that was passed to the real call, unless its result is EOF.
+    pub(super) fn string(string: *const c_char, result: c_int) -> Moved {
+        if result < 0 {
+            return Moved::Nothing;
+        }
+        // SAFETY: the real call has just read it.
+        Moved::Bytes(unsafe { libc::strlen(string) } as u64)
+    }
+
+    /// A line read into a buffer.
+    pub(super) fn line(result: *mut c_char) -> Moved {
+        if result.is_null() { Moved::Nothing } else { Moved::AsFar }
+    }
+}
+
+/// A data call of a stream. `asked` is what it asked for in bytes, where the
+/// call tells that.
+#[inline]
+pub(super) fn data<R: Copy>(
+    function: Function,
+    stream: *mut FILE,
+    asked: Option<u64>,
+    real: impl FnOnce() -> R,
+    moved: impl FnOnce(R) -> Moved,
+) -> R {
+    let Some((fd, entry)) = file_of_stream(stream) else { return real() };
+    let offset = position_of(stream);
+    observe(real, |result| {
+        let moved = match moved(result) {
+            Moved::Bytes(bytes) => bytes as i64,
+            Moved::AsFar => position_of(stream).saturating_sub(offset).max(0),
+            // SAFETY: the stream is open.
+            Moved::Nothing if unsafe { ferror_unlocked(stream) } != 0 => -1,
+            Moved::Nothing => 0,
+        };
+        let requested = asked.unwrap_or(moved.max(0) as u64);
+        Some(Call { offset, requested, ..call(function, entry.file(), fd, moved) })
+    })
+}
+
+/// Moves the position of a stream.
+pub(super) fn seek<R: Copy>(
+    stream: *mut FILE,
+    whence: c_int,
+    real: impl FnOnce() -> R,
+    succeeded: impl FnOnce(R) -> bool,
+) -> R {
+    let Some((fd, entry)) = file_of_stream(stream) else { return real() };
+    let offset = position_of(stream);
+    observe(real, |result| {
+        let position = if succeeded(result) { position_of(stream) } else { -1 };
+        let call = call(Function::Fseek, entry.file(), fd, position);
+        Some(Call { offset, detail: whence as u32, ..call })
+    })
+}
+
+/// A call on a stream that moves no data; a null stream means all of them.
+pub(super) fn on_stream(
+    function: Function,
+    stream: *mut FILE,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    if stream.is_null() {
+        if !is_on() {
+            return real();
+        }
+        return observe(real, |result| Some(call(function, 0, -1, result.into())));
+    }
+    let Some((fd, entry)) = file_of_stream(stream) else { return real() };
+    let offset = position_of(stream);
+    observe(real, |result| {
+        let result = if result == 0 { 0 } else { -1 };
+        Some(Call { offset, ..call(function, entry.file(), fd, result) })
+    })
+}
+
+#[inline]
+fn file_of_stream(stream: *mut FILE) -> Option<(c_int, &'static Entry)> {
+    if stream.is_null() || !is_on() {
+        return None;
+    }
+    let fd = descriptor_of(stream);
+    Some((fd, file_of(fd)?))
+}
+
+/// Streams without a descriptor (fmemopen, fopencookie) have a negative one.
+#[inline]
+fn descriptor_of(stream: *mut FILE) -> c_int {
+    let errno = Errno::keep();
+    // SAFETY: the program passes an open stream.
+    let fd = unsafe { fileno_unlocked(stream) };
+    errno.put_back();
+    fd
+}
+
+/// Only asked of streams over recorded files: there it calls nothing of the program's.
+#[inline]
+fn position_of(stream: *mut FILE) -> i64 {
+    let errno = Errno::keep();
+    // SAFETY: the program passes an open stream.
+    let position = unsafe { libc::ftello64(stream) };
+    errno.put_back();
+    position
+}
+
+/// The first four characters of a mode.
+struct Mode(u32);
+
+impl Mode {
+    /// # Safety
+    ///
+    /// A C string, or null.
+    unsafe fn read(mode: *const c_char) -> Mode {
+        let mut first = [0; 4];
+        if !mode.is_null() {
+            for (place, byte) in first.iter_mut().enumerate() {
+                // SAFETY: no further than its end.
+                *byte = unsafe { *mode.add(place) } as u8;
+                if *byte == 0 {
+                    break;
+                }
+            }
+        }
+        Mode(u32::from_ne_bytes(first))
+    }
+
+    /// What matters of them for following the descriptor.
+    fn flags(&self) -> c_int {
+        let first = self.0.to_ne_bytes();
+        let closed_on_exec = if first.contains(&b'e') { libc::O_CLOEXEC } else { 0 };
+        let append = if first.contains(&b'a') { libc::O_APPEND } else { 0 };
+        closed_on_exec | append
+    }
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the program's descriptors are.
+//!
+//! A table indexed by descriptor, in chunks that are mapped when first used.
+//! It knows which descriptors are files that are recorded, under which identity,
+//! and where the next `read` or `write` will be. Descriptors that were never
+//! seen being opened (inherited ones, those libc opened inside itself) are asked
+//! about when first used.
+//!
+//! Positions are kept here only as long as nobody else can move them. Once a
+//! descriptor was duplicated, wrapped by a stdio stream, opened to append, or
+//! may be shared with a child, the kernel is asked instead, at the cost of one
+//! lseek per call.
+
+use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use crate::recorder::RECORDER;
+use crate::sys;
+
+const CHUNK: usize = 1024;
+const CHUNKS: usize = 1024;
+
+static FIRST: [Entry; CHUNK] = [const { Entry::new() }; CHUNK];
+static CHUNKS_BEYOND: [AtomicPtr<[Entry; CHUNK]>; CHUNKS] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS];
+
+/// What is known of a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nothing yet.
+    Unknown,
+    /// Not recorded: no regular file, or kept out.
+    Ignored,
+    /// A recorded file.
+    File,
+}
+
+/// Bits of [`Entry::state`].
+const KIND_IGNORED: u32 = 1;
+const KIND_FILE: u32 = 2;
+const KINDS: u32 = 3;
+/// The kernel must be asked for the position.
+const ASK: u32 = 4;
+/// Closed when the process executes another program.
+const CLOSED_ON_EXEC: u32 = 8;
+
+/// A row of the table.
+pub(crate) struct Entry {
+    state: AtomicU32,
+    /// [`RECORDER`]'s sharing epoch when the position was last known to be ours alone.
+    epoch: AtomicU32,
+    file: AtomicU64,
+    position: AtomicI64,
+}
+
+impl Entry {
+    const fn new() -> Entry {
+        Entry {
+            state: AtomicU32::new(0),
+            epoch: AtomicU32::new(0),
+            file: AtomicU64::new(0),
+            position: AtomicI64::new(0),
+        }
+    }
+
+    /// What is known of the descriptor.
+    #[inline]
+    pub(crate) fn kind(&self) -> Kind {
+        match self.state.load(Ordering::Acquire) & KINDS {
+            0 => Kind::Unknown,
+            KIND_FILE => Kind::File,
+            _ => Kind::Ignored,
+        }
+    }
+
+    /// Identity of the path, 0 if unknown.
+    #[inline]
+    pub(crate) fn file(&self) -> u64 {
+        self.file.load(Ordering::Relaxed)
+    }
+
+    /// Where the next access starts, before it is made.
+    pub(crate) fn position(&self, fd: i32) -> i64 {
+        if self.is_ours() {
+            self.position.load(Ordering::Relaxed)
+        } else {
+            sys::position(fd).map_or(-1, |position| position as i64)
+        }
+    }
+
+    /// After an access at the position moved so many bytes: where it started.
+    #[inline]
+    pub(crate) fn advance(&self, fd: i32, moved: i64) -> i64 {
+        let moved = moved.max(0);
+        if self.is_ours() {
+            return self.position.fetch_add(moved, Ordering::Relaxed);
+        }
+        match sys::position(fd) {
+            Ok(position) => (position as i64).saturating_sub(moved),
+            Err(_) => -1,
+        }
+    }
+
+    /// The position was set.
+    pub(crate) fn moved_to(&self, position: i64) {
+        self.position.store(position, Ordering::Relaxed);
+    }
+
+    /// Others can move the position from now on.
+    pub(crate) fn share_position(&self) {
+        self.state.fetch_or(ASK, Ordering::Relaxed);
+    }
+
+    /// The program changed FD_CLOEXEC.
+    pub(crate) fn set_closed_on_exec(&self, closed_on_exec: bool) {
+        // What it may be shared with is counted anew under the other rule, so
+        // the position is given up: this is rare.
+        let bit = if closed_on_exec { CLOSED_ON_EXEC } else { 0 };
+        let state = self.state.load(Ordering::Relaxed);
+        if state & CLOSED_ON_EXEC != bit {
+            self.state.store((state & !CLOSED_ON_EXEC) | bit | ASK, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets the descriptor: it is about to be closed.
+    pub(crate) fn forget(&self) {
+        self.state.store(0, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn is_ours(&self) -> bool {
+        let state = self.state.load(Ordering::Relaxed);
+        state & ASK == 0
+            && self.epoch.load(Ordering::Relaxed)
+                == RECORDER.sharing_epoch(state & CLOSED_ON_EXEC != 0)
+    }
+
+    fn become_like(&self, other: &Entry) {
+        self.file.store(other.file(), Ordering::Relaxed);
+        self.state.store(other.state.load(Ordering::Relaxed), Ordering::Release);
+    }
+}
+
+/// How a file that was opened is to be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Opened {
+    /// Identity of its path; None: it is not recorded.
+    pub(crate) file: Option<u64>,
+    /// The kernel must be asked for positions.
+    pub(crate) ask: bool,
+    /// Opened with O_CLOEXEC.
+    pub(crate) closed_on_exec: bool,
+}
+
+/// The row of a descriptor, if it can have one.
+#[inline]
+pub(crate) fn entry(fd: i32) -> Option<&'static Entry> {
+    let fd = usize::try_from(fd).ok()?;
+    match FIRST.get(fd) {
+        Some(entry) => Some(entry),
+        None => entry_beyond(fd),
+    }
+}
+
+fn entry_beyond(fd: usize) -> Option<&'static Entry> {
+    let chunk = CHUNKS_BEYOND.get(fd / CHUNK)?;
+    let mut entries = chunk.load(Ordering::Acquire);
+    if entries.is_null() {
+        let bytes = size_of::<[Entry; CHUNK]>();
+        let fresh = sys::map_anonymous(bytes).ok()?;
+        let exchanged = chunk.compare_exchange(
+            core::ptr::null_mut(),
+            fresh.cast().as_ptr(),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        entries = match exchanged {
+            Ok(_) => fresh.cast().as_ptr(),
+            Err(others) => {
+                // SAFETY: nobody has seen the mapping.
+                unsafe { sys::unmap(fresh, bytes) };
+                others
+            }
+        };
+    }
+    // SAFETY: chunks are zeroed memory, which is a valid entry, and stay mapped.
+    unsafe { entries.as_ref() }?.get(fd % CHUNK)
+}
+
+/// A descriptor has come to be a file.
+pub(crate) fn opened(fd: i32, how: Opened) {
+    let Some(entry) = entry(fd) else { return };
+    entry.position.store(0, Ordering::Relaxed);
+    entry.file.store(how.file.unwrap_or(0), Ordering::Relaxed);
+    entry.epoch.store(RECORDER.sharing_epoch(how.closed_on_exec), Ordering::Relaxed);
+    let kind = if how.file.is_some() { KIND_FILE } else { KIND_IGNORED };
+    let ask = if how.ask { ASK } else { 0 };
+    let closed_on_exec = if how.closed_on_exec { CLOSED_ON_EXEC } else { 0 };
+    entry.state.store(kind | ask | closed_on_exec, Ordering::Release);
+}
+
+/// A descriptor has come to be another name of an open file.
+pub(crate) fn duplicated(from: i32, to: i32) {
+    if from == to {
+        return;
+    }
+    if let (Some(from), Some(to)) = (entry(from), entry(to)) {
+        from.share_position();
+        to.become_like(from);
+    }
+}
+
+/// The recorded files among a range of descriptors, and their identities.
+pub(crate) fn files_between(first: u32, last: u32) -> impl Iterator<Item = (i32, &'static Entry)> {
+    let end = (last as usize).saturating_add(1).min(CHUNK * CHUNKS);
+    let chunk_of = |number: usize| -> Option<&'static [Entry; CHUNK]> {
+        if number == 0 {
+            return Some(&FIRST);
+        }
+        // SAFETY: as in `entry_beyond`.
+        unsafe { CHUNKS_BEYOND.get(number)?.load(Ordering::Acquire).as_ref() }
+    };
+    (first as usize / CHUNK..end.div_ceil(CHUNK))
+        .filter_map(move |number| Some((number, chunk_of(number)?)))
+        .flat_map(|(number, chunk)| {
+            chunk.iter().enumerate().map(move |(index, entry)| (number * CHUNK + index, entry))
+        })
+        .filter(move |(fd, entry)| {
+            (first as usize..end).contains(fd) && entry.kind() != Kind::Unknown
+        })
+        .map(|(fd, entry)| (fd as i32, entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(fd: i32) -> &'static Entry {
+        opened(fd, Opened { file: Some(7), ask: false, closed_on_exec: true });
+        entry(fd).unwrap()
+    }
+
+    #[test]
+    fn a_position_moves_with_what_was_transferred() {
+        let entry = open(700);
+        assert_eq!(entry.advance(700, 10), 0);
+        assert_eq!(entry.advance(700, -1), 10);
+        assert_eq!(entry.advance(700, 5), 10);
+        assert_eq!(entry.position(700), 15);
+    }
+
+    #[test]
+    fn duplicates_share_the_file_and_ask_for_positions() {
+        let from = open(701);
+        duplicated(701, 5000);
+        let to = entry(5000).unwrap();
+        assert_eq!((to.kind(), to.file()), (Kind::File, 7));
+        assert!(!from.is_ours() && !to.is_ours());
+    }
+
+    #[test]
+    fn descriptors_beyond_the_table_have_no_row() {
+        assert!(entry(-1).is_none());
+        assert!(entry((CHUNK * CHUNKS) as i32).is_none());
+        assert!(entry((CHUNK * CHUNKS) as i32 - 1).is_some());
+    }
+
+    #[test]
+    fn a_range_gives_what_is_known_in_it() {
+        open(900);
+        open(902);
+        open(4100);
+        let found: Vec<i32> = files_between(900, u32::MAX).map(|(fd, _)| fd).collect();
+        assert!(found.starts_with(&[900, 902]) && found.contains(&4100));
+        assert_eq!(files_between(901, 901).count(), 0);
+    }
+}

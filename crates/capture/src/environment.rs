@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The environment, read once by the constructor and copied: programs overwrite
+//! theirs (`setproctitle`), and we do not allocate.
+
+use core::ffi::{CStr, c_char};
+
+/// Bytes of a text, the end mark included.
+const CAPACITY: usize = 4096 + 256;
+
+/// A text of bounded length that needs no allocation; what does not fit is cut off.
+#[derive(Clone, Copy)]
+pub(crate) struct Text {
+    /// Always ended by a zero byte.
+    bytes: [u8; CAPACITY],
+    length: usize,
+}
+
+impl Text {
+    /// No text.
+    pub(crate) const EMPTY: Text = Text { bytes: [0; CAPACITY], length: 0 };
+
+    /// Adds bytes at the end.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let room = (CAPACITY - 1).saturating_sub(self.length);
+        for (place, &byte) in self.bytes.iter_mut().skip(self.length).take(room).zip(bytes) {
+            *place = byte;
+        }
+        self.length += bytes.len().min(room);
+        if let Some(end) = self.bytes.get_mut(self.length) {
+            *end = 0;
+        }
+    }
+
+    /// Replaces the text by what `read` puts into the buffer, whose length it returns.
+    pub(crate) fn fill<E>(&mut self, read: impl FnOnce(&mut [u8]) -> Result<usize, E>) {
+        let room = self.bytes.get_mut(..CAPACITY - 1).unwrap_or_default();
+        self.length = read(room).unwrap_or(0).min(CAPACITY - 1);
+        if let Some(end) = self.bytes.get_mut(self.length) {
+            *end = 0;
+        }
+    }
+
+    /// The text.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+
+    /// The text up to its first zero byte, for the kernel.
+    pub(crate) fn as_cstr(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    }
+}
+
+/// The value of a variable, if it has one.
+pub(crate) fn text(name: &str) -> Option<Text> {
+    let value = value_of(name)?.to_bytes();
+    if value.is_empty() {
+        return None;
+    }
+    let mut text = Text::EMPTY;
+    text.push(value);
+    Some(text)
+}
+
+/// Whether a variable is there and neither empty nor `0`.
+pub(crate) fn is_set(name: &str) -> bool {
+    value_of(name).is_some_and(|value| !matches!(value.to_bytes(), b"" | b"0"))
+}
+
+/// Rank and number of ranks, as MPI launchers and Slurm tell them; -1 and 0
+/// where they do not.
+pub(crate) fn rank() -> (i32, u32) {
+    const LAUNCHERS: [(&str, &str); 5] = [
+        ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+        ("PMIX_RANK", "PMIX_SIZE"),
+        ("PMI_RANK", "PMI_SIZE"),
+        ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+        ("SLURM_PROCID", "SLURM_NTASKS"),
+    ];
+    for (rank, size) in LAUNCHERS {
+        if let Some(rank) = number(rank) {
+            return (rank as i32, number(size).unwrap_or(0));
+        }
+    }
+    (-1, 0)
+}
+
+fn number(name: &str) -> Option<u32> {
+    let digits = value_of(name)?.to_bytes();
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u32, |number, &digit| {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(u32::from(digit))
+    })
+}
+
+fn value_of(name: &str) -> Option<&'static CStr> {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    // Not getenv: programs bring their own, and bash's allocates.
+    // SAFETY: `environ` is a list of C strings with a null at its end, or null;
+    // the constructor runs before the program changes it.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            let variable = CStr::from_ptr(*entry);
+            if let Some(value) = variable.to_bytes_with_nul().strip_prefix(name.as_bytes())
+                && let Some(value) = value.strip_prefix(b"=")
+            {
+                return CStr::from_bytes_with_nul(value).ok();
+            }
+            entry = entry.add(1);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_off_at_its_capacity() {
+        let mut text = Text::EMPTY;
+        text.push(&[b'a'; CAPACITY]);
+        text.push(b"b");
+        assert_eq!(text.bytes(), &[b'a'; CAPACITY - 1]);
+        assert_eq!(text.as_cstr().to_bytes().len(), CAPACITY - 1);
+    }
+
+    #[test]
+    fn a_variable_is_found_by_its_whole_name() {
+        assert!(text("PATH").is_some());
+        assert!(text("PAT").is_none());
+    }
+}

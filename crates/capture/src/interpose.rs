@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Turns rows of a table into intercepted functions.
+//!
+//! A row names the functions, their signature and what is done around the real
+//! call. It becomes, per name, an exported entry, the hook behind it, and the
+//! address of the real function. `libc` rows are checked by the compiler against
+//! the declaration in the `libc` crate; `glibc` rows are functions that it does
+//! not declare.
+
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// The next definition of a function, found behind us in the order of search.
+pub(crate) struct Real {
+    name: &'static CStr,
+    address: AtomicPtr<libc::c_void>,
+}
+
+impl Real {
+    pub(crate) const fn new(name: &'static CStr) -> Real {
+        Real { name, address: AtomicPtr::new(core::ptr::null_mut()) }
+    }
+
+    /// Its address; None where this C library does not have it.
+    #[inline]
+    pub(crate) fn address(&self) -> Option<*mut libc::c_void> {
+        let address = self.address.load(Ordering::Relaxed);
+        if address.is_null() { self.find() } else { Some(address) }
+    }
+
+    /// Looks it up. The constructor does this for all rows; a call that comes
+    /// even earlier, from another library's constructor, does it for itself.
+    #[cold]
+    pub(crate) fn find(&self) -> Option<*mut libc::c_void> {
+        // SAFETY: the name is a C string.
+        let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        self.address.store(address, Ordering::Relaxed);
+        (!address.is_null()).then_some(address)
+    }
+}
+
+/// What a function returns, with ENOSYS, that this C library does not have: a
+/// program may only have found it because we define it.
+pub(crate) trait Missing {
+    const MISSING: Self;
+}
+
+impl Missing for i32 {
+    const MISSING: i32 = -1;
+}
+
+impl Missing for i64 {
+    const MISSING: i64 = -1;
+}
+
+impl Missing for isize {
+    const MISSING: isize = -1;
+}
+
+impl Missing for usize {
+    const MISSING: usize = 0;
+}
+
+impl Missing for () {
+    const MISSING: () = ();
+}
+
+impl<T> Missing for *mut T {
+    const MISSING: *mut T = core::ptr::null_mut();
+}
+
+/// See the module.
+macro_rules! interpose {
+    ($($source:ident [$($name:ident),*] $arguments:tt -> $result:ty => |$real:ident| $body:expr;)*) => {
+        $($(
+            $crate::interpose::intercepted! {
+                $source $name $arguments -> $result => |$real| $body
+            }
+        )*)*
+
+        /// The real functions of all rows.
+        pub(crate) static REALS: &[&$crate::interpose::Real] = &[$($(&$name::REAL),*),*];
+    };
+}
+pub(crate) use interpose;
+
+/// One name of a row.
+macro_rules! intercepted {
+    ($source:ident $name:ident ($($argument:ident: $type:ty),*) -> $result:ty
+        => |$real:ident| $body:expr) => {
+        #[allow(non_snake_case, reason = "the name is the C library's")]
+        mod $name {
+            #[allow(unused_imports, reason = "not every row needs all that its table does")]
+            use super::*;
+
+            pub(super) static REAL: $crate::interpose::Real =
+                $crate::interpose::Real::new($crate::interpose::c_name!($name));
+
+            $crate::interpose::check!($source $name ($($type),*) -> $result);
+            $crate::arch::entry!($name, hook);
+
+            pub(super) unsafe extern "C-unwind" fn hook($($argument: $type),*) -> $result {
+                type Signature = unsafe extern "C-unwind" fn($($type),*) -> $result;
+                let $real = || match REAL.address() {
+                    // SAFETY: the row has the function's signature, and the
+                    // arguments are the program's own.
+                    Some(address) => unsafe {
+                        core::mem::transmute::<*mut libc::c_void, Signature>(address)($($argument),*)
+                    },
+                    None => {
+                        $crate::observe::Errno::set(libc::ENOSYS);
+                        <$result as $crate::interpose::Missing>::MISSING
+                    }
+                };
+                $body
+            }
+        }
+    };
+}
+pub(crate) use intercepted;
+
+macro_rules! c_name {
+    ($name:ident) => {
+        match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => panic!("a name has no zero byte"),
+        }
+    };
+}
+pub(crate) use c_name;
+
+/// The compiler compares the row with the system's declaration.
+macro_rules! check {
+    (libc $name:ident ($($type:ty),*) -> $result:ty) => {
+        const _: unsafe extern "C" fn($($type),*) -> $result = libc::$name;
+    };
+    (variadic $name:ident ($first:ty, $second:ty, $($type:ty),*) -> $result:ty) => {
+        const _: unsafe extern "C" fn($first, $second, ...) -> $result = libc::$name;
+    };
+    (variadic_at $name:ident ($first:ty, $second:ty, $third:ty, $($type:ty),*) -> $result:ty) => {
+        const _: unsafe extern "C" fn($first, $second, $third, ...) -> $result = libc::$name;
+    };
+    (glibc $($row:tt)*) => {};
+}
+pub(crate) use check;

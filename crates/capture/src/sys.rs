@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The system calls that we make ourselves: none of them goes through a
+//! function that we, or another preloaded library, intercept, and none touches
+//! the program's errno.
+
+use core::ffi::CStr;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use crate::arch::syscall;
+
+/// The kernel's error number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Errno(pub(crate) i32);
+
+fn check(result: isize) -> Result<usize, Errno> {
+    if result < 0 { Err(Errno(-result as i32)) } else { Ok(result as usize) }
+}
+
+/// A descriptor of ours, closed when it goes. We hold none longer than a few
+/// calls: programs close, count and number descriptors as they please.
+pub(crate) struct Descriptor(pub(crate) i32);
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours.
+        unsafe { syscall(libc::SYS_close, [self.0 as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// Opens a path with O_CLOEXEC.
+pub(crate) fn open(path: &CStr, flags: i32, mode: u32) -> Result<Descriptor, Errno> {
+    let at = libc::AT_FDCWD as usize;
+    let flags = (flags | libc::O_CLOEXEC) as usize;
+    // SAFETY: the path is a C string.
+    let result = unsafe {
+        syscall(libc::SYS_openat, [at, path.as_ptr() as usize, flags, mode as usize, 0, 0])
+    };
+    check(result).map(|fd| Descriptor(fd as i32))
+}
+
+/// Reads into a buffer.
+pub(crate) fn read(file: &Descriptor, buffer: &mut [u8]) -> Result<usize, Errno> {
+    let at = buffer.as_mut_ptr() as usize;
+    // SAFETY: the buffer is ours and as long as told.
+    check(unsafe { syscall(libc::SYS_read, [file.0 as usize, at, buffer.len(), 0, 0, 0]) })
+}
+
+/// Writes at a place; used to make room where fallocate is not supported.
+pub(crate) fn write_at(file: &Descriptor, bytes: &[u8], offset: u64) -> Result<usize, Errno> {
+    let at = bytes.as_ptr() as usize;
+    let arguments = [file.0 as usize, at, bytes.len(), offset as usize, 0, 0];
+    // SAFETY: the kernel only reads the bytes.
+    check(unsafe { syscall(libc::SYS_pwrite64, arguments) })
+}
+
+/// Tells the user something.
+pub(crate) fn write_stderr(bytes: &[u8]) {
+    // SAFETY: the kernel only reads the bytes.
+    unsafe { syscall(libc::SYS_write, [2, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) };
+}
+
+/// What a descriptor of the program is.
+pub(crate) fn stat(fd: i32) -> Result<libc::stat, Errno> {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the kernel fills the structure if it answers with success.
+    unsafe {
+        check(syscall(libc::SYS_fstat, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]))?;
+        Ok(stat.assume_init())
+    }
+}
+
+/// What a link points to, without an end mark.
+pub(crate) fn read_link<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno> {
+    let at = libc::AT_FDCWD as usize;
+    let arguments = [at, path.as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0];
+    // SAFETY: the buffer is ours and as long as told.
+    let length = check(unsafe { syscall(libc::SYS_readlinkat, arguments) })?;
+    buffer.get(..length).ok_or(Errno(libc::EINVAL))
+}
+
+/// The working directory, without an end mark.
+pub(crate) fn working_directory(buffer: &mut [u8]) -> Result<&[u8], Errno> {
+    let arguments = [buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0, 0];
+    // SAFETY: the buffer is ours and as long as told.
+    let length = check(unsafe { syscall(libc::SYS_getcwd, arguments) })?;
+    buffer.get(..length.saturating_sub(1)).ok_or(Errno(libc::EINVAL))
+}
+
+/// The position of a descriptor of the program.
+pub(crate) fn position(fd: i32) -> Result<u64, Errno> {
+    let arguments = [fd as usize, 0, libc::SEEK_CUR as usize, 0, 0, 0];
+    // SAFETY: asks only.
+    check(unsafe { syscall(libc::SYS_lseek, arguments) }).map(|position| position as u64)
+}
+
+/// Really allocates a range of a file.
+pub(crate) fn allocate(file: &Descriptor, offset: u64, bytes: usize) -> Result<(), Errno> {
+    let arguments = [file.0 as usize, 0, offset as usize, bytes, 0, 0];
+    // SAFETY: a file of ours.
+    check(unsafe { syscall(libc::SYS_fallocate, arguments) }).map(|_| ())
+}
+
+/// The largest file that the process may write.
+pub(crate) fn file_size_limit() -> u64 {
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    let at = &raw mut limit as usize;
+    let arguments = [0, libc::RLIMIT_FSIZE as usize, 0, at, 0, 0];
+    // SAFETY: the kernel fills the structure.
+    let result = unsafe { syscall(libc::SYS_prlimit64, arguments) };
+    if result < 0 { 0 } else { limit.rlim_cur }
+}
+
+/// Maps a part of a file for both sides.
+pub(crate) fn map_shared(
+    file: &Descriptor,
+    offset: u64,
+    bytes: usize,
+) -> Result<NonNull<u8>, Errno> {
+    map(bytes, libc::MAP_SHARED, file.0, offset)
+}
+
+/// Maps memory of our own, all zero.
+pub(crate) fn map_anonymous(bytes: usize) -> Result<NonNull<u8>, Errno> {
+    map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1, 0)
+}
+
+fn map(bytes: usize, flags: i32, fd: i32, offset: u64) -> Result<NonNull<u8>, Errno> {
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let arguments = [0, bytes, protection, flags as usize, fd as usize, offset as usize];
+    // SAFETY: a new mapping disturbs no other.
+    let address = check(unsafe { syscall(libc::SYS_mmap, arguments) })?;
+    NonNull::new(address as *mut u8).ok_or(Errno(libc::ENOMEM))
+}
+
+/// Removes a mapping.
+///
+/// # Safety
+///
+/// It is ours, and nobody looks at it again.
+pub(crate) unsafe fn unmap(address: NonNull<u8>, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { syscall(libc::SYS_munmap, [address.as_ptr() as usize, bytes, 0, 0, 0, 0]) };
+}
+
+/// Makes a private page read as zero in a forked child.
+pub(crate) fn wipe_on_fork(page: NonNull<u8>, bytes: usize) -> Result<(), Errno> {
+    let arguments = [page.as_ptr() as usize, bytes, libc::MADV_WIPEONFORK as usize, 0, 0, 0];
+    // SAFETY: a page of ours.
+    check(unsafe { syscall(libc::SYS_madvise, arguments) }).map(|_| ())
+}
+
+/// Wakes one who waits on a word that processes share.
+pub(crate) fn wake(word: &core::sync::atomic::AtomicU32) {
+    let arguments = [word.as_ptr() as usize, libc::FUTEX_WAKE as usize, 1, 0, 0, 0];
+    // SAFETY: wakes only.
+    unsafe { syscall(libc::SYS_futex, arguments) };
+}
+
+/// This process.
+pub(crate) fn process_id() -> u32 {
+    // SAFETY: asks only.
+    unsafe { syscall(libc::SYS_getpid, [0; 6]) as u32 }
+}
+
+/// The process that started it.
+pub(crate) fn parent_id() -> u32 {
+    // SAFETY: asks only.
+    unsafe { syscall(libc::SYS_getppid, [0; 6]) as u32 }
+}
+
+/// This thread.
+pub(crate) fn thread_id() -> u32 {
+    // SAFETY: asks only.
+    unsafe { syscall(libc::SYS_gettid, [0; 6]) as u32 }
+}
+
+/// The user as whom the process works.
+pub(crate) fn effective_user() -> u32 {
+    // SAFETY: asks only.
+    unsafe { syscall(libc::SYS_geteuid, [0; 6]) as u32 }
+}
+
+/// Whether a process is there.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    // SAFETY: signal 0 asks only.
+    let result = unsafe { syscall(libc::SYS_kill, [pid as usize, 0, 0, 0, 0, 0]) };
+    result == 0 || result == -(libc::EPERM as isize)
+}
+
+/// Lets time pass.
+pub(crate) fn sleep_ms(ms: u32) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: i64::from(ms.min(999)) * 1_000_000 };
+    // SAFETY: the kernel reads the structure.
+    unsafe { syscall(libc::SYS_nanosleep, [&raw const time as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Whether the thread runs on its alternate signal stack.
+pub(crate) fn on_alternate_stack() -> bool {
+    let mut stack = MaybeUninit::<libc::stack_t>::uninit();
+    // SAFETY: the kernel fills the structure if it answers with success.
+    unsafe {
+        let result = syscall(libc::SYS_sigaltstack, [0, stack.as_mut_ptr() as usize, 0, 0, 0, 0]);
+        result == 0 && stack.assume_init().ss_flags & libc::SS_ONSTACK != 0
+    }
+}
