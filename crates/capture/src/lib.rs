@@ -47,6 +47,7 @@ extern "C" fn set_up() {
     use recorder::{RECORDER, after_fork_in_child, before_fork};
 
     calls::find_real_functions();
+    stack::prepare();
     thread::ending::set_up();
     RECORDER.set_up_from_environment();
     // SAFETY: the handlers only store and load atomics.

@@ -205,3 +205,13 @@ pub(crate) fn on_alternate_stack() -> bool {
         result == 0 && stack.assume_init().ss_flags & libc::SS_ONSTACK != 0
     }
 }
+
+/// Copies memory of our own process that may not be there; the bytes copied.
+pub(crate) fn copy_memory(from: usize, to: &mut [u8]) -> Result<usize, Errno> {
+    let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
+    let remote = libc::iovec { iov_base: from as *mut libc::c_void, iov_len: to.len() };
+    let pid = process_id() as usize;
+    let arguments = [pid, &raw const local as usize, 1, &raw const remote as usize, 1, 0];
+    // SAFETY: the kernel writes into our buffer only, and checks what it reads.
+    check(unsafe { syscall(libc::SYS_process_vm_readv, arguments) })
+}

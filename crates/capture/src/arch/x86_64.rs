@@ -2,9 +2,13 @@
 
 //! x86-64: exact caller state at no cost, system calls by instruction.
 
+mod unwind;
+
 use core::arch::asm;
 
 use crate::thread::ThreadCell;
+
+pub(crate) use unwind::*;
 
 /// Makes a system call. The result is the kernel's: errors are -errno, and the
 /// program's errno is left alone. Not interposable, no cancellation point.

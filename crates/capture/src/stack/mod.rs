@@ -1,31 +1,122 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The context of a call; until stacks are walked, the caller's return address alone.
-#![allow(missing_docs)]
-#[derive(Clone, Copy)]
+
+//! The context of a call: its call stack, found fast and safely inside other
+//! people's processes.
+//!
+//! A [`Walker`] belongs to one thread. It first looks whether it has seen the
+//! stack before: `paths` keeps, for each way that led to a call, the stack
+//! words that its unwinding depended on, and a hit compares them all. Else the
+//! stack is walked by `rules` that say how to get from a frame to its caller;
+//! a rule that is not known yet is read from the module's unwind tables
+//! (`cfi`). All this reads only `memory` that is known to be there.
+//!
+//! What is promised: no allocation, no lock of ours, no panic, no recursion,
+//! no call of a function that can be intercepted. A stack that cannot be walked
+//! to its end is a context too: the frames that were found. At most
+//! [`MAX_FRAMES`] innermost frames count; the outer ones of a deeper stack are
+//! left out. Code outside any module (made at run time) ends the stack with the
+//! frame `{ module: 0, offset: 0 }`.
+//!
+//! Frames are told as module and offset from its load address, and identities
+//! are hashes of what they stand for, so that they are the same in all
+//! processes and runs, wherever modules are loaded.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+mod check;
+mod modules;
+mod object;
+mod seen;
+
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+mod fast;
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+pub use fast::Walker;
+
+#[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
+mod portable;
+#[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
+pub use portable::Walker;
+
+pub use check::agrees_with_backtrace;
+
+/// Frames that count; deeper stacks are cut off at their outer end.
+pub const MAX_FRAMES: usize = 96;
+
+/// The registers of the caller at the first instruction of an intercepted
+/// function.
+#[derive(Clone, Copy, Debug)]
 pub struct Caller {
+    /// Stack pointer: where the return address into the caller lies. Where the
+    /// processor keeps it elsewhere, the address of a copy, or 0 for unknown.
     pub sp: usize,
+    /// Frame pointer, which may hold anything.
     pub fp: usize,
 }
-pub struct Walker {
-    _x: u64,
-}
+
+/// A return address, wherever its module is loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Frame {
+    /// Identity of the module; 0 for code outside any.
     pub module: u64,
+    /// From the module's load address; 0 outside modules.
     pub offset: u64,
 }
+
+/// Who wants to know what identities stand for. An answer of false says that
+/// it could not be kept: it will be told again.
 pub trait Definitions {
+    /// A module that frames refer to.
     fn module(&mut self, id: u64, build_id: &[u8], path: &[u8]) -> bool;
+    /// A context, innermost frame first. Its modules have been told before.
     fn context(&mut self, id: u64, frames: &[Frame]) -> bool;
 }
-impl Walker {
-    pub fn context(&mut self, caller: Caller, _d: &mut impl Definitions) -> u64 {
-        unsafe { *(caller.sp as *const u64) }
+
+/// What is known of code holds for one value of this. Never 0, so that a walker
+/// in zeroed memory knows nothing.
+static GENERATION: AtomicU32 = AtomicU32::new(1);
+
+/// Tells all walkers that code may have gone or changed; to be called after a
+/// module has been unloaded.
+pub fn modules_changed() {
+    if GENERATION.fetch_add(1, Ordering::Relaxed) == u32::MAX {
+        GENERATION.fetch_add(1, Ordering::Relaxed);
     }
-    pub fn forget_definitions(&mut self) {}
-    pub fn forget_code(&mut self) {}
 }
-pub fn modules_changed() {}
-pub fn agrees_with_backtrace(_walker: &mut Walker, _caller: Caller, _context: u64) -> bool {
-    true
+
+/// Looks up what only the dynamic linker can tell. To be called once while the
+/// library starts, since it may allocate; walkers that run before do so
+/// themselves.
+pub fn prepare() {
+    object::prepare();
+}
+
+/// Mixes two words into one; all bits of the result depend on all bits of both.
+#[inline]
+const fn mix(a: u64, b: u64) -> u64 {
+    let product = (a ^ 0x9e37_79b9_7f4a_7c15) as u128 * (b ^ 0xd6e8_feb8_6659_fd93) as u128;
+    (product >> 64) as u64 ^ product as u64
+}
+
+/// Identity of a context. Never 0, which stands for an unknown one.
+fn identify(frames: &[Frame]) -> u64 {
+    let start = mix(frames.len() as u64, 0x5bd1_e995_27d4_eb2f);
+    let id = frames.iter().fold(start, |id, frame| mix(mix(id, frame.module), frame.offset));
+    if id == 0 { 1 } else { id }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::alloc::{Layout, alloc_zeroed};
+
+    /// A value in zeroed memory, made there because it may be too large to move.
+    ///
+    /// # Safety
+    ///
+    /// All zero is a value of the type.
+    pub(super) unsafe fn zeroed<T>() -> Box<T> {
+        // SAFETY: fresh memory of the type's layout, and the caller's promise.
+        unsafe { Box::from_raw(alloc_zeroed(Layout::new::<T>()).cast()) }
+    }
 }

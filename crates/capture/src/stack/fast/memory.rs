@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Stack words that are known to be there.
+//!
+//! The thread's own stack is read directly: from the lowest mapped address to
+//! its known upper end, which is `__libc_stack_end` for the thread that began
+//! the program and the thread control block for all others, because glibc puts
+//! it on top of the stack. What lies between the stack pointer and there
+//! stays mapped as long as the thread runs on this stack. The lower end is
+//! looked up once, and again when the first thread's stack has grown.
+//!
+//! Every other address (alternate signal stacks, coroutines, whatever a broken
+//! frame pointer says) is read by the kernel into a window of ours, which fails
+//! for memory that is not there instead of faulting. That costs about a
+//! microsecond per page.
+
+use super::maps;
+use crate::arch::{first_stack_end, thread_pointer};
+use crate::sys;
+
+const PAGE: usize = 4096;
+
+/// What a thread knows of its memory; knows nothing when all zero.
+pub(super) struct Memory {
+    /// The thread's own stack.
+    low: usize,
+    high: usize,
+    /// Where the own stack cannot have grown down to.
+    floor: usize,
+    /// Whether the own stack has been looked for.
+    is_located: bool,
+    /// Part of a page that the kernel has copied.
+    window_start: usize,
+    window_bytes: usize,
+    window: [u8; PAGE],
+}
+
+impl Memory {
+    /// Whether an address lies on the thread's own stack.
+    #[inline]
+    pub(super) fn is_own(&self, address: usize) -> bool {
+        address.wrapping_sub(self.low) < self.high - self.low
+    }
+
+    /// Learns about the stack that the thread is on now. To be called before a
+    /// walk; what a former walk has seen elsewhere is forgotten.
+    pub(super) fn locate(&mut self, sp: usize) {
+        self.window_bytes = 0;
+        let may_have_grown = (self.floor..self.low).contains(&sp);
+        if !self.is_located || may_have_grown {
+            self.is_located = true;
+            self.locate_own(sp);
+        }
+    }
+
+    fn locate_own(&mut self, sp: usize) {
+        (self.low, self.high, self.floor) = (0, 0, 0);
+        let first_top = first_stack_end() & !7;
+        let Some(first) = maps::below(first_top.wrapping_sub(8), &mut self.window) else { return };
+        if (first.low..first_top).contains(&sp) {
+            (self.low, self.high, self.floor) = (first.low, first_top, first.floor);
+            return;
+        }
+        // The first thread runs on a coroutine, or is the child that another
+        // thread forked: no stack of its own is known, and its thread control
+        // block may lie anywhere.
+        if sys::thread_id() == sys::process_id() {
+            (self.low, self.high, self.floor) = (first.low, first_top, first.floor);
+            return;
+        }
+        let top = thread_pointer() & !7;
+        if let Some(own) = maps::below(top.wrapping_sub(8), &mut self.window) {
+            (self.low, self.high, self.floor) = (own.low, top, own.low);
+        }
+    }
+
+    /// The word at an address, if there is one.
+    #[inline]
+    pub(super) fn read(&mut self, address: usize) -> Option<usize> {
+        if address.wrapping_sub(self.low) < (self.high - self.low).saturating_sub(7) {
+            // SAFETY: on the thread's own stack, which is mapped and readable.
+            // Others may change it meanwhile; any value will do.
+            return Some(unsafe { (address as *const usize).read_volatile() });
+        }
+        self.read_elsewhere(address)
+    }
+
+    #[cold]
+    fn read_elsewhere(&mut self, address: usize) -> Option<usize> {
+        // A word across two pages is on no stack.
+        if address % PAGE > PAGE - 8 {
+            return None;
+        }
+        let place = address.wrapping_sub(self.window_start);
+        if place >= self.window_bytes.saturating_sub(7) {
+            self.window_bytes = 0;
+            let rest = self.window.get_mut(..PAGE - address % PAGE)?;
+            self.window_bytes = sys::copy_memory(address, rest).ok()?;
+            self.window_start = address;
+        }
+        let word = self.window.get(address - self.window_start..)?.get(..8)?;
+        Some(usize::from_ne_bytes(word.try_into().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::tests::zeroed;
+    use super::*;
+
+    fn here() -> Box<Memory> {
+        // SAFETY: all zero is the memory that knows nothing.
+        let mut memory: Box<Memory> = unsafe { zeroed() };
+        let local = 0_usize;
+        memory.locate(&raw const local as usize);
+        memory
+    }
+
+    #[test]
+    fn a_thread_finds_its_own_stack() {
+        let local = 4711_usize;
+        let address = &raw const local as usize;
+        let mut memory = here();
+        assert!(memory.is_own(address));
+        assert_eq!(memory.read(address), Some(4711));
+        assert!(!memory.is_own(memory.high));
+    }
+
+    #[test]
+    fn words_elsewhere_are_read_too() {
+        let words: Vec<usize> = (0..2000).collect();
+        let mut memory = here();
+        for (number, word) in words.iter().enumerate() {
+            assert_eq!(memory.read(word as *const usize as usize), Some(number));
+        }
+        let mut next = here();
+        assert_eq!(next.read(words.as_ptr() as usize + 800), Some(100));
+        assert_eq!(next.read(words.as_ptr() as usize + 8), Some(1));
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_no_word() {
+        let mut memory = here();
+        for address in [0, 8, 4095, usize::MAX, usize::MAX - 7, 1 << 47, 1 << 63, memory.low - 8] {
+            assert_eq!(memory.read(address), None, "{address:#x}");
+        }
+        let readable = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping, of which nobody uses the second page.
+        let unreadable = unsafe {
+            let pages = libc::mmap(core::ptr::null_mut(), 2 * PAGE, readable, flags, -1, 0);
+            libc::mprotect(pages.byte_add(PAGE), PAGE, libc::PROT_NONE);
+            pages as usize
+        };
+        assert_eq!(memory.read(unreadable + PAGE - 8), Some(0));
+        assert_eq!(memory.read(unreadable + PAGE), None);
+    }
+}

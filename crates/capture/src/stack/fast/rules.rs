@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! How to get from a frame to its caller, by program counter.
+//!
+//! The table holds 4096 rules in sets of four. In a full set the oldest one
+//! makes room.
+
+use super::super::modules::ModuleId;
+
+/// What an offset counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Base {
+    /// The frame's address: the stack pointer of the caller once the function
+    /// has returned.
+    Cfa,
+    /// The stack pointer in the function.
+    Sp,
+    /// The frame pointer in the function.
+    Fp,
+}
+
+/// What becomes of the frame pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum CallerFp {
+    /// The function has not changed it.
+    Same,
+    /// It was saved at the frame's address plus [`Rule::fp_offset`].
+    AtCfa,
+    /// It was saved at the stack pointer plus the offset.
+    AtSp,
+    /// It was saved at the frame pointer plus the offset.
+    AtFp,
+    /// Nobody knows.
+    Lost,
+}
+
+/// How to find the caller of a function at one of its instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rule {
+    /// The frame's address: [`Base::Sp`] or [`Base::Fp`] plus an offset…
+    pub(super) cfa_base: Base,
+    pub(super) cfa_offset: i32,
+    /// …or the word there.
+    pub(super) cfa_is_word: bool,
+    /// Where the return address lies.
+    pub(super) return_base: Base,
+    pub(super) return_offset: i32,
+    /// Where the caller's frame pointer lies.
+    pub(super) fp: CallerFp,
+    pub(super) fp_offset: i32,
+    /// The "return address" is the instruction that a signal interrupted, not
+    /// the one after a call.
+    pub(super) is_interrupted: bool,
+}
+
+impl Rule {
+    const NONE: Rule = Rule {
+        cfa_base: Base::Sp,
+        cfa_offset: 0,
+        cfa_is_word: false,
+        return_base: Base::Cfa,
+        return_offset: 0,
+        fp: CallerFp::Lost,
+        fp_offset: 0,
+        is_interrupted: false,
+    };
+}
+
+/// What comes after a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing: the outermost frame, or one whose caller cannot be found.
+    End,
+    /// Its caller.
+    Caller(Rule),
+}
+
+/// A program counter: whether it stands after a call, or where a signal came,
+/// decides which instruction's rule holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pc {
+    pub(super) address: usize,
+    pub(super) is_interrupted: bool,
+}
+
+impl Pc {
+    /// An address in the instruction that is being executed. A call may be the
+    /// last one of its function, so the return address may belong to the next.
+    pub(super) fn instruction(self) -> usize {
+        self.address.wrapping_sub(usize::from(!self.is_interrupted))
+    }
+
+    /// Never 0 for an address of code.
+    fn key(self) -> u64 {
+        (self.address as u64) << 1 | u64::from(self.is_interrupted)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    /// 0: free.
+    key: u64,
+    rule: Rule,
+    module: ModuleId,
+    has_caller: bool,
+}
+
+impl Entry {
+    fn new(key: u64, module: ModuleId, step: Step) -> Entry {
+        let (rule, has_caller) = match step {
+            Step::Caller(rule) => (rule, true),
+            Step::End => (Rule::NONE, false),
+        };
+        Entry { key, rule, module, has_caller }
+    }
+
+    fn step(&self) -> Step {
+        if self.has_caller { Step::Caller(self.rule) } else { Step::End }
+    }
+}
+
+const WAYS: usize = 4;
+const SETS: usize = 1024;
+
+/// The table; empty when all zero.
+pub(super) struct Rules {
+    sets: [[Entry; WAYS]; SETS],
+    /// The entry of a full set that makes room next.
+    oldest: u8,
+}
+
+impl Rules {
+    /// What is known of a program counter.
+    #[inline]
+    pub(super) fn get(&self, pc: Pc) -> Option<(ModuleId, Step)> {
+        let key = pc.key();
+        let set = self.sets.get(set_of(key))?;
+        let entry = set.iter().find(|entry| entry.key == key)?;
+        Some((entry.module, entry.step()))
+    }
+
+    /// Keeps what was found out.
+    pub(super) fn insert(&mut self, pc: Pc, module: ModuleId, step: Step) {
+        let key = pc.key();
+        let Some(set) = self.sets.get_mut(set_of(key)) else { return };
+        let free = set.iter().position(|entry| entry.key == 0);
+        let way = free.unwrap_or_else(|| {
+            self.oldest = self.oldest.wrapping_add(1);
+            usize::from(self.oldest) % WAYS
+        });
+        if let Some(entry) = set.get_mut(way) {
+            *entry = Entry::new(key, module, step);
+        }
+    }
+
+    /// Starts anew.
+    pub(super) fn clear(&mut self) {
+        for set in &mut self.sets {
+            for entry in set {
+                entry.key = 0;
+            }
+        }
+    }
+}
+
+fn set_of(key: u64) -> usize {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SETS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::tests::zeroed;
+    use super::*;
+
+    #[test]
+    fn a_rule_is_found_under_its_program_counter_and_kind() {
+        // SAFETY: all zero is the empty table.
+        let mut rules: Box<Rules> = unsafe { zeroed() };
+        let called = Pc { address: 0x1234, is_interrupted: false };
+        let interrupted = Pc { is_interrupted: true, ..called };
+        rules.insert(called, ModuleId::OUTSIDE, Step::End);
+        assert!(rules.get(called).is_some());
+        assert!(rules.get(interrupted).is_none());
+        rules.clear();
+        assert!(rules.get(called).is_none());
+    }
+
+    #[test]
+    fn a_full_table_keeps_what_is_new() {
+        // SAFETY: all zero is the empty table.
+        let mut rules: Box<Rules> = unsafe { zeroed() };
+        for address in 1..100_000 {
+            let pc = Pc { address, is_interrupted: false };
+            rules.insert(pc, ModuleId::OUTSIDE, Step::End);
+            assert!(rules.get(pc).is_some());
+        }
+    }
+
+    #[test]
+    fn an_entry_is_half_a_cache_line() {
+        assert_eq!(size_of::<Entry>(), 32);
+    }
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! One thread's walk: path cache, then rules, then unwind tables.
+
+use core::sync::atomic::Ordering;
+
+use super::super::modules::{ModuleId, Modules, NoModule};
+use super::super::seen::Seen;
+use super::super::{Caller, Definitions, Frame, GENERATION, MAX_FRAMES, identify};
+use super::cfi;
+use super::memory::Memory;
+use super::paths::Paths;
+use super::rules::{Base, CallerFp, Pc, Rule, Rules, Step};
+use super::trail::Trail;
+
+/// Finds the contexts of one thread's calls.
+///
+/// Large, and valid when all zero: it is meant to lie in fresh anonymous memory,
+/// of which only the pages that are used get touched. Belongs to one thread for
+/// good, because it remembers where that thread's stack is.
+pub struct Walker {
+    /// The value of [`GENERATION`] that all below holds for.
+    generation: u32,
+    /// Raised when definitions are to be made again. What was defined in the
+    /// age `n` notes `n + 1`, so that 0 stands for never.
+    age: u32,
+    n_walks: u64,
+    memory: Memory,
+    paths: Paths,
+    rules: Rules,
+    modules: Modules,
+    seen: Seen,
+    walk: Walk,
+}
+
+/// The result of a walk.
+struct Walk {
+    addresses: [usize; MAX_FRAMES],
+    modules: [ModuleId; MAX_FRAMES],
+    frames: [Frame; MAX_FRAMES],
+    n_frames: usize,
+    trail: Trail,
+}
+
+impl Walker {
+    /// The identity of the caller's stack. What has not been defined yet is
+    /// defined: the context, and before it the modules of its frames.
+    #[inline]
+    pub fn context(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
+        if self.generation == GENERATION.load(Ordering::Relaxed) && self.memory.is_own(caller.sp) {
+            // SAFETY: on the thread's own stack; a call has just pushed it.
+            let return_address = unsafe { (caller.sp as *const usize).read_volatile() };
+            // SAFETY: the same stack, whose upper end does not move.
+            let found = unsafe { self.paths.find(caller, return_address) };
+            if let Some((context, defined_in)) = found
+                && defined_in == self.age + 1
+            {
+                return context;
+            }
+        }
+        self.context_by_walk(caller, definitions)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn context_by_walk(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
+        self.n_walks += 1;
+        let return_address = self.walk(caller);
+        let context = identify(self.frames());
+        let is_defined = self.define(context, definitions);
+        if self.walk.trail.is_repeatable() {
+            let defined_in = if is_defined { self.age + 1 } else { 0 };
+            self.paths.insert(caller, return_address, &self.walk.trail, context, defined_in);
+        }
+        context
+    }
+
+    fn define(&mut self, context: u64, definitions: &mut impl Definitions) -> bool {
+        if self.seen.contains(context) {
+            return true;
+        }
+        let modules = self.walk.modules.get(..self.walk.n_frames).unwrap_or_default();
+        let mut is_defined = true;
+        for &module in modules {
+            is_defined &= self.modules.define(module, definitions);
+        }
+        if is_defined && definitions.context(context, self.frames()) {
+            self.seen.insert(context);
+            return true;
+        }
+        false
+    }
+
+    /// All has to be defined again: the process was forked, or a new stream begun.
+    pub fn forget_definitions(&mut self) {
+        self.age = self.age.wrapping_add(1) % (u32::MAX - 1);
+        self.seen.clear();
+        self.modules.forget_definitions();
+        // An old path must not seem to be defined when ages come round.
+        if self.age == 0 {
+            self.paths.clear();
+        }
+    }
+
+    /// Starts anew: modules have changed, or a walk was left halfway.
+    pub fn forget_code(&mut self) {
+        self.paths.clear();
+        self.rules.clear();
+        self.modules.clear();
+    }
+
+    /// How many contexts were not found among known paths.
+    pub fn n_walks(&self) -> u64 {
+        self.n_walks
+    }
+
+    /// The frames of the last walk, innermost first.
+    fn frames(&self) -> &[Frame] {
+        self.walk.frames.get(..self.walk.n_frames).unwrap_or_default()
+    }
+
+    /// Walks the stack without looking at known paths; the identity of the
+    /// context and its return addresses, innermost first.
+    pub fn addresses(&mut self, caller: Caller) -> (u64, &[usize]) {
+        self.walk(caller);
+        let context = identify(self.frames());
+        (context, self.walk.addresses.get(..self.walk.n_frames).unwrap_or_default())
+    }
+
+    /// Walks the stack into `self.walk`; the return address into the caller.
+    fn walk(&mut self, caller: Caller) -> usize {
+        let generation = GENERATION.load(Ordering::Relaxed);
+        if self.generation != generation {
+            self.forget_code();
+            self.generation = generation;
+        }
+        self.memory.locate(caller.sp);
+        // SAFETY: a call has just pushed it there.
+        let return_address = unsafe { (caller.sp as *const usize).read_unaligned() };
+        if let Err(Stale) = self.walk_from(caller, return_address) {
+            // With all modules new it cannot happen again.
+            self.forget_code();
+            let _ = self.walk_from(caller, return_address);
+        }
+        return_address
+    }
+
+    fn walk_from(&mut self, caller: Caller, return_address: usize) -> Result<(), Stale> {
+        self.walk.n_frames = 0;
+        self.walk.trail.clear();
+        if !self.memory.is_own(caller.sp) {
+            self.walk.trail.unrepeatable();
+        }
+        let mut cursor = Cursor {
+            entry_sp: caller.sp,
+            pc: Pc { address: return_address, is_interrupted: false },
+            sp: caller.sp.wrapping_add(8),
+            fp: FramePointer::Incoming(caller.fp),
+        };
+        loop {
+            let (module, step) = self.step(cursor.pc)?;
+            self.note_frame(module, cursor.pc.address);
+            let Step::Caller(rule) = step else { break };
+            if self.walk.n_frames == MAX_FRAMES {
+                break;
+            }
+            match cursor.caller(rule, &mut self.memory, &mut self.walk.trail) {
+                Some(next) => cursor = next,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn note_frame(&mut self, module: ModuleId, address: usize) {
+        let number = self.walk.n_frames;
+        if let Some(place) = self.walk.addresses.get_mut(number) {
+            *place = address;
+        }
+        if let Some(place) = self.walk.modules.get_mut(number) {
+            *place = module;
+        }
+        if let Some(place) = self.walk.frames.get_mut(number) {
+            *place = self.modules.frame(module, address);
+        }
+        self.walk.n_frames += 1;
+    }
+
+    /// What comes after a frame, and the module that it belongs to.
+    fn step(&mut self, pc: Pc) -> Result<(ModuleId, Step), Stale> {
+        match self.rules.get(pc) {
+            Some(known) => Ok(known),
+            None => self.learn(pc),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn learn(&mut self, pc: Pc) -> Result<(ModuleId, Step), Stale> {
+        match self.modules.find(pc.instruction()) {
+            Ok((module, object)) => {
+                let step = cfi::step(&object, pc);
+                self.rules.insert(pc, module, step);
+                Ok((module, step))
+            }
+            Err(NoModule::Stale) => Err(Stale),
+            Err(NoModule::Outside) => {
+                // Not kept: a module may be loaded there at any time.
+                self.walk.trail.unrepeatable();
+                Ok((ModuleId::OUTSIDE, Step::End))
+            }
+        }
+    }
+}
+
+/// What is known of code is void.
+struct Stale;
+
+/// What is known of the frame pointer. Where it was saved is remembered without
+/// looking, because most of the time no rule further out uses it.
+#[derive(Clone, Copy)]
+enum FramePointer {
+    /// As it was when the intercepted function was entered.
+    Incoming(usize),
+    /// Saved at an address.
+    At(usize),
+    /// This value; the trail knows.
+    Known(usize),
+    Lost,
+}
+
+/// A frame on the way out.
+#[derive(Clone, Copy)]
+struct Cursor {
+    entry_sp: usize,
+    pc: Pc,
+    sp: usize,
+    fp: FramePointer,
+}
+
+impl Cursor {
+    /// The frame that called this one.
+    fn caller(mut self, rule: Rule, memory: &mut Memory, trail: &mut Trail) -> Option<Cursor> {
+        let mut cfa = self.place(rule.cfa_base, rule.cfa_offset, 0, memory, trail)?;
+        if rule.cfa_is_word {
+            cfa = self.read(cfa, memory, trail)?;
+        }
+        let return_place = self.place(rule.return_base, rule.return_offset, cfa, memory, trail)?;
+        let address = self.read(return_place, memory, trail)?;
+        if address == 0 {
+            return None;
+        }
+        let saved_from = match rule.fp {
+            CallerFp::AtCfa => Some(Base::Cfa),
+            CallerFp::AtSp => Some(Base::Sp),
+            CallerFp::AtFp => Some(Base::Fp),
+            CallerFp::Same | CallerFp::Lost => None,
+        };
+        let fp = match saved_from {
+            Some(base) => FramePointer::At(self.place(base, rule.fp_offset, cfa, memory, trail)?),
+            None if rule.fp == CallerFp::Same => self.fp,
+            None => FramePointer::Lost,
+        };
+        let pc = Pc { address, is_interrupted: rule.is_interrupted };
+        Some(Cursor { pc, sp: cfa, fp, ..self })
+    }
+
+    fn place(
+        &mut self,
+        base: Base,
+        offset: i32,
+        cfa: usize,
+        memory: &mut Memory,
+        trail: &mut Trail,
+    ) -> Option<usize> {
+        let start = match base {
+            Base::Cfa => cfa,
+            Base::Sp => self.sp,
+            Base::Fp => self.frame_pointer(memory, trail)?,
+        };
+        Some(start.wrapping_add_signed(offset as isize))
+    }
+
+    fn frame_pointer(&mut self, memory: &mut Memory, trail: &mut Trail) -> Option<usize> {
+        let value = match self.fp {
+            FramePointer::Known(value) => value,
+            FramePointer::Incoming(value) => {
+                trail.incoming_fp();
+                value
+            }
+            FramePointer::At(address) => self.read(address, memory, trail)?,
+            FramePointer::Lost => return None,
+        };
+        self.fp = FramePointer::Known(value);
+        Some(value)
+    }
+
+    /// Reads a word and notes it in the trail.
+    fn read(&self, address: usize, memory: &mut Memory, trail: &mut Trail) -> Option<usize> {
+        let Some(value) = memory.read(address) else {
+            // It may be there the next time.
+            trail.unrepeatable();
+            return None;
+        };
+        if memory.is_own(address) {
+            trail.word(address.wrapping_sub(self.entry_sp), value);
+        } else {
+            trail.unrepeatable();
+        }
+        Some(value)
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The walk where neither registers nor stack layout are known: `backtrace()`
+//! for every call. Slow (microseconds), and as safe as `backtrace()` is. Without
+//! that function every context is unknown.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering;
+
+use super::modules::{ModuleId, Modules, NoModule};
+use super::seen::Seen;
+use super::{Caller, Definitions, Frame, GENERATION, MAX_FRAMES, check, identify, object};
+
+/// Frames of ours between `backtrace()` and the caller, at most.
+const OWN_FRAMES: usize = 32;
+
+/// Finds the contexts of one thread's calls. Valid when all zero.
+pub struct Walker {
+    generation: u32,
+    modules: Modules,
+    seen: Seen,
+    found: [usize; MAX_FRAMES + OWN_FRAMES],
+    /// The caller's frames among those found.
+    first: usize,
+    n_frames: usize,
+    frames: [Frame; MAX_FRAMES],
+    frame_modules: [ModuleId; MAX_FRAMES],
+}
+
+impl Walker {
+    /// The identity of the caller's stack. What has not been defined yet is
+    /// defined: the context, and before it the modules of its frames.
+    pub fn context(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
+        let context = self.addresses(caller).0;
+        if context != 0 && !self.seen.contains(context) {
+            let mut is_defined = true;
+            for &module in self.frame_modules.iter().take(self.n_frames) {
+                is_defined &= self.modules.define(module, definitions);
+            }
+            let frames = self.frames.get(..self.n_frames).unwrap_or_default();
+            if is_defined && definitions.context(context, frames) {
+                self.seen.insert(context);
+            }
+        }
+        context
+    }
+
+    /// The identity of the context and its return addresses, innermost first.
+    pub fn addresses(&mut self, caller: Caller) -> (u64, &[usize]) {
+        let generation = GENERATION.load(Ordering::Relaxed);
+        if self.generation != generation {
+            self.forget_code();
+            self.generation = generation;
+        }
+        self.n_frames = 0;
+        let Some(backtrace) = check::backtrace() else { return (0, &[]) };
+        let room = self.found.as_mut_ptr().cast::<*mut c_void>();
+        // SAFETY: as long as told.
+        let n_found = unsafe { backtrace(room, self.found.len() as c_int) } as usize;
+        self.first = self.first_of_caller(caller, n_found);
+        self.name_frames(n_found);
+        let addresses = self.found.get(self.first..self.first + self.n_frames);
+        let frames = self.frames.get(..self.n_frames).unwrap_or_default();
+        (identify(frames), addresses.unwrap_or_default())
+    }
+
+    /// Where the frames of ours end: at the known return address, else where
+    /// another module begins.
+    fn first_of_caller(&self, caller: Caller, n_found: usize) -> usize {
+        let found = self.found.get(..n_found).unwrap_or_default();
+        if caller.sp != 0 {
+            // SAFETY: the address of a copy of the return address.
+            let return_address = unsafe { *(caller.sp as *const usize) };
+            return found.iter().position(|&address| address == return_address).unwrap_or(n_found);
+        }
+        let Some(own) = object::containing(identify as *const () as usize) else { return 0 };
+        let is_own = |&address: &usize| (own.low..own.high).contains(&address);
+        found.iter().position(|address| !is_own(address)).unwrap_or(n_found)
+    }
+
+    fn name_frames(&mut self, n_found: usize) {
+        for number in self.first..n_found.min(self.first + MAX_FRAMES) {
+            let Some(&address) = self.found.get(number) else { return };
+            let mut module = self.modules.find(address);
+            if let Err(NoModule::Stale) = module {
+                // Frames that have a number of the old table lose their definition,
+                // and get it with the next context.
+                self.modules.clear();
+                module = self.modules.find(address);
+            }
+            let module = module.map_or(ModuleId::OUTSIDE, |(module, _)| module);
+            let frame = self.modules.frame(module, address);
+            if let Some(place) = self.frames.get_mut(self.n_frames) {
+                *place = frame;
+            }
+            if let Some(place) = self.frame_modules.get_mut(self.n_frames) {
+                *place = module;
+            }
+            self.n_frames += 1;
+            if module == ModuleId::OUTSIDE {
+                return;
+            }
+        }
+    }
+
+    /// All has to be defined again: the process was forked, or a new stream begun.
+    pub fn forget_definitions(&mut self) {
+        self.seen.clear();
+        self.modules.forget_definitions();
+    }
+
+    /// Starts anew: modules have changed.
+    pub fn forget_code(&mut self) {
+        self.modules.clear();
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The identities that have been defined already: a set of fixed size. When it
+//! is three quarters full it starts anew; what was in it is then defined a
+//! second time, which does no harm.
+
+const SLOTS: usize = 4096;
+
+/// A set of identities; empty when all zero.
+pub(super) struct Seen {
+    slots: [u64; SLOTS],
+    n_used: usize,
+}
+
+impl Seen {
+    /// Whether an identity, which is never 0, is in the set.
+    pub(super) fn contains(&self, id: u64) -> bool {
+        self.slots.get(self.slot(id)) == Some(&id)
+    }
+
+    /// Puts an identity in.
+    pub(super) fn insert(&mut self, id: u64) {
+        if self.n_used >= SLOTS / 4 * 3 {
+            self.clear();
+        }
+        let slot = self.slot(id);
+        if let Some(place) = self.slots.get_mut(slot) {
+            self.n_used += usize::from(*place == 0);
+            *place = id;
+        }
+    }
+
+    /// Takes all out.
+    pub(super) fn clear(&mut self) {
+        self.slots.fill(0);
+        self.n_used = 0;
+    }
+
+    /// The place of an identity: where it is, or could be. Ends because there
+    /// is always a free slot.
+    fn slot(&self, id: u64) -> usize {
+        let mut slot = id as usize % SLOTS;
+        while self.slots.get(slot).is_some_and(|&other| other != 0 && other != id) {
+            slot = (slot + 1) % SLOTS;
+        }
+        slot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_are_kept_until_the_set_starts_anew() {
+        let mut seen = Seen { slots: [0; SLOTS], n_used: 0 };
+        for id in 1..=10_000 {
+            assert!(!seen.contains(id));
+            seen.insert(id * SLOTS as u64);
+            assert!(seen.contains(id * SLOTS as u64));
+            seen.insert(id * SLOTS as u64);
+            assert!(seen.n_used <= SLOTS / 4 * 3);
+        }
+        seen.clear();
+        assert!((1..=10_000).all(|id| !seen.contains(id * SLOTS as u64)));
+    }
+}
