@@ -35,8 +35,10 @@ impl ProcessHost {
 // the writer itself put there.
 unsafe impl Host for ProcessHost {
     fn create(&mut self, name: &StreamName, bytes: usize) -> Result<NonNull<u8>, Unrecorded> {
-        let file = self.open(name, libc::O_CREAT | libc::O_EXCL)?;
-        map(&file, 0, bytes)
+        sys::without_signals(|| {
+            let file = self.open(name, libc::O_CREAT | libc::O_EXCL)?;
+            map(&file, 0, bytes)
+        })
     }
 
     fn extend(
@@ -45,8 +47,10 @@ unsafe impl Host for ProcessHost {
         offset: u64,
         bytes: usize,
     ) -> Result<NonNull<u8>, Unrecorded> {
-        let file = self.open(name, 0)?;
-        map(&file, offset, bytes)
+        sys::without_signals(|| {
+            let file = self.open(name, 0)?;
+            map(&file, offset, bytes)
+        })
     }
 
     fn unmap(&mut self, address: NonNull<u8>, bytes: usize) {

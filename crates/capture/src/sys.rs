@@ -215,3 +215,22 @@ pub(crate) fn copy_memory(from: usize, to: &mut [u8]) -> Result<usize, Errno> {
     // SAFETY: the kernel writes into our buffer only, and checks what it reads.
     check(unsafe { syscall(libc::SYS_process_vm_readv, arguments) })
 }
+
+/// Does something that takes long with all signals held back, so that no
+/// handler finds it half done.
+pub(crate) fn without_signals<R>(work: impl FnOnce() -> R) -> R {
+    let all = u64::MAX;
+    let mut before = 0_u64;
+    let set_mask = |mask: *const u64, before: *mut u64| {
+        let arguments =
+            [libc::SIG_SETMASK as usize, mask as usize, before as usize, size_of::<u64>(), 0, 0];
+        // SAFETY: the kernel reads one mask and stores the other, if there is one.
+        unsafe { syscall(libc::SYS_rt_sigprocmask, arguments) }
+    };
+    let masked = set_mask(&raw const all, &raw mut before) == 0;
+    let result = work();
+    if masked {
+        set_mask(&raw const before, core::ptr::null_mut());
+    }
+    result
+}

@@ -57,6 +57,8 @@ pub(crate) struct ThreadState {
     writer: Option<Writer>,
     n_begun: u64,
     depth: usize,
+    /// Stack pointer of the call that is being recorded; 0: none is.
+    recording_sp: usize,
     /// Stack pointers of the calls under way, outermost first.
     under_way: [usize; MAX_DEPTH],
     defined_files: [u64; DEFINED_FILES],
@@ -69,6 +71,7 @@ pub(crate) struct ThreadState {
 /// A call that has begun.
 pub(crate) struct Begun {
     state: NonNull<ThreadState>,
+    sp: usize,
     context: u64,
     began: u64,
     depth: usize,
@@ -103,35 +106,22 @@ fn begin_interrupting(state: *mut ThreadState, caller: Caller) -> Option<Begun> 
         (*state).n_begun += 1;
         ((*state).generation, (*state).n_begun, (*state).depth)
     };
-    let _ = caller;
     if generation != RECORDER.generation() {
         RECORDER.count(Unrecorded::Interrupted);
         return None;
     }
-    Some(Begun { state, context: 0, began: n_begun, depth, start_ns: clock::now_ns() })
+    let start_ns = clock::now_ns();
+    Some(Begun { state, sp: caller.sp, context: 0, began: n_begun, depth, start_ns })
 }
 
 impl Begun {
     /// Ends the call: it becomes a record. What the call itself knows is in
     /// `call`, the rest is filled in here.
     #[inline]
-    pub(crate) fn end(self, end_ns: u64, mut call: Call) {
-        let Some(job) = RECORDER.job() else { return };
-        call.context = self.context;
-        call.began = self.began;
-        call.start_ns = self.start_ns;
-        call.end_ns = end_ns;
-        call.depth = self.depth.min(255) as u8;
-        let state = self.state.as_ptr();
-        // SAFETY: the state is this thread's own and lives until the thread
-        // ends; the writer and the host may be used by interrupting calls at
-        // any instruction.
-        unsafe {
-            (*state).depth = self.depth;
-            if let Some(writer) = &(*state).writer {
-                writer.append(&mut (*state).host, job, &call);
-            }
-        }
+    pub(crate) fn end(self, end_ns: u64, call: Call) {
+        // SAFETY: the state is this thread's own and lives until the thread ends.
+        unsafe { (*self.state.as_ptr()).depth = self.depth };
+        self.append(self.began, self.depth, end_ns, call);
     }
 
     /// Ends the call without a record.
@@ -142,25 +132,42 @@ impl Begun {
 
     /// Records another call that was made inside this one.
     pub(crate) fn append_within(&self, end_ns: u64, call: Call) {
-        self.append(end_ns, Call { depth: self.depth.saturating_add(1).min(255) as u8, ..call });
+        self.append(self.next_begun(), self.depth.saturating_add(1), end_ns, call);
     }
 
     /// Records a call that was made as a part of this one, in its place.
     pub(crate) fn append_beside(&self, end_ns: u64, call: Call) {
-        self.append(end_ns, Call { depth: self.depth.min(255) as u8, ..call });
+        self.append(self.next_begun(), self.depth, end_ns, call);
     }
 
-    fn append(&self, end_ns: u64, mut call: Call) {
-        call.context = self.context;
-        call.start_ns = self.start_ns;
-        call.end_ns = end_ns;
-        let state = self.state.as_ptr();
-        // SAFETY: as in `end`.
+    fn next_begun(&self) -> u64 {
+        // SAFETY: the state is this thread's own and lives until the thread ends.
         unsafe {
+            let state = self.state.as_ptr();
             (*state).n_begun += 1;
-            call.began = (*state).n_begun;
-            if let (Some(writer), Some(job)) = (&(*state).writer, RECORDER.job()) {
+            (*state).n_begun
+        }
+    }
+
+    #[inline]
+    fn append(&self, began: u64, depth: usize, end_ns: u64, call: Call) {
+        let Some(job) = RECORDER.job() else { return };
+        let (context, start_ns) = (self.context, self.start_ns);
+        let call = Call { context, began, start_ns, end_ns, depth: depth.min(255) as u8, ..call };
+        let state = self.state.as_ptr();
+        // SAFETY: the state is this thread's own and lives until the thread
+        // ends; the writer and the host may be used by interrupting calls at
+        // any instruction.
+        unsafe {
+            let outermost = (*state).recording_sp == 0;
+            if outermost {
+                (*state).recording_sp = self.sp;
+            }
+            if let Some(writer) = &(*state).writer {
                 writer.append(&mut (*state).host, job, &call);
+            }
+            if outermost {
+                (*state).recording_sp = 0;
             }
         }
     }
@@ -173,6 +180,12 @@ impl ThreadState {
             && is_void(sp, caller.sp)
         {
             self.depth = last;
+        }
+        if self.recording_sp != 0 && is_void(self.recording_sp, caller.sp) {
+            self.recording_sp = 0;
+            if let Some(writer) = &self.writer {
+                writer.repair();
+            }
         }
         let depth = self.depth;
         if let Some(place) = self.under_way.get_mut(depth) {
@@ -191,7 +204,7 @@ impl ThreadState {
         let state = NonNull::from(self);
         // SAFETY: just made from a reference.
         let began = unsafe { state.as_ref() }.n_begun;
-        Begun { state, context, began, depth, start_ns: 0 }
+        Begun { state, sp: caller.sp, context, began, depth, start_ns: 0 }
     }
 
     /// Tells the reader, once per stream, that `path` has this identity.
