@@ -35,10 +35,8 @@ impl ProcessHost {
 // the writer itself put there.
 unsafe impl Host for ProcessHost {
     fn create(&mut self, name: &StreamName, bytes: usize) -> Result<NonNull<u8>, Unrecorded> {
-        sys::without_signals(|| {
-            let file = self.open(name, libc::O_CREAT | libc::O_EXCL)?;
-            map(&file, 0, bytes)
-        })
+        let file = self.open(name, libc::O_CREAT | libc::O_EXCL)?;
+        map(&file, 0, bytes)
     }
 
     fn extend(
@@ -47,15 +45,17 @@ unsafe impl Host for ProcessHost {
         offset: u64,
         bytes: usize,
     ) -> Result<NonNull<u8>, Unrecorded> {
-        sys::without_signals(|| {
-            let file = self.open(name, 0)?;
-            map(&file, offset, bytes)
-        })
+        let file = self.open(name, 0)?;
+        map(&file, offset, bytes)
     }
 
     fn unmap(&mut self, address: NonNull<u8>, bytes: usize) {
         // SAFETY: the writer gives back what `create` and `extend` gave it.
         unsafe { sys::unmap(address, bytes) };
+    }
+
+    fn uninterrupted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        sys::without_signals(|| work(self))
     }
 
     fn wake(&mut self, word: &AtomicU32) {

@@ -393,7 +393,7 @@ fn begin_state(cell: &mut ThreadCell, job: &JobPage) -> Option<*mut ThreadState>
         writer.release(&mut state.host);
     }
     state.writer = None;
-    match state.begin_stream(job) {
+    match sys::without_signals(|| state.begin_stream(job)) {
         Ok(()) => Some(cell.state),
         Err(cause) => {
             cell.patience = RETRY_AFTER;

@@ -34,6 +34,15 @@ pub unsafe trait Host {
     /// Ends a mapping.
     fn unmap(&mut self, address: NonNull<u8>, bytes: usize);
 
+    /// Does something with signals held back, where that can be done: calls of
+    /// a handler that interrupts it could not be recorded.
+    fn uninterrupted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R
+    where
+        Self: Sized,
+    {
+        work(self)
+    }
+
     /// Wakes whoever waits on the word.
     fn wake(&mut self, word: &AtomicU32);
 

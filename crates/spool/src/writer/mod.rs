@@ -149,6 +149,16 @@ impl Writer {
         call: &Call,
         reserved: Option<u64>,
     ) {
+        host.uninterrupted(|host| self.append_to_next(host, job, call, reserved));
+    }
+
+    fn append_to_next(
+        &self,
+        host: &mut impl Host,
+        job: &JobPage,
+        call: &Call,
+        reserved: Option<u64>,
+    ) {
         let write = |number| self.segments.iter().any(|segment| segment.write(number, call));
         if reserved.is_some_and(write) {
             return;
