@@ -85,6 +85,9 @@ pub(crate) fn begin() -> Option<Begun> {
     let cell = unsafe { &mut *arch::thread_cell() };
     let caller = Caller { sp: cell.caller_sp, fp: cell.caller_fp };
     let job = RECORDER.job()?;
+    if !is_caller_of_this(caller.sp) {
+        return begin_interrupting(cell.state, caller);
+    }
     let Some(guard) = Guard::enter(caller.sp) else {
         return begin_interrupting(cell.state, caller);
     };
@@ -95,7 +98,17 @@ pub(crate) fn begin() -> Option<Begun> {
     Some(Begun { start_ns: clock::now_ns(), ..begun })
 }
 
-/// A call of a signal handler that interrupted the recorder: recorded without context.
+/// Whether a stack pointer can be that of our caller's: a handler that
+/// interrupts between the entry, which stores it, and here, stores its own.
+#[inline(always)]
+fn is_caller_of_this(sp: usize) -> bool {
+    const MAX_HOOK_FRAME: usize = 16 * 1024;
+    let here = 0_u8;
+    sp.wrapping_sub(&raw const here as usize) < MAX_HOOK_FRAME
+}
+
+/// A call whose context cannot be told: of a signal handler that interrupted
+/// the recorder, or one that a handler interrupted at its very beginning.
 #[cold]
 fn begin_interrupting(state: *mut ThreadState, caller: Caller) -> Option<Begun> {
     let state = NonNull::new(state)?;
