@@ -234,6 +234,21 @@ pub enum DefinitionKind {
     Object = 5,
 }
 
+impl TryFrom<u32> for DefinitionKind {
+    type Error = u32;
+
+    fn try_from(number: u32) -> Result<DefinitionKind, u32> {
+        match number {
+            1 => Ok(DefinitionKind::Process),
+            2 => Ok(DefinitionKind::Module),
+            3 => Ok(DefinitionKind::Context),
+            4 => Ok(DefinitionKind::File),
+            5 => Ok(DefinitionKind::Object),
+            _ => Err(number),
+        }
+    }
+}
+
 /// Stands before the payload of a definition; definitions begin at multiples of 8.
 #[repr(C)]
 pub struct DefinitionHeader {

@@ -10,7 +10,11 @@ pub mod layout;
 pub mod settings;
 
 mod function;
+#[cfg(feature = "reader")]
+mod reader;
 mod writer;
 
 pub use function::Function;
+#[cfg(feature = "reader")]
+pub use reader::{Error, Job, Sink, StreamInfo, StreamNumber, Totals};
 pub use writer::{Host, Identity, StreamName, Writer};

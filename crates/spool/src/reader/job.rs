@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A job's directory: made for the processes of a command, or found again.
+
+use std::collections::hash_map::RandomState;
+use std::fs::{self, DirBuilder, Permissions};
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::Duration;
+
+use super::error::Error;
+use super::follow::Streams;
+use super::page::{Page, effective_uid};
+use super::process;
+use super::sink::Sink;
+use super::totals::Totals;
+use crate::layout::{JOB_FILE, STREAM_SUFFIX};
+
+/// The streams of a job, being read.
+pub struct Job {
+    directory: PathBuf,
+    page: Page,
+    streams: Streams,
+}
+
+impl Job {
+    /// Makes a directory for a new job in `base`, which only this user can enter.
+    /// `limit_bytes` and `wait_ms` are what the job page tells writers.
+    pub fn create(base: &Path, limit_bytes: u64, wait_ms: u32) -> Result<Job, Error> {
+        let random = RandomState::new().build_hasher().finish();
+        let directory = base.join(format!("ioracle-{}-{random:016x}", std::process::id()));
+        let failed = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| Error::Create { path, source }
+        };
+        DirBuilder::new().mode(0o700).create(&directory).map_err(failed(&directory))?;
+        let path = directory.join(JOB_FILE);
+        // Whatever the umask was.
+        let page = fs::set_permissions(&directory, Permissions::from_mode(0o700))
+            .and_then(|()| Page::create(&path, limit_bytes, wait_ms));
+        let page = page.map_err(failed(&path)).inspect_err(|_| {
+            let _ = fs::remove_file(&path);
+            let _ = fs::remove_dir(&directory);
+        })?;
+        Ok(Job { streams: Streams::new(&directory), directory, page })
+    }
+
+    /// Opens the directory of a job that lost its reader. Nothing in it is
+    /// changed, and everything that is still there is read.
+    pub fn open(directory: &Path) -> Result<Job, Error> {
+        let failed = |source| Error::Open { path: directory.to_path_buf(), source };
+        let refused = |why| Error::NotAJob { path: directory.to_path_buf(), why };
+        let metadata = fs::symlink_metadata(directory).map_err(failed)?;
+        if !metadata.is_dir() {
+            return Err(refused("it is not a directory"));
+        }
+        if metadata.uid() != effective_uid() {
+            return Err(refused("it belongs to another user"));
+        }
+        let page = match Page::copy(&directory.join(JOB_FILE)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(refused("it has no file 'job'"));
+            }
+            page => page.map_err(failed)?.map_err(refused)?,
+        };
+        let streams = Streams::new(directory);
+        Ok(Job { directory: directory.to_path_buf(), page, streams })
+    }
+
+    /// Where the job is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The other process that reads the job now, for one that was opened.
+    pub fn other_reader(&self) -> Option<u32> {
+        let reader = self.page.get()?.reader_pid.load(Relaxed);
+        let other = !self.page.is_shared() && reader != std::process::id();
+        (other && process::process_is_alive(reader)).then_some(reader)
+    }
+
+    /// Hands over what has been published since the last time, a bounded part of
+    /// it; how many records. At 0 there is nothing new now: [`sleep`](Job::sleep)
+    /// then returns when there is.
+    pub fn poll(&mut self, sink: &mut impl Sink) -> Result<usize, Error> {
+        let will_be_woken = self.page.get().is_some_and(|page| page.sleeping.0.load(SeqCst) == 1);
+        let mut n_records = self.streams.pass(&self.page, sink)?;
+        if n_records == 0 && !will_be_woken && self.page.is_shared() {
+            // Whatever is published from here on wakes; what was before is found now.
+            self.set_sleeping(1);
+            n_records = self.streams.pass(&self.page, sink)?;
+        }
+        if n_records > 0 {
+            self.set_sleeping(0);
+        }
+        Ok(n_records)
+    }
+
+    /// Hands over everything that is published, skips holes, and ends all streams:
+    /// for the end of a job, when its processes are gone or may be left alone.
+    pub fn drain(&mut self, sink: &mut impl Sink) -> Result<usize, Error> {
+        self.streams.drain(&self.page, sink)
+    }
+
+    /// Sleeps until writers have published enough to be worth a look, or the
+    /// time is over.
+    pub fn sleep(&self, at_most: Duration) {
+        self.page.sleep(at_most);
+    }
+
+    /// Tells writers that nothing is wanted any more.
+    pub fn close(&mut self) {
+        if let Some(page) = self.page.get() {
+            page.open.store(0, SeqCst);
+            page.reader_pid.store(0, SeqCst);
+        }
+    }
+
+    /// Deletes the directory with the files that belong into it.
+    pub fn remove(mut self) -> Result<(), Error> {
+        self.close();
+        let entries = match fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(self.could_not_remove())?,
+        };
+        for entry in entries {
+            let name = entry.map_err(self.could_not_remove())?.file_name();
+            let is_ours =
+                name == JOB_FILE || name.to_str().is_some_and(|name| name.ends_with(STREAM_SUFFIX));
+            if is_ours {
+                // What is not a file stays, and so does the directory then.
+                let _ = fs::remove_file(self.directory.join(&name));
+            }
+        }
+        fs::remove_dir(&self.directory).map_err(self.could_not_remove())
+    }
+
+    /// Counts up to now.
+    pub fn totals(&self) -> Totals {
+        let mut totals = self.streams.totals();
+        if let Some(page) = self.page.get() {
+            totals.n_processes = page.n_processes.load(Relaxed);
+            totals.n_io_uring = page.n_io_uring.load(Relaxed);
+            totals.n_stacks_checked = page.n_stacks_checked.load(Relaxed);
+            totals.n_stacks_different = page.n_stacks_different.load(Relaxed);
+            for (sum, count) in totals.unrecorded.iter_mut().zip(&page.unrecorded) {
+                *sum = sum.saturating_add(count.load(Relaxed));
+            }
+        }
+        totals
+    }
+
+    fn set_sleeping(&self, sleeping: u32) {
+        if let Some(page) = self.page.get().filter(|_| self.page.is_shared()) {
+            page.sleeping.0.store(sleeping, SeqCst);
+        }
+    }
+
+    fn could_not_remove(&self) -> impl FnOnce(io::Error) -> Error + use<> {
+        let path = self.directory.clone();
+        move |source| Error::Remove { path, source }
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The reader's side: makes the job directory, follows the streams in it while
+//! they grow, and hands what they tell to a [`Sink`].
+//!
+//! Nothing read is trusted: every number is checked before it is used, stream
+//! files are read with `pread` and never mapped (a file cut short cannot hurt),
+//! and work and memory of a pass are bounded by constants, not by what a file
+//! says. What is wrong in a file costs that stream at most, and is told in
+//! [`Totals::damaged`].
+
+mod error;
+mod follow;
+mod job;
+mod page;
+mod process;
+mod sink;
+mod stream;
+mod table;
+mod totals;
+
+pub use self::error::Error;
+pub use self::job::Job;
+pub use self::sink::{Sink, StreamInfo, StreamNumber};
+pub use self::totals::Totals;

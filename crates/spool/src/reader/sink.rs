@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Who is told what the streams hold.
+
+use crate::layout::{Call, DefinitionKind};
+
+/// Takes what is read, in this order: a stream before anything of it, the
+/// definitions of all streams before the records that were published after
+/// them, the records of a stream as they are numbered, its end.
+pub trait Sink {
+    /// A stream has been found.
+    fn stream(&mut self, stream: StreamNumber, info: &StreamInfo);
+
+    /// An identity has been given a meaning; the same one may come many times.
+    fn definition(&mut self, stream: StreamNumber, kind: DefinitionKind, id: u64, payload: &[u8]);
+
+    /// A call has ended. Its function is a [`crate::Function`]; nothing else of
+    /// it has been checked.
+    fn record(&mut self, stream: StreamNumber, call: &Call);
+
+    /// Nothing more comes from the stream.
+    fn ended(&mut self, stream: StreamNumber);
+}
+
+/// Streams are numbered from 0 as they are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamNumber(pub u32);
+
+/// Who writes a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamInfo {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Parent process.
+    pub parent_pid: u32,
+    /// Rank told by the launcher's environment.
+    pub rank: Option<u32>,
+    /// Ranks of the launcher's job, 0 if not told.
+    pub world_size: u32,
+    /// When the process image began, CLOCK_MONOTONIC.
+    pub process_start_ns: u64,
+    /// The same instant, CLOCK_REALTIME.
+    pub process_start_realtime_ns: u64,
+    /// When the stream began, CLOCK_MONOTONIC.
+    pub begin_ns: u64,
+    /// Name of the file in the job directory.
+    pub name: String,
+}

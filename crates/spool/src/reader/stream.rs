@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! One stream, and how far it has been read.
+//!
+//! A pass over all streams looks first ([`Stream::look`]): so many records are
+//! published. Then it reads definitions, then those records, again: the copy in
+//! which a record was seen to be published may hold its bytes from before.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use super::sink::{Sink, StreamInfo, StreamNumber};
+use super::table::{self, FirstPage, Header, Segment, u32_at, u64_at};
+use super::totals::Totals;
+use crate::Function;
+use crate::layout::{
+    Call, DefinitionHeader, DefinitionKind, MAX_DEFINITION_BYTES, MAX_SEGMENT_BYTES, MAX_SEGMENTS,
+    PAGE, Record, Unrecorded,
+};
+
+/// Bytes that are read at once; a longest definition fits.
+pub(super) const BUFFER_BYTES: usize = 128 * 1024;
+/// Records of a stream that a pass takes.
+const MAX_RECORDS: u64 = 8192;
+/// Records that a final reading takes, whatever is written meanwhile.
+const MAX_FINAL: u64 = (MAX_SEGMENTS * MAX_SEGMENT_BYTES / RECORD_BYTES) as u64;
+/// Records behind a hole that are looked at while the stream lives.
+const LOOK_PAST: u64 = 256;
+/// How long a hole may be filled later.
+const HOLE_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a segment with a hole is kept from the writer: whoever was
+/// interrupted there may still come back and write.
+const HOLE_RELEASE: Duration = Duration::from_secs(30);
+
+const RECORD_BYTES: usize = size_of::<Record>();
+const DEFINITION_BYTES: usize = size_of::<DefinitionHeader>();
+
+/// How a stream is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// While it is written: holes are waited for, consumed segments are told.
+    Live,
+    /// To the end: holes are skipped, nothing is changed in the file.
+    Final,
+}
+
+/// A stream that is followed.
+pub(super) struct Stream {
+    pub(super) number: StreamNumber,
+    pub(super) info: StreamInfo,
+    /// Kept open, if few are.
+    pub(super) file: Option<File>,
+    pub(super) finished: bool,
+    pub(super) unrecorded: [u64; Unrecorded::COUNT],
+    segments: Vec<Segment>,
+    n_rows: u32,
+    /// Number of the next record to deliver.
+    position: u64,
+    /// Number after the last one that may be delivered in this pass.
+    ready: u64,
+    /// Row of the definitions segment that is read, and how far.
+    definitions_place: usize,
+    definitions_used: usize,
+    /// A number not published since, while later ones may be.
+    waiting: Option<(u64, Instant)>,
+    /// Number after the last hole that was skipped.
+    after_hole: u64,
+    /// Consumed segments with holes, to be told later.
+    releases: Vec<(Instant, Segment)>,
+    /// Records that a final reading may still take.
+    final_left: u64,
+    /// What is wrong is told once.
+    is_damaged: bool,
+}
+
+impl Stream {
+    /// Begins to follow; from the oldest record that is there.
+    pub(super) fn new(number: StreamNumber, info: StreamInfo, header: Header) -> Stream {
+        let records = header.segments.iter().filter(|segment| !segment.is_definitions());
+        let position = records.map(|segment| segment.first).min().unwrap_or(0);
+        Stream {
+            number,
+            info,
+            file: None,
+            finished: header.finished,
+            unrecorded: header.unrecorded,
+            segments: header.segments,
+            n_rows: header.n_rows,
+            position,
+            ready: position,
+            definitions_place: 0,
+            definitions_used: 0,
+            waiting: None,
+            after_hole: 0,
+            releases: Vec::new(),
+            final_left: MAX_FINAL,
+            is_damaged: false,
+        }
+    }
+
+    /// Number of the next record to deliver.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Whether the last look has found something.
+    pub(super) fn has_ready(&self) -> bool {
+        self.ready > self.position
+    }
+
+    /// Bytes that were charged for the file.
+    pub(super) fn file_bytes(&self) -> u64 {
+        let ends = self.segments.iter().map(|segment| segment.offset + u64::from(segment.bytes));
+        ends.max().unwrap_or(0)
+    }
+
+    /// Looks how far records are published.
+    pub(super) fn look(&mut self, file: &File, buffer: &mut [u8], totals: &mut Totals) {
+        self.ready = self.position;
+        let mut n_records = 16;
+        let most = MAX_RECORDS.min(self.final_left);
+        while self.ready - self.position < most {
+            let (read, run) = self.published_run(file, self.ready, n_records, buffer, totals);
+            self.ready += run;
+            if run < read || read == 0 {
+                break;
+            }
+            n_records *= 4;
+        }
+        if self.has_ready() {
+            self.waiting = None;
+        }
+    }
+
+    /// Looks for records behind one that is not published, and skips it if it
+    /// will not be any more.
+    pub(super) fn look_past_hole(
+        &mut self,
+        file: &File,
+        buffer: &mut [u8],
+        mode: Mode,
+        now: Instant,
+        totals: &mut Totals,
+    ) {
+        let since = match self.waiting {
+            Some((number, since)) if number == self.position => since,
+            _ => now,
+        };
+        self.waiting = Some((self.position, since));
+        if mode == Mode::Live && now.duration_since(since) < HOLE_PATIENCE {
+            return;
+        }
+        let last = match mode {
+            Mode::Live => self.position + LOOK_PAST,
+            Mode::Final => u64::MAX,
+        };
+        let Some(found) = self.next_published(file, last, buffer, totals) else { return };
+        // A record published just now is no hole: what stands before it may have
+        // been published too.
+        if self.published_run(file, self.position, 1, buffer, totals).1 == 0 {
+            self.skip_to(found, mode, totals);
+        }
+        self.look(file, buffer, totals);
+    }
+
+    /// Hands over the records found by the last look.
+    pub(super) fn deliver(
+        &mut self,
+        file: &File,
+        buffer: &mut [u8],
+        mode: Mode,
+        sink: &mut impl Sink,
+        totals: &mut Totals,
+    ) -> usize {
+        let before = totals.n_records;
+        if mode == Mode::Final {
+            self.final_left = self.final_left.saturating_sub(self.ready - self.position);
+        }
+        while self.position < self.ready {
+            let Some(segment) = self.segment_of(self.position) else { break };
+            let n_records = (self.ready - self.position) as usize;
+            let read = read_records(file, &segment, self.position, n_records, buffer);
+            for record in buffer.chunks_exact(RECORD_BYTES).take(read) {
+                self.deliver_one(record, sink, totals);
+            }
+            if read == 0 {
+                // Cut short since the look.
+                self.damage("it is cut short", totals);
+                self.ready = self.position;
+            }
+            if self.position == segment.end() && mode == Mode::Live {
+                self.consumed(file, segment);
+            }
+        }
+        usize::try_from(totals.n_records - before).unwrap_or(usize::MAX)
+    }
+
+    /// Hands over all definitions that are published.
+    pub(super) fn deliver_definitions(
+        &mut self,
+        file: &File,
+        buffer: &mut [u8],
+        sink: &mut impl Sink,
+        totals: &mut Totals,
+    ) {
+        let mut word = [0; 4];
+        if file.read_exact_at(&mut word, table::N_SEGMENTS_OFFSET).is_ok()
+            && u32::from_ne_bytes(word) != self.n_rows
+        {
+            self.refresh(file, totals);
+        }
+        while let Some(segment) = self.definitions_segment(self.definitions_place) {
+            if segment.place != self.definitions_place {
+                self.definitions_place = segment.place;
+                self.definitions_used = 0;
+            }
+            if self.deliver_some_definitions(file, &segment, buffer, sink, totals) {
+                continue;
+            }
+            // The table was read before: what a segment was given before the next
+            // one was made has been seen.
+            if self.definitions_segment(segment.place + 1).is_none() {
+                break;
+            }
+            self.definitions_place = segment.place + 1;
+        }
+    }
+
+    /// Reads the header again; what has become of the stream.
+    pub(super) fn refresh(&mut self, file: &File, totals: &mut Totals) {
+        match read_first_page(file) {
+            FirstPage::Header(header) => {
+                self.finished = header.finished;
+                self.unrecorded = header.unrecorded;
+                self.segments = header.segments;
+                self.n_rows = header.n_rows;
+                if let Some(fault) = header.fault {
+                    self.damage(fault, totals);
+                }
+            }
+            FirstPage::Empty | FirstPage::Foreign(_) => {
+                self.segments.clear();
+                self.damage("its header was overwritten", totals);
+            }
+        }
+    }
+
+    /// Tells the writer of segments with holes that nobody writes to any more.
+    pub(super) fn release(&mut self, file: &File, now: Instant) {
+        self.releases.retain(|(since, segment)| {
+            let wait = now.duration_since(*since) < HOLE_RELEASE;
+            if !wait {
+                tell_consumed(file, segment);
+            }
+            wait
+        });
+    }
+
+    /// Remembers the first thing that is wrong with the file.
+    pub(super) fn damage(&mut self, what: &str, totals: &mut Totals) {
+        if !self.is_damaged {
+            self.is_damaged = true;
+            totals.damage(&self.info.name, what);
+        }
+    }
+
+    fn segment_of(&self, number: u64) -> Option<Segment> {
+        self.segments.iter().find(|segment| segment.holds(number)).copied()
+    }
+
+    /// The first definitions segment from a row on.
+    fn definitions_segment(&self, place: usize) -> Option<Segment> {
+        let mut segments = self.segments.iter();
+        segments.find(|segment| segment.is_definitions() && segment.place >= place).copied()
+    }
+
+    /// Reads at most so many records; how many were read, and how many of them
+    /// from the first on are published.
+    fn published_run(
+        &mut self,
+        file: &File,
+        number: u64,
+        n_records: usize,
+        buffer: &mut [u8],
+        totals: &mut Totals,
+    ) -> (u64, u64) {
+        let mut found = self.segment_of(number);
+        if found.is_none() {
+            self.refresh(file, totals);
+            found = self.segment_of(number);
+        }
+        let Some(segment) = found else { return (0, 0) };
+        let read = read_records(file, &segment, number, n_records, buffer);
+        let records = buffer.chunks_exact(RECORD_BYTES).take(read);
+        let run =
+            records.zip(number..).take_while(|(record, number)| is_published(record, *number));
+        (read as u64, run.count() as u64)
+    }
+
+    /// The first published record behind the position, at most `last`.
+    fn next_published(
+        &mut self,
+        file: &File,
+        last: u64,
+        buffer: &mut [u8],
+        totals: &mut Totals,
+    ) -> Option<u64> {
+        self.refresh(file, totals);
+        let mut segments: Vec<Segment> = self.segments.clone();
+        segments.retain(|segment| !segment.is_definitions() && segment.end() > self.position);
+        segments.sort_unstable_by_key(|segment| segment.first);
+        for segment in segments {
+            let mut number = segment.first.max(self.position + 1);
+            let mut n_records = 16_usize;
+            while number < segment.end() && number <= last {
+                let read = read_records(file, &segment, number, n_records, buffer);
+                n_records = n_records.saturating_mul(4);
+                let records = buffer.chunks_exact(RECORD_BYTES).take(read);
+                let mut records = records.zip(number..);
+                if let Some((_, found)) = records.find(|(record, it)| is_published(record, *it)) {
+                    return (found <= last).then_some(found);
+                }
+                if read == 0 {
+                    break;
+                }
+                number += read as u64;
+            }
+        }
+        None
+    }
+
+    /// Leaves out the numbers up to `found`: holes where they have a place in a
+    /// segment; else they were consumed by an earlier reader, or the table lies.
+    fn skip_to(&mut self, found: u64, mode: Mode, totals: &mut Totals) {
+        let skipped = self.position..found;
+        let placed = |segment: &Segment| {
+            let end = segment.end().min(skipped.end);
+            end.saturating_sub(segment.first.max(skipped.start))
+        };
+        let n_placed = self.segments.iter().map(placed).sum::<u64>().min(found - self.position);
+        totals.n_holes += n_placed;
+        let n_gone = found - self.position - n_placed;
+        totals.n_consumed_before = totals.n_consumed_before.saturating_add(n_gone);
+        if n_gone > 0 && mode == Mode::Live {
+            self.damage("numbers of records are missing", totals);
+        }
+        if mode == Mode::Live {
+            let now = Instant::now();
+            let passed = self
+                .segments
+                .iter()
+                .filter(|segment| segment.end() > skipped.start && segment.end() <= skipped.end);
+            self.releases.extend(passed.map(|segment| (now, *segment)));
+        }
+        self.position = found;
+        self.after_hole = found;
+    }
+
+    fn deliver_one(&mut self, record: &[u8], sink: &mut impl Sink, totals: &mut Totals) {
+        let number = self.position;
+        self.position += 1;
+        if !is_published(record, number) {
+            totals.n_holes += 1;
+            return self.damage("a published record was overwritten", totals);
+        }
+        let Some(call) = call_of(record) else { return };
+        if Function::try_from(call.function).is_err() {
+            totals.n_holes += 1;
+            return self.damage("a record names a function that does not exist", totals);
+        }
+        totals.n_records += 1;
+        sink.record(self.number, &call);
+    }
+
+    fn consumed(&mut self, file: &File, segment: Segment) {
+        if self.after_hole > segment.first {
+            self.releases.push((Instant::now(), segment));
+        } else {
+            tell_consumed(file, &segment);
+        }
+    }
+
+    /// Hands over what a read finds; false if there is nothing.
+    fn deliver_some_definitions(
+        &mut self,
+        file: &File,
+        segment: &Segment,
+        buffer: &mut [u8],
+        sink: &mut impl Sink,
+        totals: &mut Totals,
+    ) -> bool {
+        let used = self.definitions_used;
+        let left = (segment.bytes as usize).saturating_sub(used);
+        let offset = segment.offset + used as u64;
+        // Mostly there is nothing new, which 16 bytes tell.
+        let head = read(file, offset, &mut buffer[..DEFINITION_BYTES.min(left)]);
+        if head < DEFINITION_BYTES || u32_at(buffer, 0) == 0 {
+            return false;
+        }
+        let window = left.min(BUFFER_BYTES);
+        let n_bytes = read(file, offset, &mut buffer[..window]);
+        let end = published_definitions(&buffer[..n_bytes]);
+        if end == 0 {
+            self.damage("a definition is longer than its segment", totals);
+            self.definitions_used = segment.bytes as usize;
+            return false;
+        }
+        // Again: in the first copy the bytes may be older than the word that
+        // publishes them.
+        let n_bytes = read(file, offset, &mut buffer[..end]);
+        let mut rest = &buffer[..n_bytes];
+        while let Some((kind, id, payload, bytes)) = definition(rest) {
+            match kind {
+                Some(kind) => sink.definition(self.number, kind, id, payload),
+                None => self.damage("a definition is of no known kind", totals),
+            }
+            self.definitions_used += bytes;
+            rest = rest.get(bytes..).unwrap_or_default();
+        }
+        self.definitions_used > used
+    }
+}
+
+/// Reads and takes apart the first page of a file.
+pub(super) fn read_first_page(file: &File) -> FirstPage {
+    let mut page = [0; PAGE];
+    let Ok(metadata) = file.metadata() else { return FirstPage::Foreign("it cannot be read") };
+    if read(file, 0, &mut page) < PAGE {
+        return if u64_at(&page, 0) == 0 {
+            FirstPage::Empty
+        } else {
+            FirstPage::Foreign("it is cut short")
+        };
+    }
+    table::parse(&page, metadata.len())
+}
+
+/// Bytes of a first page's file that can be read; errors are as an end.
+fn read(file: &File, offset: u64, buffer: &mut [u8]) -> usize {
+    let mut n_bytes = 0;
+    while let Some(rest) = buffer.get_mut(n_bytes..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, offset.saturating_add(n_bytes as u64)) {
+            Ok(0) => break,
+            Ok(more) => n_bytes += more,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    n_bytes
+}
+
+/// Reads records from `number` on into the buffer, at most to the segment's end.
+fn read_records(
+    file: &File,
+    segment: &Segment,
+    number: u64,
+    n_records: usize,
+    buffer: &mut [u8],
+) -> usize {
+    let left = usize::try_from(segment.end().saturating_sub(number)).unwrap_or(usize::MAX);
+    let n_records = n_records.min(left).min(buffer.len() / RECORD_BYTES);
+    let offset = segment.offset + (number - segment.first) * RECORD_BYTES as u64;
+    read(file, offset, &mut buffer[..n_records * RECORD_BYTES]) / RECORD_BYTES
+}
+
+fn is_published(record: &[u8], number: u64) -> bool {
+    u64_at(record, 0) == number + 1
+}
+
+fn call_of(record: &[u8]) -> Option<Call> {
+    let bytes: &[u8; size_of::<Call>()] = record.get(size_of::<u64>()..)?.first_chunk()?;
+    // SAFETY: a call is numbers only, and so many bytes are there.
+    Some(unsafe { bytes.as_ptr().cast::<Call>().read_unaligned() })
+}
+
+/// Bytes at the beginning that are published definitions.
+fn published_definitions(bytes: &[u8]) -> usize {
+    let mut used = 0;
+    while let Some((.., more)) = bytes.get(used..).and_then(definition) {
+        used += more;
+    }
+    used
+}
+
+/// The definition at the beginning of some bytes: kind, identity, payload, and
+/// bytes that it takes.
+fn definition(bytes: &[u8]) -> Option<(Option<DefinitionKind>, u64, &[u8], usize)> {
+    let length = u32_at(bytes, 0).checked_sub(1)? as usize;
+    if length > MAX_DEFINITION_BYTES {
+        return None;
+    }
+    let payload = bytes.get(DEFINITION_BYTES..DEFINITION_BYTES + length)?;
+    let kind = DefinitionKind::try_from(u32_at(bytes, 4)).ok();
+    Some((kind, u64_at(bytes, 8), payload, DEFINITION_BYTES + length.next_multiple_of(8)))
+}
+
+/// Lets the writer take a segment again. That it cannot be told costs space only.
+fn tell_consumed(file: &File, segment: &Segment) {
+    let offset = table::consumed_offset(segment.place);
+    let _ = file.write_all_at(&segment.end().to_ne_bytes(), offset);
+}
