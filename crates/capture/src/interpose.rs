@@ -98,7 +98,7 @@ macro_rules! intercepted {
                 $crate::interpose::Real::new($crate::interpose::c_name!($name));
 
             $crate::interpose::check!($source $name ($($type),*) -> $result);
-            $crate::arch::entry!($name, hook);
+            $crate::arch::entry!($name, hook ($($argument: $type),*) -> $result);
 
             pub(super) unsafe extern "C-unwind" fn hook($($argument: $type),*) -> $result {
                 type Signature = unsafe extern "C-unwind" fn($($type),*) -> $result;

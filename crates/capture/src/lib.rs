@@ -18,6 +18,11 @@
 //! and make no system call unless something is new: a file, a context, a
 //! thread, a full segment, or a position that others may move.
 
+#![cfg_attr(
+    any(feature = "portable", not(target_arch = "x86_64")),
+    allow(dead_code, improper_ctypes, reason = "slower ways need less")
+)]
+
 mod calls;
 mod interpose;
 mod observe;

@@ -31,6 +31,7 @@ pub(crate) static RECORDER: Recorder = Recorder {
     generation: AtomicU32::new(0),
     n_forks: AtomicU32::new(0),
     n_spawns: AtomicU32::new(0),
+    process_id: AtomicU32::new(0),
     start_ns: AtomicU64::new(0),
     start_realtime_ns: AtomicU64::new(0),
 };
@@ -51,6 +52,7 @@ pub(crate) struct Recorder {
     generation: AtomicU32,
     n_forks: AtomicU32,
     n_spawns: AtomicU32,
+    process_id: AtomicU32,
     start_ns: AtomicU64,
     start_realtime_ns: AtomicU64,
 }
@@ -114,6 +116,7 @@ impl Recorder {
     }
 
     fn begin_process(&self) {
+        self.process_id.store(sys::process_id(), Ordering::Relaxed);
         self.start_ns.store(clock::now_ns(), Ordering::Relaxed);
         self.start_realtime_ns.store(clock::realtime_ns(), Ordering::Relaxed);
         if let Some(job) = self.job() {
@@ -139,6 +142,11 @@ impl Recorder {
     #[inline]
     pub(crate) fn generation(&self) -> u32 {
         self.generation.load(Ordering::Relaxed)
+    }
+
+    /// The process that set the recorder up.
+    pub(crate) fn process_id(&self) -> u32 {
+        self.process_id.load(Ordering::Relaxed)
     }
 
     /// When this process began, CLOCK_MONOTONIC and CLOCK_REALTIME.

@@ -29,7 +29,7 @@ use crate::sys;
 pub(crate) struct ThreadCell {
     /// Stack pointer at the entry of the intercepted function: where its
     /// return address lies.
-    caller_sp: usize,
+    pub(crate) caller_sp: usize,
     /// Frame pointer there.
     caller_fp: usize,
     state: *mut ThreadState,
@@ -443,6 +443,9 @@ pub(crate) fn lend_memory(until: Until) {
 /// Whether this is a child that only borrows the thread's memory.
 #[inline]
 pub(crate) fn is_borrowed() -> bool {
+    if !arch::LENDING_IS_NOTICED {
+        return sys::process_id() != RECORDER.process_id();
+    }
     // SAFETY: the cell is this thread's own.
     let cell = unsafe { &mut *arch::thread_cell() };
     cell.lender != 0 && is_borrower(cell)

@@ -10,6 +10,9 @@ unsafe extern "C" {
     fn ioracle_portable_thread_cell() -> *mut ThreadCell;
 }
 
+/// A child that borrows memory is only told by asking who calls.
+pub(crate) const LENDING_IS_NOTICED: bool = false;
+
 /// Makes a system call. The result is the kernel's: errors are -errno.
 ///
 /// # Safety
@@ -33,3 +36,20 @@ pub(crate) fn thread_cell() -> *mut ThreadCell {
     // SAFETY: returns the address of a thread-local.
     unsafe { ioracle_portable_thread_cell() }
 }
+
+/// Defines an exported function that goes on as `$hook`. Where its frame lies
+/// tells how deep the stack is, which is all that is known of the caller.
+macro_rules! entry {
+    ($name:ident, $hook:ident ($($argument:ident: $type:ty),*) -> $result:ty) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C-unwind" fn $name($($argument: $type),*) -> $result {
+            let here = 0_u8;
+            // SAFETY: the cell is this thread's own; the arguments are the caller's.
+            unsafe {
+                (*$crate::arch::thread_cell()).caller_sp = &raw const here as usize;
+                $hook($($argument),*)
+            }
+        }
+    };
+}
+pub(crate) use entry;

@@ -10,6 +10,9 @@ use crate::thread::ThreadCell;
 
 pub(crate) use unwind::*;
 
+/// `vfork` and `clone` tell before they lend memory to a child.
+pub(crate) const LENDING_IS_NOTICED: bool = true;
+
 /// Makes a system call. The result is the kernel's: errors are -errno, and the
 /// program's errno is left alone. Not interposable, no cancellation point.
 ///
@@ -55,7 +58,7 @@ pub(crate) fn thread_cell() -> *mut ThreadCell {
 /// caller in the thread's cell and goes on as `$hook`, with all arguments (and
 /// `al`, which variadic functions look at) where the caller put them.
 macro_rules! entry {
-    ($name:ident, $hook:path) => {
+    ($name:ident, $hook:ident $($signature:tt)*) => {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         unsafe extern "C-unwind" fn $name() {
