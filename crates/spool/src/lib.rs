@@ -16,5 +16,5 @@ mod writer;
 
 pub use function::Function;
 #[cfg(feature = "reader")]
-pub use reader::{Error, Job, Sink, StreamInfo, StreamNumber, Totals};
+pub use reader::{Error, Job, Sink, StreamInfo, StreamNumber, Totals, Waker};
 pub use writer::{Host, Identity, StreamName, Writer};

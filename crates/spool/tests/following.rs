@@ -134,6 +134,21 @@ fn a_sleeping_reader_is_woken_by_a_batch() {
 }
 
 #[test]
+fn another_thread_ends_the_sleep() {
+    let (_base, mut job) = job(ROOMY);
+    let waker = job.waker();
+    assert_eq!(job.poll(&mut Memory::default()).unwrap(), 0);
+    let other = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        waker.wake();
+    });
+    let start = Instant::now();
+    job.sleep(Duration::from_secs(20));
+    assert!(start.elapsed() < Duration::from_secs(10), "it was not woken");
+    other.join().unwrap();
+}
+
+#[test]
 fn a_reader_that_has_missed_something_does_not_sleep() {
     let (_base, mut job) = job(ROOMY);
     let mut sink = Memory::default();

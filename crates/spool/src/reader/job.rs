@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::error::Error;
 use super::follow::Streams;
-use super::page::{Page, effective_uid};
+use super::page::{Page, Waker, effective_uid};
 use super::process;
 use super::sink::Sink;
 use super::totals::Totals;
@@ -109,6 +109,11 @@ impl Job {
     /// time is over.
     pub fn sleep(&self, at_most: Duration) {
         self.page.sleep(at_most);
+    }
+
+    /// Ends a sleep from another thread.
+    pub fn waker(&self) -> Waker {
+        self.page.waker()
     }
 
     /// Tells writers that nothing is wanted any more.

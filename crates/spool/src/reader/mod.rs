@@ -21,5 +21,6 @@ mod totals;
 
 pub use self::error::Error;
 pub use self::job::Job;
+pub use self::page::Waker;
 pub use self::sink::{Sink, StreamInfo, StreamNumber};
 pub use self::totals::Totals;

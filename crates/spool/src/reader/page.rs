@@ -9,6 +9,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::layout::{JOB_MAGIC, JobPage, PAGE, VERSION};
 /// The page of a job.
 pub(super) enum Page {
     /// Shared with the writers.
-    Mapped(Mapping),
+    Mapped(Arc<Mapping>),
     /// As it was when it was opened.
     Copied(Box<JobPage>),
 }
@@ -47,7 +48,7 @@ impl Page {
         page.reader_pid.store(std::process::id(), Relaxed);
         page.open.store(1, Relaxed);
         page.magic.store(JOB_MAGIC, Release);
-        Ok(Page::Mapped(mapping))
+        Ok(Page::Mapped(Arc::new(mapping)))
     }
 
     /// Copies the page of a job that was left. `Err` of a word: why it is none.
@@ -90,6 +91,14 @@ impl Page {
         }
     }
 
+    /// For other threads. A page that was copied has nobody to wake.
+    pub(super) fn waker(&self) -> Waker {
+        match self {
+            Page::Mapped(mapping) => Waker(Some(Arc::clone(mapping))),
+            Page::Copied(_) => Waker(None),
+        }
+    }
+
     /// Whether writers see what is stored here.
     pub(super) fn is_shared(&self) -> bool {
         matches!(self, Page::Mapped(_))
@@ -118,6 +127,22 @@ impl Page {
     }
 }
 
+/// Ends the sleep of a job's reader from another thread, or keeps the next one
+/// from beginning.
+#[derive(Clone)]
+pub struct Waker(Option<Arc<Mapping>>);
+
+impl Waker {
+    /// Wakes the reader as a writer would.
+    pub fn wake(&self) {
+        let Some(mapping) = self.0.as_deref().filter(|mapping| mapping.is_whole()) else { return };
+        let word = &mapping.page().sleeping.0;
+        word.store(0, SeqCst);
+        // SAFETY: the word lives through the call; nothing is written.
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    }
+}
+
 /// A mapped job file.
 pub(super) struct Mapping {
     file: File,
@@ -126,6 +151,8 @@ pub(super) struct Mapping {
 
 // SAFETY: the page behind the pointer consists of atomics and is unmapped once.
 unsafe impl Send for Mapping {}
+// SAFETY: shared use is of atomics, and of a file that is only asked for its length.
+unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn new(file: File) -> io::Result<Mapping> {
