@@ -134,6 +134,46 @@ pub enum Error {
         /// The highest of them.
         highest: u32,
     },
+    /// A directory for a new trace already has one.
+    #[error("'{}' already holds a trace; name another directory, or remove it", path.display())]
+    Occupied {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A directory for a new trace has a recording that was never finished.
+    #[error(
+        "'{}' holds a recording that was not finished; finish it with 'ioracle recover {}', or name another directory",
+        path.display(), path.display()
+    )]
+    Unfinished {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The recording is not finished because someone is at it.
+    #[error("'{path}' is being written by process {pid}; wait for its end")]
+    StillWritten {
+        /// The log.
+        path: Arc<str>,
+        /// Who writes it.
+        pid: u32,
+    },
+    /// The log of a recording is something else, or of another version.
+    #[error("'{path}' is not a recording of this version of ioracle; name another directory")]
+    NotARecording {
+        /// The log.
+        path: Arc<str>,
+    },
+    /// A part of a trace could not be written.
+    #[error("could not write '{path}': {source}; make room there, or name another directory")]
+    Unwritable {
+        /// The file.
+        path: Arc<str>,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The spool of a job could not be made or read.
+    #[error(transparent)]
+    Spool(#[from] ioracle_spool::Error),
 }
 
 /// What is wrong with a row.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How ioracle reads recorded I/O events.
+//! Where ioracle's events come from, and how they are kept.
+//!
+//! [`Trace`] reads recorded ones, a [`Follower`] those of a running or dead job;
+//! [`CsvWriter`] writes a trace.
 //!
 //! A trace in the plain CSV form is a directory with three tables, plain or
 //! compressed with zstd: `events.csv[.zst]`, `stacks.csv[.zst]` and
@@ -47,6 +50,10 @@ mod row;
 mod source;
 mod tally;
 
+mod spooled;
+
+mod writing;
+
 mod error;
 
 pub use error::{Error, RowFault};
@@ -55,5 +62,10 @@ pub use lines::MAX_LINE_BYTES;
 pub use meta::{MAX_META_BYTES, Meta};
 pub use order::{MAX_RANKS, MAX_THREADS};
 pub use source::{Encoding, Parts};
+pub use spooled::{
+    Follower, JobSettings, MAX_DEFINITIONS, MAX_MODULES, MAX_PROCESSES, MAX_TEXT_BYTES,
+    MAX_WAITING, NotRecorded, Observer, Process, ProcessNumber, Totals,
+};
 pub use table::{MAX_TABLE_BYTES, MAX_TABLE_ROWS, Table, TableId};
 pub use trace::{Options, Trace};
+pub use writing::{CsvWriter, Description, Written};

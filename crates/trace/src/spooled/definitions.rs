@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the identities in records stand for.
+//!
+//! The application names call stacks, files and modules by 64-bit hashes and
+//! defines each of them in every thread that uses it. Here the first definition
+//! is told to the observer under a small number, and only the number is kept:
+//! memory goes with the number of different things, not with their text. Of
+//! modules the name is kept, because frames are made of it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use foldhash::fast::RandomState;
+use ioracle_events::{ContextId, FileId};
+use ioracle_spool::layout::DefinitionKind;
+
+use crate::spooled::frames::{self, frames, module_name};
+use crate::spooled::observer::Observer;
+use crate::spooled::text;
+
+/// The most call stacks, and the most files, that are told apart.
+pub const MAX_DEFINITIONS: usize = 1 << 20;
+
+/// The most modules whose names are kept.
+pub const MAX_MODULES: usize = 1 << 16;
+
+/// Numbers of all that was defined.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    modules: HashMap<u64, Box<str>, RandomState>,
+    contexts: Numbers,
+    files: Numbers,
+    /// The working directory with a slash behind it; empty if there is none.
+    inside: Vec<u8>,
+}
+
+impl Definitions {
+    /// Paths inside `directory` will be told relative to it.
+    pub(crate) fn relative_to(&mut self, directory: &Path) {
+        self.inside = directory.as_os_str().as_encoded_bytes().to_vec();
+        if !self.inside.ends_with(b"/") {
+            self.inside.push(b'/');
+        }
+    }
+
+    /// Takes a definition and tells the observer, if it is the first of its
+    /// identity.
+    pub(crate) fn define(
+        &mut self,
+        kind: DefinitionKind,
+        id: u64,
+        payload: &[u8],
+        observer: &mut impl Observer,
+    ) {
+        // 0 means unknown in records, so nothing can be called by it.
+        if id == 0 {
+            return;
+        }
+        match kind {
+            DefinitionKind::Module => self.define_module(id, payload),
+            DefinitionKind::Context => {
+                if let Some(number) = self.contexts.add(id) {
+                    let name = |id| self.modules.get(&id).map(|name| &**name);
+                    observer.context(ContextId(number), &frames(payload, name));
+                }
+            }
+            DefinitionKind::File => {
+                if let Some(number) = self.files.add(id) {
+                    observer.file(FileId(number), &self.path(payload));
+                }
+            }
+            // Nothing that is recorded today names an object; of processes the
+            // table of processes takes care.
+            DefinitionKind::Object | DefinitionKind::Process => {}
+        }
+    }
+
+    /// The number of a call stack. One that was never defined is told apart
+    /// from others all the same, only its frames are not known.
+    pub(crate) fn context(&mut self, id: u64, observer: &mut impl Observer) -> ContextId {
+        if let Some(number) = self.contexts.find(id) {
+            return ContextId(number);
+        }
+        if let Some(number) = self.contexts.add(id) {
+            observer.context(ContextId(number), frames::UNKNOWN);
+            return ContextId(number);
+        }
+        // There are too many, but always a place for the unknown one.
+        self.context(0, observer)
+    }
+
+    /// The number of a path.
+    pub(crate) fn file(&self, id: u64) -> FileId {
+        self.files.find(id).map_or(FileId::UNKNOWN, FileId)
+    }
+
+    fn define_module(&mut self, id: u64, payload: &[u8]) {
+        if self.modules.len() < MAX_MODULES
+            && !self.modules.contains_key(&id)
+            && let Some(name) = module_name(payload)
+        {
+            self.modules.insert(id, name.into());
+        }
+    }
+
+    fn path(&self, payload: &[u8]) -> String {
+        let relative = match payload.strip_prefix(self.inside.as_slice()) {
+            Some(rest) if !rest.is_empty() => rest,
+            _ => payload,
+        };
+        text::escaped(relative)
+    }
+}
+
+/// Small numbers for identities, from 1 on, in the order of appearance.
+#[derive(Debug, Default)]
+struct Numbers {
+    numbers: HashMap<u64, u32, RandomState>,
+}
+
+impl Numbers {
+    fn find(&self, id: u64) -> Option<u32> {
+        self.numbers.get(&id).copied()
+    }
+
+    /// The number of an identity that has none yet; `None` if it has one, or
+    /// there are too many.
+    fn add(&mut self, id: u64) -> Option<u32> {
+        let full = self.numbers.len() >= MAX_DEFINITIONS && id != 0;
+        if full || self.numbers.contains_key(&id) {
+            return None;
+        }
+        let number = self.numbers.len() as u32 + 1;
+        self.numbers.insert(id, number);
+        Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ioracle_events::{Event, StreamId};
+
+    use super::*;
+    use crate::spooled::observer::ProcessNumber;
+    use crate::spooled::processes::Process;
+
+    #[derive(Default)]
+    struct Told(Vec<String>);
+
+    impl Observer for Told {
+        fn process(&mut self, _: ProcessNumber, _: &Process) {}
+
+        fn stream_began(&mut self, _: StreamId, _: u32) {}
+
+        fn context(&mut self, id: ContextId, frames: &str) {
+            self.0.push(format!("context {} {frames}", id.0));
+        }
+
+        fn file(&mut self, id: FileId, path: &str) {
+            self.0.push(format!("file {} {path}", id.0));
+        }
+
+        fn event(&mut self, _: ProcessNumber, _: &Event) {}
+
+        fn stream_ended(&mut self, _: StreamId) {}
+    }
+
+    fn stack(frames: &[(u64, u64)]) -> Vec<u8> {
+        frames
+            .iter()
+            .flat_map(|&(module, offset)| [module, offset])
+            .flat_map(u64::to_ne_bytes)
+            .collect()
+    }
+
+    #[test]
+    fn the_first_definition_is_told_and_repetitions_are_not() {
+        let mut told = Told::default();
+        let mut definitions = Definitions::default();
+        definitions.relative_to("/work/run".as_ref());
+        definitions.define(DefinitionKind::Module, 5, b"\x01x/bin/app", &mut told);
+        for _ in 0..2 {
+            definitions.define(DefinitionKind::Context, 11, &stack(&[(5, 16)]), &mut told);
+            definitions.define(DefinitionKind::File, 21, b"/work/run/out/a.dat", &mut told);
+            definitions.define(DefinitionKind::File, 22, b"/work/runner", &mut told);
+            definitions.define(DefinitionKind::File, 23, b"/work/run/", &mut told);
+        }
+        let expected =
+            ["context 1 app+0x10", "file 1 out/a.dat", "file 2 /work/runner", "file 3 /work/run/"];
+        assert_eq!(told.0, expected);
+        assert_eq!(definitions.context(11, &mut told), ContextId(1));
+        assert_eq!(definitions.file(22), FileId(2));
+        assert_eq!(told.0.len(), expected.len());
+    }
+
+    #[test]
+    fn what_was_never_defined_is_unknown_but_stacks_stay_apart() {
+        let mut told = Told::default();
+        let mut definitions = Definitions::default();
+        let ids = [0, 7, 8, 7, 0].map(|id| definitions.context(id, &mut told).0);
+        assert_eq!(ids, [1, 2, 3, 2, 1]);
+        assert_eq!(told.0, ["context 1 ?", "context 2 ?", "context 3 ?"]);
+        assert_eq!(definitions.file(9), FileId::UNKNOWN);
+        assert_eq!(definitions.file(0), FileId::UNKNOWN);
+    }
+
+    #[test]
+    fn identity_0_cannot_be_defined() {
+        let mut told = Told::default();
+        let mut definitions = Definitions::default();
+        definitions.define(DefinitionKind::File, 0, b"a", &mut told);
+        definitions.define(DefinitionKind::Context, 0, &stack(&[(0, 0)]), &mut told);
+        assert!(told.0.is_empty());
+    }
+
+    #[test]
+    fn beyond_the_bound_all_is_unknown() {
+        let mut told = Told::default();
+        let mut definitions = Definitions::default();
+        definitions.contexts.numbers = (1..=MAX_DEFINITIONS as u64).map(|id| (id, 1)).collect();
+        let unknown = ContextId(MAX_DEFINITIONS as u32 + 1);
+        assert_eq!(definitions.context(u64::MAX, &mut told), unknown);
+        assert_eq!(definitions.context(u64::MAX - 1, &mut told), unknown);
+        definitions.define(DefinitionKind::Context, u64::MAX, b"", &mut told);
+        assert_eq!(told.0, [format!("context {} ?", unknown.0)]);
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The `detail` of an event: flags of an open, mode of a stream, whence of a
+//! seek, as traces write them.
+
+use ioracle_spool::Function;
+
+use crate::spooled::text;
+
+/// Flags of open(2) by the names that traces use. Those that only concern the
+/// descriptor (CLOEXEC, NOCTTY, LARGEFILE) say nothing of the I/O and are left
+/// out. SYNC comes before DSYNC, whose bit it includes; likewise TMPFILE and
+/// DIRECTORY.
+const FLAGS: [(i32, &str); 13] = [
+    (libc::O_CREAT, "CREAT"),
+    (libc::O_EXCL, "EXCL"),
+    (libc::O_TRUNC, "TRUNC"),
+    (libc::O_APPEND, "APPEND"),
+    (libc::O_NONBLOCK, "NONBLOCK"),
+    (libc::O_SYNC, "SYNC"),
+    (libc::O_DSYNC, "DSYNC"),
+    (libc::O_DIRECT, "DIRECT"),
+    (libc::O_TMPFILE, "TMPFILE"),
+    (libc::O_DIRECTORY, "DIRECTORY"),
+    (libc::O_NOFOLLOW, "NOFOLLOW"),
+    (libc::O_NOATIME, "NOATIME"),
+    (libc::O_PATH, "PATH"),
+];
+
+/// The text for what a record tells of the call's arguments.
+pub(crate) fn detail(function: Function, recorded: u32) -> Box<str> {
+    match function {
+        Function::Open => flags(recorded as i32).into(),
+        Function::Fopen | Function::Freopen | Function::Fdopen => mode(recorded).into(),
+        Function::Lseek | Function::Fseek => whence(recorded).into(),
+        _ => "".into(),
+    }
+}
+
+fn flags(recorded: i32) -> String {
+    let mut text = String::from(match recorded & libc::O_ACCMODE {
+        libc::O_RDONLY => "RDONLY",
+        libc::O_WRONLY => "WRONLY",
+        _ => "RDWR",
+    });
+    let mut rest = recorded;
+    for (flag, name) in FLAGS {
+        if rest & flag == flag {
+            rest &= !flag;
+            text.push('|');
+            text.push_str(name);
+        }
+    }
+    text
+}
+
+fn mode(recorded: u32) -> String {
+    let bytes = recorded.to_ne_bytes();
+    let length = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    text::escaped(&bytes[..length])
+}
+
+fn whence(recorded: u32) -> &'static str {
+    match recorded as i32 {
+        libc::SEEK_SET => "SET",
+        libc::SEEK_CUR => "CUR",
+        libc::SEEK_END => "END",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_named_as_in_traces() {
+        let check = |flags: i32, expected: &str| {
+            assert_eq!(&*detail(Function::Open, flags as u32), expected);
+        };
+        check(libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOCTTY, "RDONLY");
+        check(libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC, "WRONLY|CREAT|TRUNC");
+        check(libc::O_RDWR | libc::O_SYNC, "RDWR|SYNC");
+        check(libc::O_RDWR | libc::O_DSYNC | libc::O_APPEND, "RDWR|APPEND|DSYNC");
+        check(libc::O_RDWR | libc::O_TMPFILE, "RDWR|TMPFILE");
+        check(libc::O_RDONLY | libc::O_DIRECTORY, "RDONLY|DIRECTORY");
+    }
+
+    #[test]
+    fn a_mode_is_what_was_recorded_of_it() {
+        assert_eq!(&*detail(Function::Fopen, u32::from_ne_bytes(*b"w+b\0")), "w+b");
+        assert_eq!(&*detail(Function::Fdopen, u32::from_ne_bytes(*b"rb+x")), "rb+x");
+        assert_eq!(&*detail(Function::Fopen, u32::from_ne_bytes(*b"\n\xff\0\0")), "%0A%FF");
+    }
+
+    #[test]
+    fn a_seek_tells_what_it_counts_from() {
+        let texts = [0, 1, 2, 7].map(|whence| detail(Function::Lseek, whence));
+        assert_eq!(texts.each_ref().map(|text| &**text), ["SET", "CUR", "END", ""]);
+    }
+
+    #[test]
+    fn other_calls_have_none() {
+        assert_eq!(&*detail(Function::Write, 1), "");
+    }
+}

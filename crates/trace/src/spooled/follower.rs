@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Follows a job: its spool on one side, an observer on the other.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ioracle_spool::Job;
+
+use crate::error::Error;
+use crate::spooled::observer::Observer;
+use crate::spooled::processes::Process;
+use crate::spooled::state::State;
+use crate::spooled::totals::Totals;
+
+/// What a new job is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobSettings {
+    /// Bytes that the records of all its processes may take together.
+    pub limit_bytes: u64,
+    /// How long a call waits for the follower at that limit, in milliseconds; 0
+    /// counts it as not recorded and goes on.
+    pub wait_ms: u32,
+}
+
+/// Reads the spool of a job and tells an [`Observer`] of it.
+pub struct Follower {
+    job: Job,
+    state: State,
+}
+
+impl Follower {
+    /// Makes a directory for a new job in `base`; processes that are told its
+    /// name will record into it.
+    pub fn create(base: &Path, settings: JobSettings) -> Result<Follower, Error> {
+        let job = Job::create(base, settings.limit_bytes, settings.wait_ms)?;
+        Ok(Follower { job, state: State::new() })
+    }
+
+    /// Opens what a job left behind.
+    pub fn open(directory: &Path) -> Result<Follower, Error> {
+        Ok(Follower { job: Job::open(directory)?, state: State::new() })
+    }
+
+    /// Tells paths inside `directory`, the working directory of the job,
+    /// relative to it from now on.
+    pub fn relative_to(&mut self, directory: &Path) {
+        self.state.known.definitions.relative_to(directory);
+    }
+
+    /// The directory of the job.
+    pub fn directory(&self) -> &Path {
+        self.job.directory()
+    }
+
+    /// The process that reads the same job now, for one that was opened.
+    pub fn other_reader(&self) -> Option<u32> {
+        self.job.other_reader()
+    }
+
+    /// Tells what is new; gives the number of records that were read, 0 if
+    /// there is nothing now.
+    pub fn poll(&mut self, observer: &mut impl Observer) -> Result<usize, Error> {
+        Ok(self.job.poll(&mut self.state.with(observer))?)
+    }
+
+    /// Sleeps until there may be something new, or so long at most.
+    pub fn wait(&mut self, at_most: Duration) {
+        self.job.sleep(at_most);
+    }
+
+    /// Tells all that is left, when nothing more will come.
+    pub fn finish(&mut self, observer: &mut impl Observer) -> Result<usize, Error> {
+        let n_records = self.job.drain(&mut self.state.with(observer))?;
+        self.state.end_all(observer);
+        Ok(n_records)
+    }
+
+    /// Processes that still run stop recording.
+    pub fn close(&mut self) {
+        self.job.close();
+    }
+
+    /// Deletes the directory of the job.
+    pub fn remove(self) -> Result<(), Error> {
+        Ok(self.job.remove()?)
+    }
+
+    /// The processes seen so far, in the order of appearance.
+    pub fn processes(&self) -> &[Process] {
+        self.state.known.processes.all()
+    }
+
+    /// Counts of all that was found.
+    pub fn totals(&self) -> Totals {
+        Totals { n_events: self.state.known.n_events, spool: self.job.totals() }
+    }
+}

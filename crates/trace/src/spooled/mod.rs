@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! From the records of a running (or dead) job to events.
+//!
+//! A [`Follower`] reads the spool of a job and tells an [`Observer`] what the
+//! records say: processes as they appear, call stacks and paths once each,
+//! before the first event that names them, and the events of every thread in
+//! the order in which its calls began. A [`CsvWriter`](crate::CsvWriter) is an
+//! observer, and so is whoever learns while the job runs.
+//!
+//! What the spool holds is not trusted: times that run backwards, numbers that
+//! do not fit, text that is none and definitions that never come change what is
+//! told, never whether. All that is kept has a bound:
+//!
+//! | what | at most | beyond it |
+//! | --- | --- | --- |
+//! | call stacks, and files | [`MAX_DEFINITIONS`] each | the unknown context, the unknown file |
+//! | modules | [`MAX_MODULES`] | frames name no module |
+//! | processes | [`MAX_PROCESSES`] | the last one stands for all that follow |
+//! | nested calls of a thread that wait for the call around them | [`MAX_WAITING`] | they are told before it |
+//! | text of a call stack or a path | [`MAX_TEXT_BYTES`] | it is cut |
+
+mod follower;
+mod observer;
+
+mod convert;
+mod definitions;
+mod detail;
+mod frames;
+mod nesting;
+mod processes;
+mod state;
+mod text;
+mod totals;
+
+pub use definitions::{MAX_DEFINITIONS, MAX_MODULES};
+pub use follower::{Follower, JobSettings};
+pub use nesting::MAX_WAITING;
+pub use observer::{Observer, ProcessNumber};
+pub use processes::{MAX_PROCESSES, Process};
+pub use text::MAX_TEXT_BYTES;
+pub use totals::{NotRecorded, Totals};

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Who is told what a job does.
+
+use ioracle_events::{ContextId, Event, FileId, StreamId};
+
+use crate::spooled::processes::Process;
+
+/// A process of the job, counted in the order of appearance. A program that
+/// replaces itself by another (exec) is a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessNumber(pub u32);
+
+impl ProcessNumber {
+    /// Its place in [`Follower::processes`](crate::Follower::processes).
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Takes what a [`Follower`](crate::Follower) finds.
+///
+/// Numbers of contexts and files are common to all processes of the job, count
+/// up from 1 without gaps, and are told before the first event that names them.
+/// [`FileId::UNKNOWN`] needs no telling; a context whose frames are not known is
+/// told as `?`, like any other, when it is first met.
+pub trait Observer {
+    /// A process, before its first event; again when its program and arguments
+    /// become known.
+    fn process(&mut self, number: ProcessNumber, process: &Process);
+
+    /// A thread, before its first event, with its number in the system;
+    /// `id.rank` is the number of the process.
+    fn stream_began(&mut self, id: StreamId, tid: u32);
+
+    /// The frames of a call stack, innermost first, `module+0xoffset;…`.
+    fn context(&mut self, id: ContextId, frames: &str);
+
+    /// The path of a file, in the form of traces: relative to the working
+    /// directory of the job where it lies in it, characters that a table cannot
+    /// hold as `%` and two digits.
+    fn file(&mut self, id: FileId, path: &str);
+
+    /// A finished call. Those of a stream come in the order in which they
+    /// began; `event.stream.rank` is the number of the process, `event.sequence`
+    /// counts within the stream.
+    fn event(&mut self, process: ProcessNumber, event: &Event);
+
+    /// A thread has ended and nothing more comes from it.
+    fn stream_ended(&mut self, id: StreamId);
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The processes of a job, in the order of appearance.
+
+use std::collections::HashMap;
+
+use ioracle_spool::StreamInfo;
+
+use crate::spooled::observer::ProcessNumber;
+
+/// The most processes that are told apart. The last one stands for all that
+/// follow: its events are theirs too, each of their threads is one of its own.
+pub const MAX_PROCESSES: usize = 1 << 16;
+
+/// A process of the job; a program that replaced itself by another is two.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Its number in the system.
+    pub pid: u32,
+    /// The process that started it.
+    pub parent_pid: u32,
+    /// Path of the executable; empty while it is not known.
+    pub executable: String,
+    /// Its arguments, beginning with the name it was called by, as many as the
+    /// first 1000 bytes hold.
+    pub arguments: Vec<String>,
+    /// MPI rank, if a launcher told it one.
+    pub rank: Option<u32>,
+    /// Ranks of the launcher's job, if it told.
+    pub world_size: Option<u32>,
+    /// When it began, on the system's monotonic clock.
+    pub start_ns: u64,
+    /// The same instant since 1970.
+    pub start_realtime_ns: u64,
+    /// Threads that were seen.
+    pub n_threads: u32,
+    /// Events so far.
+    pub n_events: u64,
+    /// End of the latest event, since the start of the process.
+    pub last_ns: u64,
+}
+
+impl Process {
+    fn new(info: &StreamInfo) -> Process {
+        Process {
+            pid: info.pid,
+            parent_pid: info.parent_pid,
+            rank: info.rank,
+            world_size: (info.world_size > 0).then_some(info.world_size),
+            start_ns: info.process_start_ns,
+            start_realtime_ns: info.process_start_realtime_ns,
+            ..Process::default()
+        }
+    }
+
+    /// Takes executable and arguments from their definition, if they are not
+    /// known yet; says whether they are news.
+    pub(crate) fn describe(&mut self, payload: &[u8]) -> bool {
+        // No honest definition is longer.
+        const MAX_BYTES: usize = 8192;
+        if !self.executable.is_empty() {
+            return false;
+        }
+        let payload = payload.get(..MAX_BYTES).unwrap_or(payload);
+        let mut parts = payload.split(|&byte| byte == 0).map(lossy);
+        self.executable = parts.next().unwrap_or_default();
+        self.arguments = parts.collect();
+        // Behind the zero byte of the last argument there is nothing.
+        self.arguments.pop_if(|last| last.is_empty());
+        !self.executable.is_empty()
+    }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// All processes, found by what their streams tell.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    all: Vec<Process>,
+    /// A system gives numbers again, but not to a process that began at the
+    /// same nanosecond.
+    by_identity: HashMap<(u32, u64), ProcessNumber>,
+}
+
+impl Processes {
+    pub(crate) fn all(&self) -> &[Process] {
+        &self.all
+    }
+
+    pub(crate) fn get_mut(&mut self, number: ProcessNumber) -> Option<&mut Process> {
+        self.all.get_mut(number.index())
+    }
+
+    /// The process of a stream, and whether it was seen for the first time.
+    pub(crate) fn enter(&mut self, info: &StreamInfo) -> (ProcessNumber, Appearance) {
+        let identity = (info.pid, info.process_start_ns);
+        if let Some(&number) = self.by_identity.get(&identity) {
+            return (number, Appearance::Again);
+        }
+        if self.all.len() >= MAX_PROCESSES {
+            return (ProcessNumber(MAX_PROCESSES as u32 - 1), Appearance::Again);
+        }
+        let number = ProcessNumber(self.all.len() as u32);
+        self.all.push(Process::new(info));
+        self.by_identity.insert(identity, number);
+        (number, Appearance::First)
+    }
+}
+
+/// Whether a process was known before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Appearance {
+    First,
+    Again,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executable_and_arguments_are_taken_once() {
+        let mut process = Process::default();
+        assert!(process.describe(b"/bin/cat\0cat\0a b\0\xff\0"));
+        assert!(!process.describe(b"/bin/other\0other\0"));
+        assert_eq!(process.executable, "/bin/cat");
+        assert_eq!(process.arguments, ["cat", "a b", "\u{fffd}"]);
+    }
+
+    #[test]
+    fn arguments_may_be_empty_or_cut_off() {
+        let mut process = Process::default();
+        assert!(!process.describe(b""));
+        assert!(process.describe(b"/bin/cat\0cat\0\0half"));
+        assert_eq!(process.arguments, ["cat", "", "half"]);
+    }
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is known of a job, and how each piece of news changes it.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use ioracle_events::StreamId;
+use ioracle_spool::layout::{Call, DefinitionKind};
+use ioracle_spool::{Sink, StreamInfo, StreamNumber};
+
+use crate::spooled::convert::{Functions, Origin};
+use crate::spooled::definitions::Definitions;
+use crate::spooled::nesting::Nesting;
+use crate::spooled::observer::{Observer, ProcessNumber};
+use crate::spooled::processes::{Appearance, Processes};
+
+/// Everything between the spool and an observer but the observer itself.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// Threads that have not ended; the space of the spool bounds them.
+    streams: HashMap<StreamNumber, Stream, RandomState>,
+    pub(crate) known: Known,
+}
+
+/// A thread and its calls that are not told yet.
+#[derive(Debug)]
+struct Stream {
+    thread: Thread,
+    nesting: Nesting,
+}
+
+/// What all events of a thread have in common.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    id: StreamId,
+    process: ProcessNumber,
+    process_start_ns: u64,
+}
+
+/// What is common to all threads.
+#[derive(Debug)]
+pub(crate) struct Known {
+    functions: Functions,
+    pub(crate) definitions: Definitions,
+    pub(crate) processes: Processes,
+    pub(crate) n_events: u64,
+}
+
+impl State {
+    pub(crate) fn new() -> State {
+        let known = Known {
+            functions: Functions::new(),
+            definitions: Definitions::default(),
+            processes: Processes::default(),
+            n_events: 0,
+        };
+        State { streams: HashMap::default(), known }
+    }
+
+    /// This state as what a job can tell its news to.
+    pub(crate) fn with<'a, O: Observer>(&'a mut self, observer: &'a mut O) -> Told<'a, O> {
+        Told { state: self, observer }
+    }
+
+    /// Ends the streams that are still there, in the order of their threads.
+    pub(crate) fn end_all(&mut self, observer: &mut impl Observer) {
+        let mut left: Vec<(StreamId, StreamNumber)> =
+            self.streams.iter().map(|(&number, stream)| (stream.thread.id, number)).collect();
+        left.sort_unstable_by_key(|(id, _)| *id);
+        for (_, number) in left {
+            self.with(observer).ended(number);
+        }
+    }
+}
+
+impl Known {
+    /// Tells the event of a call.
+    fn tell(&mut self, thread: Thread, call: &Call, observer: &mut impl Observer) {
+        let origin = Origin {
+            stream: thread.id,
+            context: self.definitions.context(call.context, observer),
+            file: self.definitions.file(call.file),
+            process_start_ns: thread.process_start_ns,
+        };
+        let Some(event) = self.functions.event(call, origin) else { return };
+        if let Some(process) = self.processes.get_mut(thread.process) {
+            process.n_events += 1;
+            process.last_ns = process.last_ns.max(event.end_ns);
+        }
+        self.n_events += 1;
+        observer.event(thread.process, &event);
+    }
+}
+
+/// A state and the observer that hears of its changes.
+pub(crate) struct Told<'a, O> {
+    state: &'a mut State,
+    observer: &'a mut O,
+}
+
+impl<O: Observer> Sink for Told<'_, O> {
+    fn stream(&mut self, number: StreamNumber, info: &StreamInfo) {
+        let processes = &mut self.state.known.processes;
+        let (process, appearance) = processes.enter(info);
+        let Some(known) = processes.get_mut(process) else { return };
+        if appearance == Appearance::First {
+            self.observer.process(process, known);
+        }
+        let id = StreamId { rank: process.0, thread: known.n_threads };
+        known.n_threads = known.n_threads.saturating_add(1);
+        self.observer.stream_began(id, info.tid);
+        let thread = Thread { id, process, process_start_ns: known.start_ns };
+        self.state.streams.insert(number, Stream { thread, nesting: Nesting::default() });
+    }
+
+    fn definition(&mut self, number: StreamNumber, kind: DefinitionKind, id: u64, payload: &[u8]) {
+        let State { streams, known } = &mut *self.state;
+        if kind != DefinitionKind::Process {
+            return known.definitions.define(kind, id, payload, self.observer);
+        }
+        if let Some(Stream { thread, .. }) = streams.get(&number)
+            && let Some(process) = known.processes.get_mut(thread.process)
+            && process.describe(payload)
+        {
+            self.observer.process(thread.process, process);
+        }
+    }
+
+    fn record(&mut self, number: StreamNumber, call: &Call) {
+        let State { streams, known } = &mut *self.state;
+        let Some(Stream { thread, nesting }) = streams.get_mut(&number) else { return };
+        nesting.push(call, |call| known.tell(*thread, call, self.observer));
+    }
+
+    fn ended(&mut self, number: StreamNumber) {
+        let State { streams, known } = &mut *self.state;
+        let Some(Stream { thread, mut nesting }) = streams.remove(&number) else { return };
+        nesting.release(|call| known.tell(thread, call, self.observer));
+        self.observer.stream_ended(thread.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use ioracle_events::{ContextId, Event, FileId};
+
+    use super::*;
+    use crate::spooled::processes::Process;
+
+    /// Notes all it is told, a line each.
+    #[derive(Default)]
+    struct Notes(String);
+
+    impl Observer for Notes {
+        fn process(&mut self, number: ProcessNumber, process: &Process) {
+            writeln!(self.0, "process {} is {} '{}'", number.0, process.pid, process.executable)
+                .unwrap();
+        }
+
+        fn stream_began(&mut self, id: StreamId, tid: u32) {
+            writeln!(self.0, "stream {}/{} is {tid}", id.rank, id.thread).unwrap();
+        }
+
+        fn context(&mut self, id: ContextId, frames: &str) {
+            writeln!(self.0, "context {} is {frames}", id.0).unwrap();
+        }
+
+        fn file(&mut self, id: FileId, path: &str) {
+            writeln!(self.0, "file {} is {path}", id.0).unwrap();
+        }
+
+        fn event(&mut self, process: ProcessNumber, event: &Event) {
+            let StreamId { rank, thread } = event.stream;
+            assert_eq!(process.0, rank);
+            let (began, context, file) = (event.sequence, event.context.0, event.file.0);
+            let start_ns = event.start_ns;
+            writeln!(self.0, "{rank}/{thread}:{began} context {context} file {file} at {start_ns}")
+                .unwrap();
+        }
+
+        fn stream_ended(&mut self, id: StreamId) {
+            writeln!(self.0, "stream {}/{} ended", id.rank, id.thread).unwrap();
+        }
+    }
+
+    fn info(pid: u32, tid: u32, process_start_ns: u64) -> StreamInfo {
+        StreamInfo {
+            pid,
+            tid,
+            parent_pid: 1,
+            rank: None,
+            world_size: 0,
+            process_start_ns,
+            process_start_realtime_ns: 0,
+            begin_ns: 0,
+            name: String::new(),
+        }
+    }
+
+    fn call(began: u64, depth: u8, context: u64, file: u64) -> Call {
+        Call { began, depth, context, file, start_ns: 1000 + began, ..Call::default() }
+    }
+
+    #[test]
+    fn what_a_spool_tells_becomes_events_of_numbered_things() {
+        let mut notes = Notes::default();
+        let mut state = State::new();
+        let mut told = state.with(&mut notes);
+        let [first, second, third] = [0, 1, 2].map(StreamNumber);
+        told.stream(first, &info(10, 10, 900));
+        told.definition(first, DefinitionKind::Process, 0, b"/bin/app\0app\0");
+        told.definition(first, DefinitionKind::File, 77, b"out.dat");
+        told.record(first, &call(0, 0, 0, 77));
+        told.stream(second, &info(10, 11, 900));
+        told.record(second, &call(2, 1, 5, 78));
+        // A new program in the same process.
+        told.stream(third, &info(10, 10, 950));
+        told.record(third, &call(0, 0, 0, 77));
+        told.record(second, &call(1, 0, 5, 77));
+        told.ended(first);
+        told.record(first, &call(9, 0, 0, 77));
+        told.record(second, &call(3, 1, 5, 77));
+        state.end_all(&mut notes);
+        expect_test::expect![[r#"
+            process 0 is 10 ''
+            stream 0/0 is 10
+            process 0 is 10 '/bin/app'
+            file 1 is out.dat
+            context 1 is ?
+            0/0:0 context 1 file 1 at 100
+            stream 0/1 is 11
+            process 1 is 10 ''
+            stream 1/0 is 10
+            1/0:0 context 1 file 1 at 50
+            context 2 is ?
+            0/1:1 context 2 file 1 at 101
+            0/1:2 context 2 file 0 at 102
+            stream 0/0 ended
+            0/1:3 context 2 file 1 at 103
+            stream 0/1 ended
+            stream 1/0 ended
+        "#]]
+        .assert_eq(&notes.0);
+        assert_eq!(state.known.n_events, 5);
+        let counted: Vec<_> =
+            state.known.processes.all().iter().map(|p| (p.n_events, p.n_threads)).collect();
+        assert_eq!(counted, [(4, 2), (1, 1)]);
+    }
+
+    #[test]
+    fn processes_beyond_the_bound_share_the_last_number() {
+        use crate::spooled::MAX_PROCESSES;
+
+        let mut notes = Notes::default();
+        let mut state = State::new();
+        for number in 0..MAX_PROCESSES as u32 + 2 {
+            let stream = StreamNumber(number);
+            let mut told = state.with(&mut notes);
+            told.stream(stream, &info(number, number, 500 + u64::from(number)));
+            told.record(stream, &call(100_000, 0, 0, 0));
+            told.ended(stream);
+        }
+        let last = state.known.processes.all().last().unwrap();
+        assert_eq!((last.n_events, last.n_threads), (3, 3));
+        assert!(
+            notes.0.ends_with("65535/2:100000 context 1 file 0 at 34965\nstream 65535/2 ended\n")
+        );
+    }
+}

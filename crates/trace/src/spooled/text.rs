@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Bytes of the application as text that fits into a table.
+//!
+//! Tables have no quoting, so what would break a row, or is no text at all, is
+//! written as `%` and two hexadecimal digits per byte: control characters,
+//! commas, quotes, bytes that are not UTF-8, and `%` itself, so that nothing is
+//! lost. Names of files and modules rarely hold any of these, and are then
+//! themselves.
+
+/// The longest text of a call stack or a path. A line of a table may have 64 KiB.
+pub const MAX_TEXT_BYTES: usize = 60_000;
+
+/// Adds `bytes` to `text`, at most up to [`MAX_TEXT_BYTES`] in all.
+pub(crate) fn push_escaped(text: &mut String, bytes: &[u8]) {
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            let plain = !character.is_control() && !matches!(character, '%' | ',' | '"');
+            let mut buffer = [0; 4];
+            let encoded = character.encode_utf8(&mut buffer);
+            let fits = match plain {
+                true => push(text, encoded),
+                false => push_hexadecimal(text, encoded.as_bytes()),
+            };
+            if !fits {
+                return;
+            }
+        }
+        if !push_hexadecimal(text, chunk.invalid()) {
+            return;
+        }
+    }
+}
+
+/// The same as a new text.
+pub(crate) fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().min(MAX_TEXT_BYTES));
+    push_escaped(&mut text, bytes);
+    text
+}
+
+/// Adds all of `piece`, or nothing and says so if there is no room.
+pub(crate) fn push(text: &mut String, piece: &str) -> bool {
+    let fits = text.len() + piece.len() <= MAX_TEXT_BYTES;
+    if fits {
+        text.push_str(piece);
+    }
+    fits
+}
+
+fn push_hexadecimal(text: &mut String, bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| push(text, &format!("%{byte:02X}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_names_are_themselves() {
+        assert_eq!(escaped("out/Zustand 7.dat;α".as_bytes()), "out/Zustand 7.dat;α");
+    }
+
+    #[test]
+    fn what_a_table_cannot_hold_is_escaped_and_can_be_read_back() {
+        let hostile = b"a,b\"c\nd\r%25\xff\xc3(\x00\x7f\xc2\x85";
+        let text = escaped(hostile);
+        assert_eq!(text, "a%2Cb%22c%0Ad%0D%2525%FF%C3(%00%7F%C2%85");
+        assert_eq!(unescaped(&text), hostile);
+    }
+
+    #[test]
+    fn text_is_cut_at_its_bound_between_characters() {
+        assert_eq!(escaped(&vec![b'\n'; MAX_TEXT_BYTES]).len(), MAX_TEXT_BYTES);
+        let text = escaped("€".repeat(MAX_TEXT_BYTES).as_bytes());
+        assert_eq!(text, "€".repeat(MAX_TEXT_BYTES / 3));
+    }
+
+    fn unescaped(text: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut rest = text.as_bytes();
+        while let [first, tail @ ..] = rest {
+            rest = tail;
+            if *first != b'%' {
+                bytes.push(*first);
+                continue;
+            }
+            let digits = std::str::from_utf8(&rest[..2]).unwrap();
+            bytes.push(u8::from_str_radix(digits, 16).unwrap());
+            rest = &rest[2..];
+        }
+        bytes
+    }
+}

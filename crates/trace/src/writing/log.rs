@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The log of a recording: entries in the order in which they were told.
+//!
+//! ```text
+//! "ioracle recording 1\n"
+//! entry: length (2 bytes, little-endian), that many bytes of postcard
+//! entry: …
+//! ```
+//!
+//! Numbers take as few bytes as they need. A log whose writer was killed may end
+//! in the middle of an entry; all before it is good.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+
+use ioracle_events::{ContextId, Event, FileId, Function};
+use serde::{Deserialize, Serialize};
+
+use crate::spooled::MAX_TEXT_BYTES;
+
+/// The first bytes of a log.
+pub(crate) const MAGIC: &[u8] = b"ioracle recording 1\n";
+
+/// Something that was told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Entry {
+    Event(Row),
+    Context {
+        id: u32,
+        frames: Box<str>,
+    },
+    File {
+        id: u32,
+        path: Box<str>,
+    },
+    Process(Seen),
+    Stream {
+        process: u32,
+        thread: u32,
+        tid: u32,
+    },
+    /// Who writes what follows.
+    Writer {
+        pid: u32,
+    },
+}
+
+/// A process, as far as a trace depends on it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Seen {
+    pub(crate) number: u32,
+    pub(crate) pid: u32,
+    pub(crate) rank: Option<u32>,
+    pub(crate) start_ns: u64,
+    pub(crate) executable: Box<str>,
+    pub(crate) command: Box<str>,
+}
+
+/// An event of a process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) process: u32,
+    pub(crate) thread: u32,
+    pub(crate) sequence: u64,
+    pub(crate) function: Function,
+    pub(crate) context: u32,
+    pub(crate) file: u32,
+    pub(crate) handle: i64,
+    pub(crate) offset: Option<u64>,
+    pub(crate) requested: u64,
+    pub(crate) result: i64,
+    pub(crate) start_ns: u64,
+    pub(crate) io_time_ns: u64,
+    pub(crate) depth: u32,
+    pub(crate) detail: Box<str>,
+}
+
+impl Row {
+    pub(crate) fn new(process: u32, thread: u32, event: &Event) -> Row {
+        let (ContextId(context), FileId(file)) = (event.context, event.file);
+        Row {
+            process,
+            thread,
+            sequence: event.sequence,
+            function: event.function,
+            context,
+            file,
+            handle: event.handle,
+            offset: event.offset,
+            requested: event.requested,
+            result: event.result,
+            start_ns: event.start_ns,
+            io_time_ns: event.end_ns.saturating_sub(event.start_ns),
+            depth: event.depth,
+            detail: line(&event.detail),
+        }
+    }
+}
+
+/// Text as a table can hold it: without line breaks, not too long. What a
+/// follower tells is so already.
+pub(crate) fn line(text: &str) -> Box<str> {
+    let mut end = text.len().min(MAX_TEXT_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].replace('\n', " ").into()
+}
+
+/// Writes entries.
+#[derive(Debug)]
+pub(crate) struct LogWriter<W: Write = File> {
+    out: BufWriter<W>,
+    scratch: Vec<u8>,
+    /// Bytes written by this writer.
+    n_bytes: u64,
+}
+
+impl<W: Write> LogWriter<W> {
+    pub(crate) fn new(out: W) -> LogWriter<W> {
+        LogWriter { out: BufWriter::with_capacity(1 << 16, out), scratch: Vec::new(), n_bytes: 0 }
+    }
+
+    pub(crate) fn n_bytes(&self) -> u64 {
+        self.n_bytes
+    }
+
+    pub(crate) fn push<T: Serialize>(&mut self, entry: &T) -> io::Result<()> {
+        self.scratch.clear();
+        self.scratch = postcard::to_extend(entry, std::mem::take(&mut self.scratch))
+            .map_err(io::Error::other)?;
+        let length = u16::try_from(self.scratch.len()).map_err(io::Error::other)?;
+        self.write(&length.to_le_bytes())?;
+        self.out.write_all(&self.scratch)?;
+        self.n_bytes += u64::from(length);
+        Ok(())
+    }
+
+    /// Adds bytes as they are.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.n_bytes += bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Reads entries.
+pub(crate) struct LogReader<R> {
+    input: R,
+    scratch: Vec<u8>,
+    /// Bytes of whole entries so far.
+    n_bytes: u64,
+}
+
+impl<R: Read> LogReader<R> {
+    pub(crate) fn new(input: R) -> LogReader<R> {
+        LogReader { input, scratch: Vec::new(), n_bytes: 0 }
+    }
+
+    pub(crate) fn n_bytes(&self) -> u64 {
+        self.n_bytes
+    }
+
+    /// Whether the log begins as one of ours does.
+    pub(crate) fn check_magic(&mut self) -> io::Result<bool> {
+        let mut found = [0; MAGIC.len()];
+        let is_whole = self.fill(&mut found)?;
+        self.n_bytes += found.len() as u64;
+        Ok(is_whole && found == MAGIC)
+    }
+
+    /// The next entry; `None` at the end, also if that lies within an entry or
+    /// what follows is none.
+    pub(crate) fn next<T: for<'a> Deserialize<'a>>(&mut self) -> io::Result<Option<T>> {
+        let mut length = [0; 2];
+        if !self.fill(&mut length)? {
+            return Ok(None);
+        }
+        let length = u16::from_le_bytes(length);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(length.into(), 0);
+        let is_whole = self.fill(&mut scratch)?;
+        let entry = postcard::from_bytes(&scratch).ok().filter(|_| is_whole);
+        self.scratch = scratch;
+        if entry.is_some() {
+            self.n_bytes += 2 + u64::from(length);
+        }
+        Ok(entry)
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+        match self.input.read_exact(buffer) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries() -> Vec<Entry> {
+        let file = |id: u32| Entry::File { id, path: format!("out/{id}").into() };
+        let context = Entry::Context { id: 1, frames: "a".repeat(MAX_TEXT_BYTES).into() };
+        vec![file(1), context, Entry::Process(Seen::default()), file(u32::MAX)]
+    }
+
+    fn read(bytes: &[u8]) -> (Vec<Entry>, u64) {
+        let mut reader = LogReader::new(bytes);
+        let mut entries = Vec::new();
+        while let Some(entry) = reader.next().unwrap() {
+            entries.push(entry);
+        }
+        (entries, reader.n_bytes())
+    }
+
+    #[test]
+    fn what_was_written_is_read_up_to_wherever_the_log_was_cut() {
+        let mut bytes = Vec::new();
+        let mut ends = vec![0];
+        let mut writer = LogWriter::new(&mut bytes);
+        for entry in entries() {
+            writer.push(&entry).unwrap();
+            ends.push(writer.n_bytes());
+        }
+        writer.flush().unwrap();
+        drop(writer);
+        assert_eq!(*ends.last().unwrap(), bytes.len() as u64);
+        for cut in [0, 1, 2, 5, 100, 60_000, bytes.len() - 1, bytes.len()] {
+            let n_whole = ends.iter().filter(|&&end| end <= cut as u64).count() - 1;
+            assert_eq!(read(&bytes[..cut]), (entries()[..n_whole].to_vec(), ends[n_whole]));
+        }
+    }
+
+    #[test]
+    fn damage_ends_the_log() {
+        let (entries, n_bytes) = read(&[1, 0, 0xff, 3, 0, 1, 1, 1]);
+        assert!(entries.is_empty());
+        assert_eq!(n_bytes, 0);
+    }
+
+    #[test]
+    fn text_becomes_one_short_line() {
+        assert_eq!(&*line("a\nb"), "a b");
+        assert_eq!(line(&"ä".repeat(MAX_TEXT_BYTES)).len(), MAX_TEXT_BYTES);
+    }
+}

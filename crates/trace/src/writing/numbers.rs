@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Numbers of contexts or files in a log, by the numbers that are told.
+//!
+//! The first writer of a log keeps the numbers it is told. One that takes up
+//! the log is told other numbers for the same things and finds them again by
+//! their text, of which a hash is kept: eight bytes instead of a path.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use foldhash::quality::FixedState;
+
+/// One kind of numbers; the first is 1.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    /// By hash of the text, what the writers before this one have numbered.
+    earlier: HashMap<u64, u32>,
+    /// Number in the log for each number told; 0 where none was.
+    numbers: Vec<u32>,
+    /// The highest number in the log.
+    last: u32,
+}
+
+impl Numbers {
+    /// Takes a number and its text from the log.
+    pub(crate) fn load(&mut self, number: u32, text: &str) {
+        self.earlier.entry(hash(text)).or_insert(number);
+        self.last = self.last.max(number);
+    }
+
+    /// Takes a number that is told with its text, once. Gives the log's number
+    /// if it is a new one there.
+    pub(crate) fn add(&mut self, told: u32, text: &str) -> Option<u32> {
+        let known = self.earlier.get(&hash(text)).copied();
+        let number = known.unwrap_or(self.last.saturating_add(1));
+        let place = told as usize;
+        if place >= self.numbers.len() {
+            self.numbers.resize(place + 1, 0);
+        }
+        self.numbers[place] = number;
+        self.last = self.last.max(number);
+        known.is_none().then_some(number)
+    }
+
+    /// The log's number for one that was told; 0 if it never was.
+    pub(crate) fn get(&self, told: u32) -> u32 {
+        self.numbers.get(told as usize).copied().unwrap_or(0)
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    FixedState::default().hash_one(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_writer_keeps_the_numbers() {
+        let mut numbers = Numbers::default();
+        assert_eq!(
+            [numbers.add(1, "a"), numbers.add(2, "?"), numbers.add(3, "?")],
+            [Some(1), Some(2), Some(3)]
+        );
+        assert_eq!([1, 2, 3, 4, 0].map(|told| numbers.get(told)), [1, 2, 3, 0, 0]);
+    }
+
+    #[test]
+    fn a_later_writer_finds_them_by_their_text() {
+        let mut numbers = Numbers::default();
+        numbers.load(1, "a");
+        numbers.load(2, "b");
+        assert_eq!(numbers.add(1, "b"), None);
+        assert_eq!(numbers.add(2, "c"), Some(3));
+        assert_eq!([1, 2].map(|told| numbers.get(told)), [2, 3]);
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Files that appear whole under their names, or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+
+/// A file that still has a temporary name, and goes away with this value unless
+/// it is given its own.
+#[derive(Debug)]
+pub(crate) struct Part {
+    target: PathBuf,
+    part: PathBuf,
+}
+
+impl Part {
+    /// Makes `name` in `directory`, for now with `.part` behind it. What a
+    /// writer that died has left under that name is replaced.
+    pub(crate) fn create(directory: &Path, name: &str) -> Result<(Part, File), Error> {
+        let part = directory.join(format!("{name}.part"));
+        let file = File::create(&part).map_err(|source| unwritable(&part, source))?;
+        Ok((Part { target: directory.join(name), part }, file))
+    }
+
+    /// Gives the file its name.
+    pub(crate) fn appear(self) -> Result<(), Error> {
+        fs::rename(&self.part, &self.target).map_err(|source| self.unwritable(source))
+    }
+
+    pub(crate) fn unwritable(&self, source: io::Error) -> Error {
+        unwritable(&self.target, source)
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // After `appear` there is nothing of this name; other failures leave a
+        // file that is replaced the next time.
+        let _ = fs::remove_file(&self.part);
+    }
+}
+
+/// A compressed table on its way.
+pub(crate) struct Table {
+    part: Part,
+    out: zstd::Encoder<'static, BufWriter<File>>,
+    line: Vec<u8>,
+}
+
+impl Table {
+    pub(crate) fn create(directory: &Path, name: &str, header: &str) -> Result<Table, Error> {
+        let (part, file) = Part::create(directory, name)?;
+        let out = zstd::Encoder::new(BufWriter::new(file), zstd::DEFAULT_COMPRESSION_LEVEL)
+            .map_err(|source| part.unwritable(source))?;
+        let mut table = Table { part, out, line: Vec::new() };
+        table.push(format_args!("{header}"))?;
+        Ok(table)
+    }
+
+    /// Adds a line.
+    pub(crate) fn push(&mut self, line: std::fmt::Arguments<'_>) -> Result<(), Error> {
+        // The encoder is not made for many small pieces.
+        self.line.clear();
+        let written = writeln!(self.line, "{line}").and_then(|()| self.out.write_all(&self.line));
+        written.map_err(|source| self.part.unwritable(source))
+    }
+
+    /// The whole table, still under its temporary name.
+    pub(crate) fn finish(self) -> Result<Part, Error> {
+        let Table { part, out, .. } = self;
+        let finished = out
+            .finish()
+            .and_then(|buffered| buffered.into_inner().map_err(io::Error::from))
+            .and_then(|file| file.sync_all());
+        match finished {
+            Ok(()) => Ok(part),
+            Err(source) => Err(part.unwritable(source)),
+        }
+    }
+}
+
+pub(crate) fn unwritable(path: &Path, source: io::Error) -> Error {
+    Error::Unwritable { path: path.to_string_lossy().into(), source }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is told to a writer can be read again.
+
+mod interrupted;
+mod refused;
+mod round_trip;
+
+use std::path::Path;
+
+use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
+use ioracle_trace::{CsvWriter, Observer, Options, Process, ProcessNumber, Trace};
+
+/// A process that began at `start_ns`.
+fn process(pid: u32, rank: Option<u32>, start_ns: u64) -> Process {
+    let arguments = vec!["app".to_owned(), format!("--step={pid}")];
+    let executable = "/opt/bin/app".to_owned();
+    Process { pid, rank, start_ns, executable, arguments, ..Process::default() }
+}
+
+/// The `n`th write of a thread, at `start_ns` of its process.
+fn write(process: u32, thread: u32, n: u64, start_ns: u64) -> Event {
+    Event {
+        stream: StreamId { rank: process, thread },
+        sequence: n,
+        function: Function::from_name(Layer::Posix, "write").unwrap(),
+        context: ContextId(1),
+        file: FileId(1),
+        handle: 3,
+        offset: Some(100 * n),
+        requested: 100,
+        result: 100,
+        start_ns,
+        end_ns: start_ns + 5,
+        depth: 0,
+        detail: "".into(),
+    }
+}
+
+/// Tells a process, a thread in it, and one context and file.
+fn begin(writer: &mut CsvWriter, number: u32, process: &Process) {
+    writer.process(ProcessNumber(number), process);
+    writer.stream_began(StreamId { rank: number, thread: 0 }, process.pid);
+    if number == 0 {
+        writer.context(ContextId(1), "app+0x10");
+        writer.file(FileId(1), "out.dat");
+    }
+}
+
+/// `rank/thread:sequence start` of each event of a trace.
+fn events(directory: &Path) -> Vec<String> {
+    let trace = Trace::open(directory, Options::default()).unwrap();
+    let describe = |event: Event| {
+        let StreamId { rank, thread } = event.stream;
+        format!("{rank}/{thread}:{} {}", event.sequence, event.start_ns)
+    };
+    trace.events(None).unwrap().map(|event| describe(event.unwrap())).collect()
+}
+
+/// The names in a directory, sorted.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+const TRACE: [&str; 4] = ["events.csv.zst", "files.csv.zst", "meta.json", "stacks.csv.zst"];
