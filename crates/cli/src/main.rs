@@ -8,6 +8,7 @@
 mod eval;
 mod model;
 mod predict;
+mod recover;
 mod shared;
 
 use std::process::ExitCode;
@@ -19,6 +20,7 @@ Examples:
   ioracle eval tests/traces/cm1-grads --baselines           how well it is predicted
   ioracle predict tests/traces/cm1-grads --after 5000       what comes next, beside what came
   ioracle model save tests/traces/cm1-grads -o cm1.model    keep what was learned
+  ioracle recover /dev/shm/ioracle-4711-8c2f0a91 -o trace   what a killed job left
 
 Exit codes: 0 success, 1 failure, 2 wrong use.";
 
@@ -36,6 +38,7 @@ enum Command {
     Eval(eval::Arguments),
     Predict(predict::Arguments),
     Model(model::Arguments),
+    Recover(recover::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
+        Command::Recover(arguments) => recover::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,6 +4,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod spool;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};

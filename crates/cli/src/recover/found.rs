@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What was found, for people and for scripts.
+
+use std::path::{Path, PathBuf};
+
+use ioracle_trace::{Follower, NotRecorded, Written};
+
+/// What a job or a recording held.
+pub struct Found {
+    /// What was recovered.
+    pub source: PathBuf,
+    /// The trace that was written.
+    pub written: Written,
+    /// What only a job tells.
+    pub job: Option<FoundJob>,
+    /// Whether the job's directory was deleted.
+    pub removed: bool,
+}
+
+/// What a job held besides events.
+pub struct FoundJob {
+    /// Programs that recorded.
+    pub n_processes: u64,
+    /// Threads of theirs.
+    pub n_streams: u64,
+    /// Events, those that an earlier reader had written included.
+    pub n_events: u64,
+    /// Calls that were not recorded, by cause.
+    pub not_recorded: Vec<NotRecorded>,
+    /// Calls whose record was begun and never finished.
+    pub n_holes: u64,
+    /// Records that an earlier reader had taken.
+    pub n_taken_before: u64,
+    /// Requests to io_uring, which are not recorded.
+    pub n_io_uring: u64,
+    /// What is wrong with the files, a sentence each, the first of them.
+    pub damaged: Vec<String>,
+    /// How many sentences there would be.
+    pub n_damaged: u64,
+}
+
+impl Found {
+    /// A recording that was finished.
+    pub fn recording(directory: &Path, written: Written) -> Found {
+        Found { source: directory.into(), written, job: None, removed: false }
+    }
+
+    /// A job that was read to its end.
+    pub fn job(directory: &Path, follower: &Follower, written: Written) -> Found {
+        let totals = follower.totals();
+        let job = FoundJob {
+            n_processes: follower.processes().len() as u64,
+            n_streams: totals.spool.n_streams,
+            n_events: totals.n_events,
+            not_recorded: totals.not_recorded(),
+            n_holes: totals.spool.n_holes,
+            n_taken_before: totals.spool.n_consumed_before,
+            n_io_uring: totals.spool.n_io_uring,
+            damaged: totals.spool.damaged,
+            n_damaged: totals.spool.n_damaged,
+        };
+        Found { source: directory.into(), written, job: Some(job), removed: false }
+    }
+}

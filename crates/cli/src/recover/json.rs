@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What was found, for scripts. Names are a contract.
+
+use serde_json::{Map, Value, json};
+
+use crate::recover::found::{Found, FoundJob};
+
+/// The document.
+pub fn document(found: &Found) -> Value {
+    let written = &found.written;
+    let mut document = json!({
+        "source": found.source.to_string_lossy(),
+        "trace": written.directory.to_string_lossy(),
+        "events": written.n_events,
+        "ranks": written.n_ranks,
+        "contexts": written.n_contexts,
+        "files": written.n_files,
+        "removed": found.removed,
+    });
+    if let Some(job) = &found.job {
+        document["job"] = of_job(job);
+    }
+    document
+}
+
+fn of_job(job: &FoundJob) -> Value {
+    let not_recorded: Map<String, Value> =
+        job.not_recorded.iter().map(|row| (row.cause.to_owned(), row.n_calls.into())).collect();
+    json!({
+        "processes": job.n_processes,
+        "streams": job.n_streams,
+        "events": job.n_events,
+        "not_recorded": not_recorded,
+        "holes": job.n_holes,
+        "taken_before": job.n_taken_before,
+        "io_uring": job.n_io_uring,
+        "damaged": job.damaged,
+        "n_damaged": job.n_damaged,
+    })
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle recover`: a trace from what a job left behind.
+//!
+//! What is left is either the directory in which the processes of a job
+//! recorded (its reader was killed), or the directory of a trace whose writer
+//! was killed before it was finished. If both are there, the first is added to
+//! the second.
+
+mod found;
+mod json;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use ioracle_trace::{CsvWriter, Description, Follower, Process, Written};
+
+use crate::recover::found::Found;
+use crate::shared::failure::WrongUse;
+use crate::shared::output;
+use crate::shared::table::Colours;
+
+const EXAMPLES: &str = "\
+Examples:
+  ioracle recover /dev/shm/ioracle-4711-8c2f0a91 -o trace    what the processes of a job recorded
+  ioracle recover trace                                      a recording that was not finished
+  ioracle eval trace                                         what to do with it then
+
+A job leaves its directory behind when 'ioracle run' was killed; the next
+'ioracle run' and 'ioracle doctor' name it. It is kept unless --remove is given.";
+
+/// Make a trace of what a job left behind
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Directory of the job, or of a recording that was not finished
+    #[arg(value_name = "DIRECTORY")]
+    directory: PathBuf,
+    /// Where to write the trace of a job; a recording is finished where it is
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Working directory of the job, paths in it are written relative to it
+    /// (default: the current one)
+    #[arg(long, value_name = "DIR")]
+    relative_to: Option<PathBuf>,
+    /// Read the job although another process reads it, and may take records away
+    #[arg(long)]
+    force: bool,
+    /// Delete the directory of the job once its trace is written
+    #[arg(long, conflicts_with = "force")]
+    remove: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the subcommand.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let is_job = arguments.directory.join(ioracle_spool::layout::JOB_FILE).exists();
+    let (found, kept) = if !is_job && CsvWriter::is_unfinished(&arguments.directory) {
+        (finish_recording(arguments)?, Ok(()))
+    } else {
+        recover_job(arguments)?
+    };
+    if arguments.json {
+        output::print_json(&json::document(&found))?;
+    } else {
+        output::print_text(&table::render(&found, Colours::for_stdout()))?;
+    }
+    kept
+}
+
+fn finish_recording(arguments: &Arguments) -> Result<Found> {
+    if arguments.output.is_some() {
+        let sentence = "a recording is finished in its own directory; leave -o away";
+        return Err(WrongUse(sentence.to_owned()).into());
+    }
+    let writer = CsvWriter::reopen(&arguments.directory)?;
+    let written = writer.finish(&Description::default())?;
+    Ok(Found::recording(&arguments.directory, written))
+}
+
+/// Writes the trace of a job; also whether the job could be removed, if that
+/// was asked for.
+fn recover_job(arguments: &Arguments) -> Result<(Found, Result<()>)> {
+    let mut follower = Follower::open(&arguments.directory)?;
+    let Some(output) = &arguments.output else {
+        return Err(WrongUse("name the directory to write the trace to with -o".to_owned()).into());
+    };
+    if let Some(reader) = follower.other_reader().filter(|_| !arguments.force) {
+        bail!(
+            "the job '{}' is being read by process {reader}; wait for its end, or read what is there now with --force",
+            arguments.directory.display()
+        );
+    }
+    follower.relative_to(&working_directory(arguments)?);
+    let written = write(&mut follower, output)?;
+    let mut found = Found::job(&arguments.directory, &follower, written);
+    let removed = match arguments.remove {
+        true => remove(follower, &arguments.directory),
+        false => Ok(()),
+    };
+    found.removed = arguments.remove && removed.is_ok();
+    Ok((found, removed))
+}
+
+fn working_directory(arguments: &Arguments) -> Result<PathBuf> {
+    match &arguments.relative_to {
+        Some(directory) => Ok(std::path::absolute(directory)?),
+        None => std::env::current_dir()
+            .context("the current directory is gone; name the one of the job with --relative-to"),
+    }
+}
+
+/// Writes all that there is. A recording that was begun here is taken away
+/// again when that fails: the job still has everything.
+fn write(follower: &mut Follower, output: &Path) -> Result<Written> {
+    if CsvWriter::is_unfinished(output) {
+        let mut writer = CsvWriter::reopen(output)?;
+        follower.finish(&mut writer)?;
+        return Ok(writer.finish(&description(follower))?);
+    }
+    let mut writer = CsvWriter::create(output)?;
+    if let Err(error) = follower.finish(&mut writer) {
+        writer.discard()?;
+        return Err(error.into());
+    }
+    let finished = writer.finish(&description(follower));
+    if finished.is_err() && CsvWriter::is_unfinished(output) {
+        CsvWriter::reopen(output)?.discard()?;
+    }
+    Ok(finished?)
+}
+
+fn description(follower: &Follower) -> Description {
+    let missing = follower.totals().not_recorded();
+    Description {
+        not_recorded: missing.iter().map(|row| (row.cause.to_owned(), row.n_calls)).collect(),
+        notes: "recovered from what the job left behind".to_owned(),
+        ..Description::default()
+    }
+}
+
+/// Deletes the job's directory, unless a process of it still writes there.
+fn remove(follower: Follower, directory: &Path) -> Result<()> {
+    let lives = |process: &&Process| Path::new("/proc").join(process.pid.to_string()).exists();
+    if let Some(process) = follower.processes().iter().find(lives) {
+        bail!(
+            "the trace is written, but '{}' is kept: process {} of the job still runs; remove it when that has ended",
+            directory.display(),
+            process.pid
+        );
+    }
+    Ok(follower.remove()?)
+}
