@@ -58,6 +58,7 @@ mod error;
 
 pub use error::{Error, RowFault};
 pub use events::Events;
+pub use ioracle_spool::Waker;
 pub use lines::MAX_LINE_BYTES;
 pub use meta::{MAX_META_BYTES, Meta};
 pub use order::{MAX_RANKS, MAX_THREADS};

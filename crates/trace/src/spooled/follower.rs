@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ioracle_spool::Job;
+use ioracle_spool::{Job, Waker};
 
 use crate::error::Error;
 use crate::spooled::observer::Observer;
@@ -67,6 +67,11 @@ impl Follower {
     /// Sleeps until there may be something new, or so long at most.
     pub fn wait(&mut self, at_most: Duration) {
         self.job.sleep(at_most);
+    }
+
+    /// What ends [`wait`](Follower::wait) early, from another thread.
+    pub fn waker(&self) -> Waker {
+        self.job.waker()
     }
 
     /// Tells all that is left, when nothing more will come.
