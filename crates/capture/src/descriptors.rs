@@ -13,7 +13,7 @@
 //! may be shared with a child, the kernel is asked instead, at the cost of one
 //! lseek per call.
 
-use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::recorder::RECORDER;
 use crate::sys;
@@ -52,11 +52,14 @@ pub(crate) struct Entry {
     epoch: AtomicU32,
     file: AtomicU64,
     position: AtomicI64,
+    /// State of the stdio stream over it when `position` was last known.
+    stream: [AtomicUsize; 2],
 }
 
 impl Entry {
     const fn new() -> Entry {
         Entry {
+            stream: [const { AtomicUsize::new(0) }; 2],
             state: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
             file: AtomicU64::new(0),
@@ -100,6 +103,24 @@ impl Entry {
             Ok(position) => (position as i64).saturating_sub(moved),
             Err(_) => -1,
         }
+    }
+
+    /// Position of the stdio stream over this descriptor, if the stream is still
+    /// in the state in which we left it.
+    #[inline]
+    pub(crate) fn stream_position(&self, state: [usize; 2]) -> Option<i64> {
+        let [read, write] = &self.stream;
+        let kept = [read.load(Ordering::Relaxed), write.load(Ordering::Relaxed)];
+        (kept == state && state != [0, 0]).then(|| self.position.load(Ordering::Relaxed))
+    }
+
+    /// Keeps it, and the state of the stream in which it holds.
+    #[inline]
+    pub(crate) fn keep_stream_position(&self, state: [usize; 2], position: i64) {
+        let [read, write] = &self.stream;
+        read.store(state[0], Ordering::Relaxed);
+        write.store(state[1], Ordering::Relaxed);
+        self.position.store(position, Ordering::Relaxed);
     }
 
     /// The position was set.
@@ -191,7 +212,7 @@ fn entry_beyond(fd: usize) -> Option<&'static Entry> {
 /// A descriptor has come to be a file.
 pub(crate) fn opened(fd: i32, how: Opened) {
     let Some(entry) = entry(fd) else { return };
-    entry.position.store(0, Ordering::Relaxed);
+    entry.keep_stream_position([0, 0], 0);
     entry.file.store(how.file.unwrap_or(0), Ordering::Relaxed);
     entry.epoch.store(RECORDER.sharing_epoch(how.closed_on_exec), Ordering::Relaxed);
     let kind = if how.file.is_some() { KIND_FILE } else { KIND_IGNORED };

@@ -27,12 +27,12 @@ interpose! {
         (buffer: *mut c_void, room: size_t, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         => |real| data(Function::Fread, stream, product(size, count), real, |items| Moved::items(size, items, count));
     libc [fgets] (buffer: *mut c_char, room: c_int, stream: *mut FILE) -> *mut c_char
-        => |real| data(Function::Fgets, stream, None, real, Moved::line);
+        => |real| data(Function::Fgets, stream, None, real, |line| Moved::line(line, room));
     glibc [fgets_unlocked] (buffer: *mut c_char, room: c_int, stream: *mut FILE) -> *mut c_char
-        => |real| data(Function::Fgets, stream, None, real, Moved::line);
+        => |real| data(Function::Fgets, stream, None, real, |line| Moved::line(line, room));
     glibc [__fgets_chk, __fgets_unlocked_chk]
         (buffer: *mut c_char, size: size_t, room: c_int, stream: *mut FILE) -> *mut c_char
-        => |real| data(Function::Fgets, stream, None, real, Moved::line);
+        => |real| data(Function::Fgets, stream, None, real, |line| Moved::line(line, room));
     libc [fgetc] (stream: *mut FILE) -> c_int => |real| data(Function::Fgetc, stream, Some(1), real, Moved::character);
     glibc [getc, _IO_getc, fgetc_unlocked, getc_unlocked] (stream: *mut FILE) -> c_int
         => |real| data(Function::Fgetc, stream, Some(1), real, Moved::character);

@@ -3,7 +3,7 @@
 //! stdio streams. A stream is known by its descriptor; positions and sizes that
 //! the call does not tell are asked of the stream itself.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{CStr, c_char, c_int};
 
 use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
@@ -72,13 +72,13 @@ pub(super) fn open_descriptor(
 
 /// Closes a stream.
 pub(super) fn close(stream: *mut FILE, real: impl FnOnce() -> c_int) -> c_int {
-    let Some((fd, _)) = file_of_stream(stream) else {
+    let Some((fd, entry)) = file_of_stream(stream) else {
         if is_on() && !stream.is_null() {
             forget(descriptor_of(stream));
         }
         return real();
     };
-    let offset = position_of(stream);
+    let offset = position_of(stream, entry);
     let Some(file) = forget(fd) else { return real() };
     observe(real, |result| Some(Call { offset, ..call(Function::Fclose, file, fd, result.into()) }))
 }
@@ -123,9 +123,16 @@ impl Moved {
         Moved::Bytes(unsafe { libc::strlen(string) } as u64)
     }
 
-    /// A line read into a buffer.
-    pub(super) fn line(result: *mut c_char) -> Moved {
-        if result.is_null() { Moved::Nothing } else { Moved::AsFar }
+    /// A line read into a buffer. Its length tells how much was read, unless
+    /// the line has zero bytes in it or ends with the file.
+    pub(super) fn line(line: *mut c_char, room: c_int) -> Moved {
+        if line.is_null() {
+            return Moved::Nothing;
+        }
+        // SAFETY: the real call has just ended the line with a zero byte.
+        let line = unsafe { CStr::from_ptr(line) }.to_bytes();
+        let is_whole = line.last() == Some(&b'\n') || line.len() as i64 + 1 == i64::from(room);
+        if is_whole { Moved::Bytes(line.len() as u64) } else { Moved::AsFar }
     }
 }
 
@@ -140,15 +147,18 @@ pub(super) fn data<R: Copy>(
     moved: impl FnOnce(R) -> Moved,
 ) -> R {
     let Some((fd, entry)) = file_of_stream(stream) else { return real() };
-    let offset = position_of(stream);
+    let offset = position_of(stream, entry);
     observe(real, |result| {
         let moved = match moved(result) {
             Moved::Bytes(bytes) => bytes as i64,
-            Moved::AsFar => position_of(stream).saturating_sub(offset).max(0),
+            Moved::AsFar => asked_position_of(stream).saturating_sub(offset).max(0),
             // SAFETY: the stream is open.
             Moved::Nothing if unsafe { ferror_unlocked(stream) } != 0 => -1,
             Moved::Nothing => 0,
         };
+        if moved >= 0 && offset >= 0 {
+            entry.keep_stream_position(state_of(stream), offset.saturating_add(moved));
+        }
         let requested = asked.unwrap_or(moved.max(0) as u64);
         Some(Call { offset, requested, ..call(function, entry.file(), fd, moved) })
     })
@@ -162,9 +172,12 @@ pub(super) fn seek<R: Copy>(
     succeeded: impl FnOnce(R) -> bool,
 ) -> R {
     let Some((fd, entry)) = file_of_stream(stream) else { return real() };
-    let offset = position_of(stream);
+    let offset = position_of(stream, entry);
     observe(real, |result| {
-        let position = if succeeded(result) { position_of(stream) } else { -1 };
+        let position = if succeeded(result) { asked_position_of(stream) } else { -1 };
+        if position >= 0 {
+            entry.keep_stream_position(state_of(stream), position);
+        }
         let call = call(Function::Fseek, entry.file(), fd, position);
         Some(Call { offset, detail: whence as u32, ..call })
     })
@@ -183,8 +196,11 @@ pub(super) fn on_stream(
         return observe(real, |result| Some(call(function, 0, -1, result.into())));
     }
     let Some((fd, entry)) = file_of_stream(stream) else { return real() };
-    let offset = position_of(stream);
+    let offset = position_of(stream, entry);
     observe(real, |result| {
+        if offset >= 0 {
+            entry.keep_stream_position(state_of(stream), offset);
+        }
         let result = if result == 0 { 0 } else { -1 };
         Some(Call { offset, ..call(function, entry.file(), fd, result) })
     })
@@ -209,9 +225,50 @@ fn descriptor_of(stream: *mut FILE) -> c_int {
     fd
 }
 
-/// Only asked of streams over recorded files: there it calls nothing of the program's.
+/// The position of a stream over a recorded file: as we left it, or else asked.
 #[inline]
-fn position_of(stream: *mut FILE) -> i64 {
+fn position_of(stream: *mut FILE, entry: &Entry) -> i64 {
+    match entry.stream_position(state_of(stream)) {
+        Some(position) => position,
+        None => asked_position_of(stream),
+    }
+}
+
+/// Where the stream reads and writes in its buffer. It changes with whatever
+/// moves the position, also with what we do not see, like an inlined
+/// `putc_unlocked`. `ftello` would tell the position itself, mostly at the cost
+/// of a system call.
+#[inline]
+fn state_of(stream: *mut FILE) -> [usize; 2] {
+    /// The first fields of glibc's `FILE`, which are part of its ABI because
+    /// such functions are inlined into programs.
+    #[repr(C)]
+    struct Head {
+        flags: c_int,
+        read_ptr: usize,
+        read_end: usize,
+        read_base: usize,
+        write_base: usize,
+        write_ptr: usize,
+    }
+    /// Such a stream is back at the same place in its buffer after every call.
+    const UNBUFFERED: c_int = 2;
+    let head = stream.cast::<Head>();
+    // SAFETY: an open stream. Another thread may be at work on it; then the
+    // state is not the one that was kept, and the position is asked.
+    unsafe {
+        if (&raw const (*head).flags).read_volatile() & UNBUFFERED != 0 {
+            return [0, 0];
+        }
+        [
+            (&raw const (*head).read_ptr).read_volatile(),
+            (&raw const (*head).write_ptr).read_volatile(),
+        ]
+    }
+}
+
+/// Only asked of streams over recorded files: there it calls nothing of the program's.
+fn asked_position_of(stream: *mut FILE) -> i64 {
     let errno = Errno::keep();
     // SAFETY: the program passes an open stream.
     let position = unsafe { libc::ftello64(stream) };
