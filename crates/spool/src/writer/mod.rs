@@ -149,19 +149,34 @@ impl Writer {
         call: &Call,
         reserved: Option<u64>,
     ) {
-        host.uninterrupted(|host| self.append_to_next(host, job, call, reserved));
+        // Without room most calls end here, at no system call.
+        if reserved.is_none()
+            && let Some(cause) = self.still_no_room()
+        {
+            return self.count_unrecorded(cause);
+        }
+        let appended = host.uninterrupted(|host| self.append_to_next(host, job, call, reserved));
+        let Err(cause) = appended else { return };
+        // The wait is outside: it may be long, and signals are the application's.
+        let again = matches!(cause, Unrecorded::Limit | Unrecorded::NoRoom)
+            && self.wait_for_reader(host, job)
+            && host.uninterrupted(|host| self.append_to_next(host, job, call, None)).is_ok();
+        if !again {
+            self.count_unrecorded(cause);
+        }
     }
 
+    /// Appends after finding room, or gives a reserved number back.
     fn append_to_next(
         &self,
         host: &mut impl Host,
         job: &JobPage,
         call: &Call,
         reserved: Option<u64>,
-    ) {
+    ) -> Result<(), Unrecorded> {
         let write = |number| self.segments.iter().any(|segment| segment.write(number, call));
         if reserved.is_some_and(write) {
-            return;
+            return Ok(());
         }
         let opened = self.guarded(|| self.open_records(host, job));
         let number = match (opened, reserved) {
@@ -169,13 +184,14 @@ impl Writer {
             _ => reserved,
         };
         if opened.is_ok() && number.is_some_and(write) {
-            return self.wake(host, job);
+            self.wake(host, job);
+            return Ok(());
         }
         if let Some(number) = number {
             // Else a handler has reserved the next one, and the reader meets a hole.
             let _ = self.next.compare_exchange(number.wrapping_add(1), number, Relaxed, Relaxed);
         }
-        self.count_unrecorded(opened.err().unwrap_or(Unrecorded::Interrupted));
+        opened.and(Err(Unrecorded::Interrupted))
     }
 
     /// Gives an identity its meaning; the parts of the payload are put together.
@@ -193,26 +209,36 @@ impl Writer {
         if length > MAX_DEFINITION_BYTES {
             return false;
         }
-        self.guarded(|| {
-            let (place, used) = self.definitions.load();
-            let mut used = used;
-            let mut segment = self.segments.get(place).ok_or(Unrecorded::NoRoom)?;
-            // One that was published by a call that never came back.
-            while let Some(bytes) = segment.published_definition(used) {
-                used = used.saturating_add(bytes);
-            }
-            let needed = definition_bytes(length).ok_or(Unrecorded::NoRoom)?;
-            let mut place = place;
-            if used.saturating_add(needed) > segment.bytes() {
-                place = self.open_definitions(host, job, needed)?;
-                used = 0;
-                segment = self.segments.get(place).ok_or(Unrecorded::NoRoom)?;
-            }
-            let end = segment.define(used, kind, id, payload, length);
-            self.definitions.store(place, end.ok_or(Unrecorded::NoRoom)?);
-            Ok(())
+        host.uninterrupted(|host| {
+            self.guarded(|| self.define_next(host, job, kind, id, payload, length))
         })
         .is_ok()
+    }
+
+    fn define_next(
+        &self,
+        host: &mut impl Host,
+        job: &JobPage,
+        kind: DefinitionKind,
+        id: u64,
+        payload: &[&[u8]],
+        length: usize,
+    ) -> Result<(), Unrecorded> {
+        let (mut place, mut used) = self.definitions.load();
+        let mut segment = self.segments.get(place).ok_or(Unrecorded::NoRoom)?;
+        // One that was published by a call that never came back.
+        while let Some(bytes) = segment.published_definition(used) {
+            used = used.saturating_add(bytes);
+        }
+        let needed = definition_bytes(length).ok_or(Unrecorded::NoRoom)?;
+        if used.saturating_add(needed) > segment.bytes() {
+            place = self.open_definitions(host, job, needed)?;
+            used = 0;
+            segment = self.segments.get(place).ok_or(Unrecorded::NoRoom)?;
+        }
+        let end = segment.define(used, kind, id, payload, length);
+        self.definitions.store(place, end.ok_or(Unrecorded::NoRoom)?);
+        Ok(())
     }
 
     /// Counts a call that is not recorded.

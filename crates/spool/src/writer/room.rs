@@ -46,15 +46,37 @@ impl Writer {
         }
         self.records_stall.check()?;
         let wanted = current.bytes().saturating_mul(2).clamp(MIN_RECORDS_BYTES, MAX_SEGMENT_BYTES);
-        match self.extend_records(host, job, wanted, first) {
-            Ok(place) => self.current.store(place, Relaxed),
-            Err(cause) => match self.wait_for_reader(host, job) {
-                Some(place) => self.recycle(place, first),
-                None => return Err(self.records_stall.begin(cause)),
-            },
-        }
+        let place = self
+            .extend_records(host, job, wanted, first)
+            .map_err(|cause| self.records_stall.begin(cause))?;
+        self.current.store(place, Relaxed);
         self.records_stall.end();
         Ok(())
+    }
+
+    /// Why there was no room, if there is none now and it is too early to ask
+    /// the system again.
+    pub(super) fn still_no_room(&self) -> Option<Unrecorded> {
+        match self.consumed_segment() {
+            Some(_) => None,
+            None => self.records_stall.check().err(),
+        }
+    }
+
+    /// Waits, if the job wants that, until the reader has consumed a segment.
+    pub(super) fn wait_for_reader(&self, host: &mut impl Host, job: &JobPage) -> bool {
+        for _ in 0..job.wait_ms.load(Relaxed).min(MAX_WAIT_MS) {
+            let reader = job.reader_pid.load(Relaxed);
+            if reader == 0 || job.open.load(Relaxed) == 0 || !host.reader_is_alive(reader) {
+                return false;
+            }
+            self.wake(host, job);
+            host.pause();
+            if self.consumed_segment().is_some() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Makes a segment for definitions that takes one of `needed` bytes.
@@ -192,22 +214,6 @@ impl Writer {
         let base = host.extend(&self.name, offset, bytes).inspect_err(|_| give_back(job, bytes))?;
         self.file_bytes.store(offset.wrapping_add(bytes as u64), Relaxed);
         self.add_segment(kind, base, offset, bytes, first).ok_or(Unrecorded::Limit)
-    }
-
-    /// Waits, if the job wants that, for the reader to consume a segment.
-    fn wait_for_reader(&self, host: &mut impl Host, job: &JobPage) -> Option<usize> {
-        for _ in 0..job.wait_ms.load(Relaxed).min(MAX_WAIT_MS) {
-            let reader = job.reader_pid.load(Relaxed);
-            if reader == 0 || job.open.load(Relaxed) == 0 || !host.reader_is_alive(reader) {
-                return None;
-            }
-            self.wake(host, job);
-            host.pause();
-            if let Some(place) = self.consumed_segment() {
-                return Some(place);
-            }
-        }
-        None
     }
 
     /// A row of the file's table, if the header is mapped and has it.
