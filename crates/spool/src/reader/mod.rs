@@ -9,15 +9,27 @@
 //! says. What is wrong in a file costs that stream at most, and is told in
 //! [`Totals::damaged`].
 
-mod error;
-mod follow;
 mod job;
-mod page;
-mod process;
+
 mod sink;
-mod stream;
-mod table;
+
 mod totals;
+
+mod error;
+
+mod follow;
+
+mod stream;
+
+mod definitions;
+
+mod table;
+
+mod read;
+
+mod page;
+
+mod process;
 
 pub use self::error::Error;
 pub use self::job::Job;

@@ -10,21 +10,18 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use super::definitions::Definitions;
+use super::read::{call_of, is_published, read_first_page, read_records, records, tell_consumed};
 use super::sink::{Sink, StreamInfo, StreamNumber};
-use super::table::{self, FirstPage, Header, Segment, u32_at, u64_at};
+use super::table::{self, FirstPage, Header, Segment};
 use super::totals::Totals;
 use crate::Function;
-use crate::layout::{
-    Call, DefinitionHeader, DefinitionKind, MAX_DEFINITION_BYTES, MAX_SEGMENT_BYTES, MAX_SEGMENTS,
-    PAGE, Record, Unrecorded,
-};
+use crate::layout::{MAX_SEGMENT_BYTES, MAX_SEGMENTS, Record, Unrecorded};
 
-/// Bytes that are read at once; a longest definition fits.
-pub(super) const BUFFER_BYTES: usize = 128 * 1024;
 /// Records of a stream that a pass takes.
 const MAX_RECORDS: u64 = 8192;
 /// Records that a final reading takes, whatever is written meanwhile.
-const MAX_FINAL: u64 = (MAX_SEGMENTS * MAX_SEGMENT_BYTES / RECORD_BYTES) as u64;
+const MAX_FINAL: u64 = (MAX_SEGMENTS * MAX_SEGMENT_BYTES / size_of::<Record>()) as u64;
 /// Records behind a hole that are looked at while the stream lives.
 const LOOK_PAST: u64 = 256;
 /// How long a hole may be filled later.
@@ -32,9 +29,6 @@ const HOLE_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a segment with a hole is kept from the writer: whoever was
 /// interrupted there may still come back and write.
 const HOLE_RELEASE: Duration = Duration::from_secs(30);
-
-const RECORD_BYTES: usize = size_of::<Record>();
-const DEFINITION_BYTES: usize = size_of::<DefinitionHeader>();
 
 /// How a stream is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +53,7 @@ pub(super) struct Stream {
     position: u64,
     /// Number after the last one that may be delivered in this pass.
     ready: u64,
-    /// Row of the definitions segment that is read, and how far.
-    definitions_place: usize,
-    definitions_used: usize,
+    definitions: Definitions,
     /// A number not published since, while later ones may be.
     waiting: Option<(u64, Instant)>,
     /// Number after the last hole that was skipped.
@@ -89,8 +81,7 @@ impl Stream {
             n_rows: header.n_rows,
             position,
             ready: position,
-            definitions_place: 0,
-            definitions_used: 0,
+            definitions: Definitions::default(),
             waiting: None,
             after_hole: 0,
             releases: Vec::new(),
@@ -181,7 +172,7 @@ impl Stream {
             let Some(segment) = self.segment_of(self.position) else { break };
             let n_records = (self.ready - self.position) as usize;
             let read = read_records(file, &segment, self.position, n_records, buffer);
-            for record in buffer.chunks_exact(RECORD_BYTES).take(read) {
+            for record in records(buffer, read) {
                 self.deliver_one(record, sink, totals);
             }
             if read == 0 {
@@ -210,20 +201,11 @@ impl Stream {
         {
             self.refresh(file, totals);
         }
-        while let Some(segment) = self.definitions_segment(self.definitions_place) {
-            if segment.place != self.definitions_place {
-                self.definitions_place = segment.place;
-                self.definitions_used = 0;
-            }
-            if self.deliver_some_definitions(file, &segment, buffer, sink, totals) {
-                continue;
-            }
-            // The table was read before: what a segment was given before the next
-            // one was made has been seen.
-            if self.definitions_segment(segment.place + 1).is_none() {
-                break;
-            }
-            self.definitions_place = segment.place + 1;
+        self.definitions.deliver(file, &self.segments, buffer, |kind, id, payload| {
+            sink.definition(self.number, kind, id, payload);
+        });
+        if let Some(what) = self.definitions.damage() {
+            self.damage(what, totals);
         }
     }
 
@@ -269,12 +251,6 @@ impl Stream {
         self.segments.iter().find(|segment| segment.holds(number)).copied()
     }
 
-    /// The first definitions segment from a row on.
-    fn definitions_segment(&self, place: usize) -> Option<Segment> {
-        let mut segments = self.segments.iter();
-        segments.find(|segment| segment.is_definitions() && segment.place >= place).copied()
-    }
-
     /// Reads at most so many records; how many were read, and how many of them
     /// from the first on are published.
     fn published_run(
@@ -292,7 +268,7 @@ impl Stream {
         }
         let Some(segment) = found else { return (0, 0) };
         let read = read_records(file, &segment, number, n_records, buffer);
-        let records = buffer.chunks_exact(RECORD_BYTES).take(read);
+        let records = records(buffer, read);
         let run =
             records.zip(number..).take_while(|(record, number)| is_published(record, *number));
         (read as u64, run.count() as u64)
@@ -316,7 +292,7 @@ impl Stream {
             while number < segment.end() && number <= last {
                 let read = read_records(file, &segment, number, n_records, buffer);
                 n_records = n_records.saturating_mul(4);
-                let records = buffer.chunks_exact(RECORD_BYTES).take(read);
+                let records = records(buffer, read);
                 let mut records = records.zip(number..);
                 if let Some((_, found)) = records.find(|(record, it)| is_published(record, *it)) {
                     return (found <= last).then_some(found);
@@ -380,123 +356,4 @@ impl Stream {
             tell_consumed(file, &segment);
         }
     }
-
-    /// Hands over what a read finds; false if there is nothing.
-    fn deliver_some_definitions(
-        &mut self,
-        file: &File,
-        segment: &Segment,
-        buffer: &mut [u8],
-        sink: &mut impl Sink,
-        totals: &mut Totals,
-    ) -> bool {
-        let used = self.definitions_used;
-        let left = (segment.bytes as usize).saturating_sub(used);
-        let offset = segment.offset + used as u64;
-        // Mostly there is nothing new, which 16 bytes tell.
-        let head = read(file, offset, &mut buffer[..DEFINITION_BYTES.min(left)]);
-        if head < DEFINITION_BYTES || u32_at(buffer, 0) == 0 {
-            return false;
-        }
-        let window = left.min(BUFFER_BYTES);
-        let n_bytes = read(file, offset, &mut buffer[..window]);
-        let end = published_definitions(&buffer[..n_bytes]);
-        if end == 0 {
-            self.damage("a definition is longer than its segment", totals);
-            self.definitions_used = segment.bytes as usize;
-            return false;
-        }
-        // Again: in the first copy the bytes may be older than the word that
-        // publishes them.
-        let n_bytes = read(file, offset, &mut buffer[..end]);
-        let mut rest = &buffer[..n_bytes];
-        while let Some((kind, id, payload, bytes)) = definition(rest) {
-            match kind {
-                Some(kind) => sink.definition(self.number, kind, id, payload),
-                None => self.damage("a definition is of no known kind", totals),
-            }
-            self.definitions_used += bytes;
-            rest = rest.get(bytes..).unwrap_or_default();
-        }
-        self.definitions_used > used
-    }
-}
-
-/// Reads and takes apart the first page of a file.
-pub(super) fn read_first_page(file: &File) -> FirstPage {
-    let mut page = [0; PAGE];
-    let Ok(metadata) = file.metadata() else { return FirstPage::Foreign("it cannot be read") };
-    if read(file, 0, &mut page) < PAGE {
-        return if u64_at(&page, 0) == 0 {
-            FirstPage::Empty
-        } else {
-            FirstPage::Foreign("it is cut short")
-        };
-    }
-    table::parse(&page, metadata.len())
-}
-
-/// Bytes of a first page's file that can be read; errors are as an end.
-fn read(file: &File, offset: u64, buffer: &mut [u8]) -> usize {
-    let mut n_bytes = 0;
-    while let Some(rest) = buffer.get_mut(n_bytes..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, offset.saturating_add(n_bytes as u64)) {
-            Ok(0) => break,
-            Ok(more) => n_bytes += more,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => break,
-        }
-    }
-    n_bytes
-}
-
-/// Reads records from `number` on into the buffer, at most to the segment's end.
-fn read_records(
-    file: &File,
-    segment: &Segment,
-    number: u64,
-    n_records: usize,
-    buffer: &mut [u8],
-) -> usize {
-    let left = usize::try_from(segment.end().saturating_sub(number)).unwrap_or(usize::MAX);
-    let n_records = n_records.min(left).min(buffer.len() / RECORD_BYTES);
-    let offset = segment.offset + (number - segment.first) * RECORD_BYTES as u64;
-    read(file, offset, &mut buffer[..n_records * RECORD_BYTES]) / RECORD_BYTES
-}
-
-fn is_published(record: &[u8], number: u64) -> bool {
-    u64_at(record, 0) == number + 1
-}
-
-fn call_of(record: &[u8]) -> Option<Call> {
-    let bytes: &[u8; size_of::<Call>()] = record.get(size_of::<u64>()..)?.first_chunk()?;
-    // SAFETY: a call is numbers only, and so many bytes are there.
-    Some(unsafe { bytes.as_ptr().cast::<Call>().read_unaligned() })
-}
-
-/// Bytes at the beginning that are published definitions.
-fn published_definitions(bytes: &[u8]) -> usize {
-    let mut used = 0;
-    while let Some((.., more)) = bytes.get(used..).and_then(definition) {
-        used += more;
-    }
-    used
-}
-
-/// The definition at the beginning of some bytes: kind, identity, payload, and
-/// bytes that it takes.
-fn definition(bytes: &[u8]) -> Option<(Option<DefinitionKind>, u64, &[u8], usize)> {
-    let length = u32_at(bytes, 0).checked_sub(1)? as usize;
-    if length > MAX_DEFINITION_BYTES {
-        return None;
-    }
-    let payload = bytes.get(DEFINITION_BYTES..DEFINITION_BYTES + length)?;
-    let kind = DefinitionKind::try_from(u32_at(bytes, 4)).ok();
-    Some((kind, u64_at(bytes, 8), payload, DEFINITION_BYTES + length.next_multiple_of(8)))
-}
-
-/// Lets the writer take a segment again. That it cannot be told costs space only.
-fn tell_consumed(file: &File, segment: &Segment) {
-    let offset = table::consumed_offset(segment.place);
-    let _ = file.write_all_at(&segment.end().to_ne_bytes(), offset);
 }

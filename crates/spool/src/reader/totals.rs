@@ -50,7 +50,8 @@ impl Totals {
     pub(super) fn damage(&mut self, name: &str, what: &str) {
         self.n_damaged += 1;
         if self.damaged.len() < MAX_SENTENCES {
-            self.damaged.push(format!("'{name}': {what}"));
+            // Whoever named the file may have put anything into its name.
+            self.damaged.push(format!("'{}': {what}", name.escape_debug()));
         }
     }
 }

@@ -7,31 +7,25 @@
 //! definitions are read, then the records that were seen. A pass costs one read
 //! per idle stream; the directory is listed when the number of streams changed.
 
+mod discover;
+mod files;
+
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use self::files::{Access, Files};
 use super::error::Error;
-use super::page::{Page, effective_uid, open_distrustfully};
+use super::page::Page;
 use super::process;
-use super::sink::{Sink, StreamInfo, StreamNumber};
-use super::stream::{BUFFER_BYTES, Mode, Stream, read_first_page};
-use super::table::{FirstPage, Header};
+use super::read::BUFFER_BYTES;
+use super::sink::Sink;
+use super::stream::{Mode, Stream};
 use super::totals::Totals;
-use crate::layout::{FIRST_BYTES, STREAM_SUFFIX};
+use crate::layout::FIRST_BYTES;
 
-/// Streams followed at once; more wait in the directory until some have ended.
-const MAX_STREAMS: usize = 65_536;
-/// Files kept open; those of more streams are opened for each look.
-const MAX_OPEN: usize = 256;
-/// Names of files that are not streams, remembered so as to tell them once.
-const MAX_REFUSED: usize = 65_536;
-/// The directory is listed so often even if nobody said that it changed.
-const LIST_EVERY: Duration = Duration::from_secs(1);
 /// First and longest time between two questions whether a quiet stream is over.
 const CHECK_EVERY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1600));
 /// How long a thread must be gone before its file is deleted: a thread of
@@ -69,10 +63,24 @@ struct Followed {
     is_drained: bool,
 }
 
+impl Followed {
+    fn new(stream: Stream) -> Followed {
+        Followed {
+            stream,
+            check_at: Instant::now(),
+            check_after: CHECK_EVERY.0,
+            gone_since: None,
+            is_over: false,
+            was_over: false,
+            is_drained: false,
+        }
+    }
+}
+
 impl Streams {
     pub(super) fn new(directory: &Path) -> Streams {
         Streams {
-            files: Files { directory: directory.to_path_buf(), n_kept: 0, max_kept: MAX_OPEN },
+            files: Files::new(directory),
             followed: Vec::new(),
             known: HashSet::new(),
             images: HashMap::new(),
@@ -226,7 +234,7 @@ impl Streams {
         self.followed = kept;
     }
 
-    fn end(&mut self, page: &Page, stream: Stream, sink: &mut impl Sink) {
+    fn end(&mut self, page: &Page, mut stream: Stream, sink: &mut impl Sink) {
         sink.ended(stream.number);
         add(&mut self.totals.unrecorded, &stream.unrecorded);
         if let Some((_, n_streams)) = self.images.get_mut(&stream.info.pid) {
@@ -235,10 +243,10 @@ impl Streams {
                 self.images.remove(&stream.info.pid);
             }
         }
-        self.files.n_kept -= usize::from(stream.file.is_some());
+        self.files.close(&mut stream);
         let Some(page) = page.get().filter(|_| page.is_shared()) else { return };
         let bytes = stream.file_bytes().max(FIRST_BYTES as u64);
-        let deleted = fs::remove_file(self.files.directory.join(&stream.info.name));
+        let deleted = fs::remove_file(self.files.path(&stream.info.name));
         // A name that could not be deleted stays known, or it would be read again.
         if deleted.is_ok() {
             self.known.remove(&stream.info.name);
@@ -246,211 +254,6 @@ impl Streams {
             let _ = page.used_bytes.fetch_update(Relaxed, Relaxed, give_back);
         }
     }
-
-    fn list_if_changed(
-        &mut self,
-        page: &Page,
-        now: Instant,
-        sink: &mut impl Sink,
-    ) -> Result<(), Error> {
-        let n_streams = page.get().map(|page| page.n_streams.load(Acquire));
-        let is_fresh = self.listed.is_some_and(|listed| now.duration_since(listed) < LIST_EVERY);
-        if is_fresh && n_streams == self.n_streams_seen {
-            return Ok(());
-        }
-        self.n_streams_seen = n_streams;
-        self.listed = Some(now);
-        self.list(sink)
-    }
-
-    /// Begins to follow the streams in the directory that are not known.
-    fn list(&mut self, sink: &mut impl Sink) -> Result<(), Error> {
-        let failed = |source| Error::List { path: self.files.directory.clone(), source };
-        let entries = match fs::read_dir(&self.files.directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if !std::mem::replace(&mut self.directory_is_gone, true) {
-                    let name = self.files.directory.display().to_string();
-                    self.totals.damage(&name, "the job directory was removed");
-                }
-                return Ok(());
-            }
-            entries => entries.map_err(failed)?,
-        };
-        let mut new = Vec::new();
-        for entry in entries {
-            let name = entry.map_err(failed)?.file_name();
-            let Some(name) = name.to_str().filter(|name| name.ends_with(STREAM_SUFFIX)) else {
-                continue;
-            };
-            if !self.known.contains(name) && new.len() < MAX_STREAMS {
-                new.push((begin_of(name), name.to_owned()));
-            }
-        }
-        // In the order in which they began, so that numbers tell it.
-        new.sort_unstable();
-        for (_, name) in new {
-            if self.followed.len() < MAX_STREAMS {
-                self.begin(name, sink);
-            }
-        }
-        Ok(())
-    }
-
-    /// Begins to follow a stream, if the file is one.
-    fn begin(&mut self, name: String, sink: &mut impl Sink) {
-        let opened = self.files.open(&name).map_err(|fault| (name.clone(), fault));
-        let header = opened.and_then(|file| match read_first_page(&file) {
-            FirstPage::Header(header) => Ok((header, file)),
-            FirstPage::Empty => Err((name.clone(), Fault::NotNow)),
-            FirstPage::Foreign(why) => Err((name.clone(), Fault::Refused(why.to_owned()))),
-        });
-        let (header, file) = match header {
-            Ok(found) => found,
-            Err((_, Fault::NotNow)) => return,
-            Err((name, Fault::Refused(why))) => return self.refuse(name, &why),
-        };
-        let Some(begin_ns) = begin_of(&name)
-            .filter(|_| name.starts_with(&format!("{}-{}-", header.pid, header.tid)))
-        else {
-            return self.refuse(name, "its header and its name tell different threads");
-        };
-        let info = info(&header, begin_ns, name.clone());
-        let (start_ns, n_streams) = self.images.entry(info.pid).or_insert((0, 0));
-        *start_ns = info.process_start_ns.max(*start_ns);
-        *n_streams += 1;
-        let number = StreamNumber(self.next_number);
-        self.next_number = self.next_number.saturating_add(1);
-        self.totals.n_streams += 1;
-        let fault = header.fault;
-        let mut stream = Stream::new(number, info, header);
-        if let Some(fault) = fault {
-            stream.damage(fault, &mut self.totals);
-        }
-        self.totals.n_consumed_before =
-            self.totals.n_consumed_before.saturating_add(stream.position());
-        self.files.keep(&mut stream, file);
-        self.known.insert(name);
-        sink.stream(number, &stream.info);
-        self.followed.push(Followed {
-            stream,
-            check_at: Instant::now(),
-            check_after: CHECK_EVERY.0,
-            gone_since: None,
-            is_over: false,
-            was_over: false,
-            is_drained: false,
-        });
-    }
-
-    fn refuse(&mut self, name: String, why: &str) {
-        self.totals.damage(&name, why);
-        if self.known.len() < MAX_REFUSED + MAX_STREAMS {
-            self.known.insert(name);
-        }
-    }
-}
-
-/// Opens stream files and keeps some of them open.
-struct Files {
-    directory: PathBuf,
-    n_kept: usize,
-    max_kept: usize,
-}
-
-/// Why a file is not read.
-enum Fault {
-    /// It may be, later.
-    NotNow,
-    /// Never, and why.
-    Refused(String),
-}
-
-/// What came of opening a stream's file.
-enum Access {
-    Done,
-    NotNow,
-    /// It is gone or has become something else.
-    Lost,
-}
-
-impl Files {
-    /// Works on a stream's file.
-    fn with(
-        &mut self,
-        stream: &mut Stream,
-        totals: &mut Totals,
-        work: impl FnOnce(&mut Stream, &File, &mut Totals),
-    ) -> Access {
-        let file = match stream.file.take() {
-            Some(file) => {
-                self.n_kept -= 1;
-                file
-            }
-            None => match self.open(&stream.info.name) {
-                Ok(file) => file,
-                Err(Fault::NotNow) => return Access::NotNow,
-                Err(Fault::Refused(why)) => {
-                    stream.damage(&why, totals);
-                    return Access::Lost;
-                }
-            },
-        };
-        work(stream, &file, totals);
-        self.keep(stream, file);
-        Access::Done
-    }
-
-    /// Keeps a file open, unless too many are: then those that came first have
-    /// the advantage, because a round over all would miss in any cache.
-    fn keep(&mut self, stream: &mut Stream, file: File) {
-        if self.n_kept < self.max_kept {
-            self.n_kept += 1;
-            stream.file = Some(file);
-        }
-    }
-
-    /// Opens a regular file of ours, for writing too if that is allowed.
-    fn open(&mut self, name: &str) -> Result<File, Fault> {
-        let path = self.directory.join(name);
-        let opened = open_distrustfully(&path, OpenOptions::new().read(true).write(true))
-            .or_else(|_| open_distrustfully(&path, OpenOptions::new().read(true)));
-        let file = opened.map_err(|error| match error.raw_os_error() {
-            Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
-                self.max_kept = self.n_kept / 2;
-                Fault::NotNow
-            }
-            Some(libc::ELOOP) => Fault::Refused("it is a symbolic link".to_owned()),
-            _ => Fault::Refused(format!("it cannot be opened: {error}")),
-        })?;
-        let metadata = file.metadata().map_err(|_| Fault::NotNow)?;
-        if !metadata.is_file() {
-            return Err(Fault::Refused("it is not a regular file".to_owned()));
-        }
-        if metadata.uid() != effective_uid() {
-            return Err(Fault::Refused("it belongs to another user".to_owned()));
-        }
-        Ok(file)
-    }
-}
-
-fn info(header: &Header, begin_ns: u64, name: String) -> StreamInfo {
-    StreamInfo {
-        pid: header.pid,
-        tid: header.tid,
-        parent_pid: header.parent_pid,
-        rank: header.rank,
-        world_size: header.world_size,
-        process_start_ns: header.process_start_ns,
-        process_start_realtime_ns: header.process_start_realtime_ns,
-        begin_ns,
-        name,
-    }
-}
-
-/// When a stream began, as its name tells.
-fn begin_of(name: &str) -> Option<u64> {
-    let time = name.strip_suffix(STREAM_SUFFIX)?.rsplit('-').next()?;
-    u64::from_str_radix(time, 16).ok()
 }
 
 fn add<const N: usize>(sums: &mut [u64; N], counts: &[u64; N]) {

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Finds new streams in the job directory, and refuses what is none.
+
+use std::fs;
+use std::io;
+use std::sync::atomic::Ordering::Acquire;
+use std::time::{Duration, Instant};
+
+use super::files::Fault;
+use super::{Followed, Streams};
+use crate::layout::STREAM_SUFFIX;
+use crate::reader::error::Error;
+use crate::reader::page::Page;
+use crate::reader::read::read_first_page;
+use crate::reader::sink::{Sink, StreamInfo, StreamNumber};
+use crate::reader::stream::Stream;
+use crate::reader::table::{FirstPage, Header};
+
+/// Streams followed at once; more wait in the directory until some have ended.
+const MAX_STREAMS: usize = 65_536;
+/// Names of files that are not streams, remembered so as to tell them once.
+const MAX_REFUSED: usize = 65_536;
+/// The directory is listed so often even if nobody said that it changed.
+const LIST_EVERY: Duration = Duration::from_secs(1);
+
+impl Streams {
+    /// Lists the directory if writers have begun streams, or some time has passed.
+    pub(super) fn list_if_changed(
+        &mut self,
+        page: &Page,
+        now: Instant,
+        sink: &mut impl Sink,
+    ) -> Result<(), Error> {
+        let n_streams = page.get().map(|page| page.n_streams.load(Acquire));
+        let is_fresh = self.listed.is_some_and(|listed| now.duration_since(listed) < LIST_EVERY);
+        if is_fresh && n_streams == self.n_streams_seen {
+            return Ok(());
+        }
+        self.n_streams_seen = n_streams;
+        self.listed = Some(now);
+        self.list(sink)
+    }
+
+    /// Begins to follow the streams in the directory that are not known.
+    pub(super) fn list(&mut self, sink: &mut impl Sink) -> Result<(), Error> {
+        let directory = self.files.directory();
+        let failed = |source| Error::List { path: directory.to_path_buf(), source };
+        let entries = match fs::read_dir(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if !std::mem::replace(&mut self.directory_is_gone, true) {
+                    let name = directory.display().to_string();
+                    self.totals.damage(&name, "the job directory was removed");
+                }
+                return Ok(());
+            }
+            entries => entries.map_err(failed)?,
+        };
+        let mut new = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            let Some(name) = name.to_str().filter(|name| name.ends_with(STREAM_SUFFIX)) else {
+                continue;
+            };
+            if !self.known.contains(name) && new.len() < MAX_STREAMS {
+                new.push((begin_of(name), name.to_owned()));
+            }
+        }
+        // In the order in which they began, so that numbers tell it.
+        new.sort_unstable();
+        for (_, name) in new {
+            if self.followed.len() < MAX_STREAMS {
+                self.begin(name, sink);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to follow a stream, if the file is one.
+    fn begin(&mut self, name: String, sink: &mut impl Sink) {
+        let opened = self.files.open(&name).and_then(|file| match read_first_page(&file) {
+            FirstPage::Header(header) => Ok((header, file)),
+            FirstPage::Empty => Err(Fault::NotNow),
+            FirstPage::Foreign(why) => Err(Fault::Refused(why.to_owned())),
+        });
+        let (header, file) = match opened {
+            Ok(found) => found,
+            Err(Fault::NotNow) => return,
+            Err(Fault::Refused(why)) => return self.refuse(name, &why),
+        };
+        let Some(begin_ns) = begin_of(&name)
+            .filter(|_| name.starts_with(&format!("{}-{}-", header.pid, header.tid)))
+        else {
+            return self.refuse(name, "its header and its name tell different threads");
+        };
+        let info = info(&header, begin_ns, name.clone());
+        let (start_ns, n_streams) = self.images.entry(info.pid).or_insert((0, 0));
+        *start_ns = info.process_start_ns.max(*start_ns);
+        *n_streams += 1;
+        let number = StreamNumber(self.next_number);
+        self.next_number = self.next_number.saturating_add(1);
+        self.totals.n_streams += 1;
+        let fault = header.fault;
+        let mut stream = Stream::new(number, info, header);
+        if let Some(fault) = fault {
+            stream.damage(fault, &mut self.totals);
+        }
+        self.totals.n_consumed_before =
+            self.totals.n_consumed_before.saturating_add(stream.position());
+        self.files.keep(&mut stream, file);
+        self.known.insert(name);
+        sink.stream(number, &stream.info);
+        self.followed.push(Followed::new(stream));
+    }
+
+    fn refuse(&mut self, name: String, why: &str) {
+        self.totals.damage(&name, why);
+        if self.known.len() < MAX_REFUSED + MAX_STREAMS {
+            self.known.insert(name);
+        }
+    }
+}
+
+fn info(header: &Header, begin_ns: u64, name: String) -> StreamInfo {
+    StreamInfo {
+        pid: header.pid,
+        tid: header.tid,
+        parent_pid: header.parent_pid,
+        rank: header.rank,
+        world_size: header.world_size,
+        process_start_ns: header.process_start_ns,
+        process_start_realtime_ns: header.process_start_realtime_ns,
+        begin_ns,
+        name,
+    }
+}
+
+/// When a stream began, as its name tells.
+fn begin_of(name: &str) -> Option<u64> {
+    let time = name.strip_suffix(STREAM_SUFFIX)?.rsplit('-').next()?;
+    u64::from_str_radix(time, 16).ok()
+}

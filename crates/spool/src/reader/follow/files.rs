@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Opens stream files, which may be anything, and keeps some of them open: a
+//! job may have more threads than we may have descriptors.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::reader::page::{effective_uid, open_distrustfully};
+use crate::reader::stream::Stream;
+use crate::reader::totals::Totals;
+
+/// Files kept open; those of more streams are opened for each look.
+const MAX_OPEN: usize = 256;
+
+/// Opens stream files and keeps some of them open.
+pub(super) struct Files {
+    directory: PathBuf,
+    n_kept: usize,
+    max_kept: usize,
+}
+
+/// Why a file is not read.
+pub(super) enum Fault {
+    /// It may be, later.
+    NotNow,
+    /// Never, and why.
+    Refused(String),
+}
+
+/// What came of opening a stream's file.
+pub(super) enum Access {
+    Done,
+    NotNow,
+    /// It is gone or has become something else.
+    Lost,
+}
+
+impl Files {
+    pub(super) fn new(directory: &Path) -> Files {
+        Files { directory: directory.to_path_buf(), n_kept: 0, max_kept: MAX_OPEN }
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Works on a stream's file.
+    pub(super) fn with(
+        &mut self,
+        stream: &mut Stream,
+        totals: &mut Totals,
+        work: impl FnOnce(&mut Stream, &File, &mut Totals),
+    ) -> Access {
+        let file = match stream.file.take() {
+            Some(file) => {
+                self.n_kept -= 1;
+                file
+            }
+            None => match self.open(&stream.info.name) {
+                Ok(file) => file,
+                Err(Fault::NotNow) => return Access::NotNow,
+                Err(Fault::Refused(why)) => {
+                    stream.damage(&why, totals);
+                    return Access::Lost;
+                }
+            },
+        };
+        work(stream, &file, totals);
+        self.keep(stream, file);
+        Access::Done
+    }
+
+    /// Keeps a file open, unless too many are: then those that came first have
+    /// the advantage, because a round over all would miss in any cache.
+    pub(super) fn keep(&mut self, stream: &mut Stream, file: File) {
+        if self.n_kept < self.max_kept {
+            self.n_kept += 1;
+            stream.file = Some(file);
+        }
+    }
+
+    /// Closes a stream's file, if it was kept.
+    pub(super) fn close(&mut self, stream: &mut Stream) {
+        self.n_kept -= usize::from(stream.file.take().is_some());
+    }
+
+    /// Opens a regular file of ours, for writing too if that is allowed.
+    pub(super) fn open(&mut self, name: &str) -> Result<File, Fault> {
+        let path = self.path(name);
+        let opened = open_distrustfully(&path, OpenOptions::new().read(true).write(true))
+            .or_else(|_| open_distrustfully(&path, OpenOptions::new().read(true)));
+        let file = opened.map_err(|error| match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
+                self.max_kept = self.n_kept / 2;
+                Fault::NotNow
+            }
+            Some(libc::ELOOP) => Fault::Refused("it is a symbolic link".to_owned()),
+            _ => Fault::Refused(format!("it cannot be opened: {error}")),
+        })?;
+        let metadata = file.metadata().map_err(|_| Fault::NotNow)?;
+        if !metadata.is_file() {
+            return Err(Fault::Refused("it is not a regular file".to_owned()));
+        }
+        if metadata.uid() != effective_uid() {
+            return Err(Fault::Refused("it belongs to another user".to_owned()));
+        }
+        Ok(file)
+    }
+}
