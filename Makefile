@@ -10,8 +10,9 @@ DEMO_OUT ?= demo-out
 CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 IORACLE = $(TARGET_DIR)/release/ioracle
+LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 
-.PHONY: help demo test test-apps eval bench fuzz soak lint release install tools
+.PHONY: help demo test test-apps eval bench docs fuzz soak lint release install tools
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -55,11 +56,16 @@ lint: tools ## format, clippy, documentation, direction of dependencies
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 	scripts/check-dependencies
 
-release: tools
-	@$(CARGO) build --release --package ioracle-cli
+docs: ## rewrite the pages that are made of tables in the source
+	IORACLE_WRITE_DOCS=1 $(CARGO) test --quiet --package ioracle-cli --bin ioracle fresh
 
-install: release ## install the command below PREFIX (default /usr/local)
+release: tools
+	@$(CARGO) build --release --package ioracle-cli --package ioracle-capture
+	@install -m 755 $(TARGET_DIR)/release/libioracle_capture.so $(LIBRARY)
+
+install: release ## install the command and the library below PREFIX (default /usr/local)
 	install -D -m 755 $(IORACLE) $(DESTDIR)$(PREFIX)/bin/ioracle
+	install -D -m 755 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib/libioracle-capture.so
 
 tools:
 	@command -v $(CARGO) >/dev/null || { \

@@ -5,10 +5,12 @@
 
 #![forbid(unsafe_code)]
 
+mod doctor;
 mod eval;
 mod model;
 mod predict;
 mod recover;
+mod run;
 mod shared;
 
 use std::process::ExitCode;
@@ -17,6 +19,7 @@ use clap::{Parser, Subcommand};
 
 const EXAMPLES: &str = "\
 Examples:
+  ioracle run -- ./simulation                               watch a program's I/O
   ioracle eval tests/traces/cm1-grads --baselines           how well it is predicted
   ioracle predict tests/traces/cm1-grads --after 5000       what comes next, beside what came
   ioracle model save tests/traces/cm1-grads -o cm1.model    keep what was learned
@@ -35,22 +38,26 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(run::Arguments),
     Eval(eval::Arguments),
     Predict(predict::Arguments),
     Model(model::Arguments),
     Recover(recover::Arguments),
+    Doctor(doctor::Arguments),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
-        Command::Eval(arguments) => eval::run(&arguments),
-        Command::Predict(arguments) => predict::run(&arguments),
-        Command::Model(arguments) => model::run(&arguments),
-        Command::Recover(arguments) => recover::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Eval(arguments) => eval::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Predict(arguments) => predict::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Model(arguments) => model::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Recover(arguments) => recover::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Doctor(arguments) => doctor::run(&arguments),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => shared::failure::report(&error),
     }
 }

@@ -9,7 +9,7 @@ use ioracle_events::ContextSymbol;
 use ioracle_oracle::{Oracle, SymbolView};
 use serde::Serialize;
 
-use crate::shared::loops::loops;
+use crate::shared::loops::loops_of;
 use crate::shared::numbers::{bytes, grouped, nanoseconds, none};
 use crate::shared::table::{Cell, Colours, Side, Table, Tone};
 use crate::shared::{models, output};
@@ -81,16 +81,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn document(oracle: &Oracle) -> Document {
     let views: Vec<SymbolView> = oracle.symbol_views().collect();
-    let name = |terminal: u32| {
-        let view = usize::try_from(terminal).ok().and_then(|symbol| views.get(symbol));
-        match view {
-            Some(view) => view.function.name().to_owned(),
-            None if ContextSymbol(terminal) == ContextSymbol::UNSEEN => "start of a run".to_owned(),
-            None => terminal.to_string(),
-        }
-    };
     let grammar = oracle.grammar().grammar();
-    let loops = loops(grammar, &name).into_iter().map(|found| LoopRow {
+    let loops = loops_of(oracle).into_iter().map(|found| LoopRow {
         operations: found.operations,
         turns_min: found.turns.0,
         turns_max: found.turns.1,

@@ -7,6 +7,7 @@ use ioracle_events::{ContextSymbol, Operation, Prediction};
 use super::Outlook;
 use crate::shared::numbers::{bytes, grouped, nanoseconds, none};
 use crate::shared::table::{Cell, Colours, Side, Table, Tone};
+use crate::shared::text::shorten_start;
 
 /// Longer paths are shown by their end.
 const PATH_WIDTH: usize = 30;
@@ -154,24 +155,5 @@ fn size(is_data: bool, size: u64) -> String {
 }
 
 fn short(path: Option<&str>) -> String {
-    let Some(path) = path else { return none() };
-    let length = path.chars().count();
-    if length <= PATH_WIDTH {
-        return path.to_owned();
-    }
-    let end: String = path.chars().skip(length - PATH_WIDTH + 1).collect();
-    format!("…{end}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_path_is_shown_by_its_end() {
-        let shown = short(Some("a/very/long/way/down/to/the/file/of/results.nc"));
-        assert_eq!(shown.chars().count(), PATH_WIDTH);
-        assert!(shown.starts_with('…') && shown.ends_with("results.nc"));
-        assert_eq!(short(None), "–");
-    }
+    path.map_or_else(none, |path| shorten_start(path, PATH_WIDTH))
 }

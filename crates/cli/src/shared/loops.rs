@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
+use ioracle_events::ContextSymbol;
 use ioracle_grammar::{Exponent, Grammar, RuleId, RuleView, Symbol};
+use ioracle_oracle::{Oracle, SymbolView};
 
 /// Operations of one turn of a loop that are put into words.
 const WORDED: usize = 400;
@@ -31,8 +33,21 @@ impl Loop {
     }
 }
 
-/// All loops, those that cover most of the run first.
-pub fn loops(grammar: &Grammar, name: &dyn Fn(u32) -> String) -> Vec<Loop> {
+/// All loops that an oracle has found, those that cover most of the run first.
+pub fn loops_of(oracle: &Oracle) -> Vec<Loop> {
+    let views: Vec<SymbolView> = oracle.symbol_views().collect();
+    let name = |terminal: u32| {
+        let view = usize::try_from(terminal).ok().and_then(|symbol| views.get(symbol));
+        match view {
+            Some(view) => view.function.name().to_owned(),
+            None if ContextSymbol(terminal) == ContextSymbol::UNSEEN => "start of a run".to_owned(),
+            None => terminal.to_string(),
+        }
+    };
+    loops(oracle.grammar().grammar(), &name)
+}
+
+fn loops(grammar: &Grammar, name: &dyn Fn(u32) -> String) -> Vec<Loop> {
     let rules: HashMap<RuleId, RuleView> = grammar.rules().map(|rule| (rule.id, rule)).collect();
     let mut loops = Vec::new();
     for rule in rules.values() {

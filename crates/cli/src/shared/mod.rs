@@ -3,10 +3,13 @@
 //! What the subcommands share.
 
 pub mod failure;
+pub mod jobs;
 pub mod learn;
+pub mod library;
 pub mod loops;
 pub mod models;
 pub mod numbers;
 pub mod output;
 pub mod progress;
 pub mod table;
+pub mod text;

@@ -21,6 +21,12 @@ pub fn print_text(text: &str) -> Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context(NOT_PRINTED)
 }
 
+/// Prints text on standard error, in one piece. If that is closed or full there
+/// is nobody to tell.
+pub fn print_error_text(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
 const NOT_PRINTED: &str =
     "could not write to standard output; make room where it goes, or send it elsewhere";
 

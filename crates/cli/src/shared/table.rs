@@ -120,13 +120,18 @@ pub enum Colours {
 impl Colours {
     /// On if standard output is a terminal and the user does not object.
     pub fn for_stdout() -> Colours {
+        Colours::wanted_on(&std::io::stdout())
+    }
+
+    /// The same for standard error.
+    pub fn for_stderr() -> Colours {
+        Colours::wanted_on(&std::io::stderr())
+    }
+
+    fn wanted_on(place: &impl IsTerminal) -> Colours {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        if std::io::stdout().is_terminal() && !unwanted && !dumb {
-            Colours::On
-        } else {
-            Colours::Off
-        }
+        if place.is_terminal() && !unwanted && !dumb { Colours::On } else { Colours::Off }
     }
 
     /// Text in its tone.

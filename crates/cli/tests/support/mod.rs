@@ -41,15 +41,22 @@ impl Done {
 }
 
 pub fn ioracle<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Done {
-    let output = Command::new(env!("CARGO_BIN_EXE_ioracle"))
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the command runs");
-    done(output)
+    done(command().args(arguments).stdin(Stdio::null()).output().expect("the command runs"))
 }
 
-fn done(output: Output) -> Done {
+/// The command, which preloads the library of the same build. That is a
+/// dependency of these tests, so cargo has built it before it runs them.
+pub fn command() -> Command {
+    let ioracle = Path::new(env!("CARGO_BIN_EXE_ioracle"));
+    let library = ioracle.with_file_name("deps").join("libioracle_capture.so");
+    assert!(library.exists(), "the capture library was not built at '{}'", library.display());
+    let mut command = Command::new(ioracle);
+    command.env("IORACLE_LIBRARY", library);
+    command
+}
+
+/// What a command that has ended left behind.
+pub fn done(output: Output) -> Done {
     Done {
         code: output.status.code(),
         out: String::from_utf8(output.stdout).expect("output is text"),

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle doctor`: whether capture works here, and what could be better.
+
+mod finding;
+mod limits;
+mod machine;
+mod place;
+mod preload;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use self::finding::{Finding, Level, findings_as_text};
+use crate::shared::table::Colours;
+use crate::shared::{jobs, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  ioracle doctor              one line for each finding, and what to do
+  ioracle doctor --json       the same for scripts
+
+Exit codes: 0 capture works here, 1 it does not, 2 wrong use.";
+
+/// Check whether programs can be watched here
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the subcommand; the exit code says whether capture works.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let findings = examine();
+    if arguments.json {
+        output::print_json(&findings)?;
+    } else {
+        output::print_text(&findings_as_text(&findings, Colours::for_stdout()))?;
+    }
+    let works = findings.iter().all(|finding| finding.level != Level::Problem);
+    Ok(if works { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn examine() -> Vec<Finding> {
+    let mut findings = machine::examine();
+    match jobs::base(std::env::var_os(ioracle_spool::settings::DIR).as_deref().map(AsRef::as_ref)) {
+        Ok(base) => {
+            findings.extend(place::examine(&base));
+            findings.extend(preload::examine(&base));
+        }
+        Err(error) => findings.push(Finding::problem("spool", error)),
+    }
+    findings.extend(limits::examine());
+    findings.push(Finding::note(
+        "not captured",
+        "static and musl programs, set-user-ID programs, programs of another architecture or \
+         word size, system calls made without libc; requests to io_uring are only counted",
+    ));
+    findings
+}

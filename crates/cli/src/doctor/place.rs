@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Where the spool would be.
+
+use std::path::Path;
+
+use super::finding::Finding;
+use crate::shared::jobs;
+use crate::shared::numbers::bytes;
+
+/// Room below which a busy job may lose records: the default space limit.
+const ENOUGH_BYTES: u64 = 256 * 1024 * 1024;
+
+/// File systems by the number that statfs gives: name, and whether mapped files
+/// in it are in local memory or on a local disk.
+const FILE_SYSTEMS: [(i64, &str, Kind); 12] = [
+    (0x0102_1994, "tmpfs", Kind::Memory),
+    (0x8584_58f6, "ramfs", Kind::Memory),
+    (0xef53, "ext4", Kind::Disk),
+    (0x5846_5342, "xfs", Kind::Disk),
+    (0x9123_683e, "btrfs", Kind::Disk),
+    (0x2fc1_2fc1, "zfs", Kind::Disk),
+    (0x794c_7630, "overlayfs", Kind::Disk),
+    (0x6969, "NFS", Kind::Network),
+    (0x0bd0_0bd0, "Lustre", Kind::Network),
+    (0x4750_4653, "GPFS", Kind::Network),
+    (0x1983_0326, "BeeGFS", Kind::Network),
+    (0x00c3_6400, "Ceph", Kind::Network),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Memory,
+    Disk,
+    Network,
+}
+
+/// Findings on the directory for jobs.
+pub fn examine(base: &Path) -> Vec<Finding> {
+    let mut findings = vec![match rustix::fs::statfs(base) {
+        Ok(about) => {
+            let free = about.f_bavail.saturating_mul(about.f_bsize as u64);
+            judge(base, about.f_type, free)
+        }
+        Err(error) => Finding::warning(
+            "spool",
+            format_args!("'{}' could not be asked for its room: {error}", base.display()),
+        ),
+    }];
+    let left = jobs::left_behind(base);
+    if let Some(first) = left.first() {
+        findings.push(Finding::note(
+            "earlier jobs",
+            format_args!(
+                "{} left records behind; 'ioracle recover {} -o TRACE' makes a trace of the first",
+                left.len(),
+                first.display()
+            ),
+        ));
+    }
+    findings
+}
+
+fn judge(base: &Path, number: i64, free: u64) -> Finding {
+    let known = FILE_SYSTEMS.into_iter().find(|(other, ..)| *other == number);
+    let (name, kind) = match known {
+        Some((_, name, kind)) => (name.to_owned(), kind),
+        None => (format!("file system {number:#x}"), Kind::Disk),
+    };
+    let found = format!("'{}' on {name}, {} free", base.display(), bytes(free));
+    if free < ENOUGH_BYTES {
+        let remedy = "a busy job may lose records; name a roomier directory with --dir";
+        return Finding::warning("spool", format_args!("{found}: {remedy}"));
+    }
+    match kind {
+        Kind::Memory => Finding::ok("spool", found),
+        Kind::Disk => {
+            let remedy = "works; in memory (/dev/shm) no disk is written to";
+            Finding::ok("spool", format_args!("{found}; {remedy}"))
+        }
+        Kind::Network => {
+            let remedy = "records would cross the network; name a local directory with --dir";
+            Finding::warning("spool", format_args!("{found}: {remedy}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Level;
+    use super::*;
+
+    #[test]
+    fn little_room_and_network_file_systems_are_warned_of() {
+        let check = |number, free, expected| {
+            assert_eq!(judge(Path::new("/x"), number, free).level, expected);
+        };
+        check(0x0102_1994, 1 << 30, Level::Ok);
+        check(0x0102_1994, 1 << 20, Level::Warning);
+        check(0xef53, 1 << 30, Level::Ok);
+        check(0x6969, 1 << 40, Level::Warning);
+        check(12345, 1 << 40, Level::Ok);
+    }
+}

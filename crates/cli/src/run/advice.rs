@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What to do about slow I/O: rules over what was measured.
+//!
+//! Each rule names a file, a figure and a remedy, and speaks only where the
+//! time it is about matters: a hundredth of the run and a tenth of all time in
+//! I/O. So a program that spends its time elsewhere hears nothing.
+
+use ioracle_events::FileId;
+
+use super::summary::Advice;
+use super::tally::{Accesses, FileTally, Tally};
+use crate::shared::numbers::{bytes, grouped, seconds};
+
+/// Pieces of advice that are given.
+const MAX_ADVICE: usize = 4;
+/// Calls below which a habit cannot be told.
+const MANY: u64 = 100;
+
+/// What the rules look at.
+pub struct Measured<'a> {
+    pub tally: &'a Tally,
+    pub path: &'a dyn Fn(FileId) -> String,
+    pub wall_s: f64,
+    /// Bytes written and time taken by each rank seen, in order.
+    pub ranks: &'a [(u32, u64, u64)],
+}
+
+/// All that matters, what took most time first.
+pub fn advise(measured: &Measured) -> Vec<Advice> {
+    let mut advice: Vec<Advice> = Vec::new();
+    for (&file, tally) in &measured.tally.files {
+        advice.extend(RULES.iter().filter_map(|rule| {
+            let (kind, io_ns, seen, remedy) = rule(tally)?;
+            measured.matters(io_ns).then(|| {
+                let path = (measured.path)(file);
+                let sentence =
+                    format!("{seen} of '{path}' took {}: {remedy}", measured.time(io_ns));
+                Advice { kind, path: Some(path), io_time_s: io_ns as f64 * 1e-9, sentence }
+            })
+        }));
+    }
+    advice.extend(many_files(measured));
+    advice.extend(one_rank_writes(measured));
+    advice.sort_by(|a, b| {
+        b.io_time_s.total_cmp(&a.io_time_s).then_with(|| a.sentence.cmp(&b.sentence))
+    });
+    advice.truncate(MAX_ADVICE);
+    advice
+}
+
+impl Measured<'_> {
+    fn matters(&self, io_ns: u64) -> bool {
+        io_ns as f64 * 1e-9 >= 0.01 * self.wall_s && io_ns as f64 >= 0.1 * self.tally.io_ns as f64
+    }
+
+    /// A time and its share of the run, which several threads can exceed.
+    fn time(&self, io_ns: u64) -> String {
+        let io_time_s = io_ns as f64 * 1e-9;
+        let share = 100.0 * io_time_s / self.wall_s.max(1e-9);
+        format!("{} ({share:.0} % of the run)", seconds(Some(io_time_s)))
+    }
+}
+
+/// Kind, time, what was seen, what to do.
+type Finding = (&'static str, u64, String, &'static str);
+
+/// Rules on one file.
+const RULES: [fn(&FileTally) -> Option<Finding>; 7] =
+    [small_writes, small_reads, jumps, syncs, reopened, read_again, unaligned];
+
+fn small_writes(file: &FileTally) -> Option<Finding> {
+    let seen = small(&file.written, "write")?;
+    let remedy = "collect them in a buffer of some 100 KB (setvbuf, or a buffered writer)";
+    Some(("small_writes", file.written.small.io_ns, seen, remedy))
+}
+
+fn small_reads(file: &FileTally) -> Option<Finding> {
+    let seen = small(&file.read, "read")?;
+    let remedy = "read larger pieces at once (setvbuf, or a buffered reader)";
+    Some(("small_reads", file.read.small.io_ns, seen, remedy))
+}
+
+fn small(accesses: &Accesses, word: &str) -> Option<String> {
+    let small = accesses.small;
+    if small.operations < MANY || small.operations * 5 < accesses.moved.operations * 4 {
+        return None;
+    }
+    let mean = small.bytes / small.operations;
+    Some(format!("{} {word}s of {} on average", grouped(small.operations), bytes(mean)))
+}
+
+fn jumps(file: &FileTally) -> Option<Finding> {
+    let Accesses { moved, jumps, .. } = file.read;
+    if jumps.operations < MANY || jumps.operations * 2 < moved.operations {
+        return None;
+    }
+    let seen = format!("{} reads at scattered places", grouped(jumps.operations));
+    let remedy = "read it in order, or in one piece if it fits into memory";
+    Some(("scattered_reads", jumps.io_ns, seen, remedy))
+}
+
+fn syncs(file: &FileTally) -> Option<Finding> {
+    (file.syncs >= 2).then(|| {
+        let seen = format!("{} syncs", grouped(file.syncs));
+        ("syncs", file.sync_ns, seen, "sync once, after the last write of a step")
+    })
+}
+
+fn reopened(file: &FileTally) -> Option<Finding> {
+    (file.opens >= MANY).then(|| {
+        let seen = format!("opening and closing {} times", grouped(file.opens));
+        ("reopened", file.metadata_ns, seen, "keep it open between uses")
+    })
+}
+
+fn read_again(file: &FileTally) -> Option<Finding> {
+    let (read, extent) = (file.read.moved.bytes, file.read.extent_bytes());
+    if read < 1 << 20 || extent == 0 || read < 2 * extent {
+        return None;
+    }
+    let seen = format!(
+        "reading {} out of {}, each byte {:.1} times,",
+        bytes(read),
+        bytes(extent),
+        read as f64 / extent as f64
+    );
+    let again = 1.0 - extent as f64 / read as f64;
+    let io_ns = (file.read.moved.io_ns as f64 * again) as u64;
+    Some(("read_again", io_ns, seen, "keep what was read in memory"))
+}
+
+fn unaligned(file: &FileTally) -> Option<Finding> {
+    let unaligned = file.written.unaligned;
+    if unaligned.operations < MANY / 4 || unaligned.operations * 2 < file.written.moved.operations {
+        return None;
+    }
+    let seen = format!("{} large writes off page boundaries", grouped(unaligned.operations));
+    let remedy = "let them begin at multiples of 4 KB, or of the file system's stripe";
+    Some(("unaligned_writes", unaligned.io_ns, seen, remedy))
+}
+
+/// Opening and closing takes most of the time, spread over many files.
+fn many_files(measured: &Measured) -> Option<Advice> {
+    let tally = measured.tally;
+    let io_ns: u64 = tally.files.values().map(|file| file.metadata_ns).sum();
+    let n_opened = tally.files.values().filter(|file| file.opens > 0).count() as u64;
+    if n_opened < MANY || io_ns * 5 < tally.io_ns * 2 || !measured.matters(io_ns) {
+        return None;
+    }
+    let sentence = format!(
+        "opening and closing {} files took {}: put the data into fewer, larger files",
+        grouped(n_opened),
+        measured.time(io_ns)
+    );
+    Some(Advice { kind: "many_files", path: None, io_time_s: io_ns as f64 * 1e-9, sentence })
+}
+
+fn one_rank_writes(measured: &Measured) -> Option<Advice> {
+    let all: u64 = measured.ranks.iter().map(|(_, bytes, _)| bytes).sum();
+    let &(rank, most, io_ns) = measured.ranks.iter().max_by_key(|(_, bytes, _)| *bytes)?;
+    if measured.ranks.len() < 2 || most < all / 10 * 9 || !measured.matters(io_ns) {
+        return None;
+    }
+    let sentence = format!(
+        "rank {rank} wrote {} of {} in all, which took {}: let all ranks write (MPI-IO)",
+        bytes(most),
+        bytes(all),
+        measured.time(io_ns)
+    );
+    Some(Advice { kind: "one_rank_writes", path: None, io_time_s: io_ns as f64 * 1e-9, sentence })
+}
+
+#[cfg(test)]
+mod tests {
+    use ioracle_events::Event;
+
+    use super::super::tally::tests::event;
+    use super::*;
+
+    fn advice(events: impl Iterator<Item = Event>, ranks: &[(u32, u64, u64)]) -> Vec<String> {
+        let mut tally = Tally::default();
+        events.for_each(|event| tally.add(&event));
+        let path = |file: FileId| format!("file{}", file.0);
+        // Every event takes 10 µs.
+        let measured = Measured { tally: &tally, path: &path, wall_s: 0.1, ranks };
+        advise(&measured).into_iter().map(|advice| advice.sentence).collect()
+    }
+
+    fn check(events: impl Iterator<Item = Event>, expected: &str) {
+        let given = advice(events, &[]);
+        assert!(given.iter().any(|sentence| sentence.contains(expected)), "{given:?}");
+    }
+
+    #[test]
+    fn a_habit_is_told_with_its_file_figure_and_remedy() {
+        check(
+            (0..1000).map(|n| event("write", 7, Some((n * 48, 48)))),
+            "1,000 writes of 48 B on average of 'file7' took 10.0 ms (10 % of the run): collect",
+        );
+        check((0..500).map(|n| event("read", 1, Some((n * 8, 8)))), "500 reads of 8 B");
+        check(
+            (0..500).map(|n| event("pread", 1, Some((n * 7919 % 512 * 8192, 8192)))),
+            "reads at scattered places of 'file1'",
+        );
+        check((0..200).map(|_| event("fsync", 1, None)), "200 syncs");
+        check((0..200).map(|_| event("open", 1, None)), "opening and closing 200 times");
+        check(
+            (0..200).map(|n| event("pread", 1, Some((n % 2 * 65536, 65536)))),
+            "reading 12.5 MB out of 128.0 KB, each byte 100.0 times",
+        );
+        check(
+            (0..200).map(|n| event("pwrite", 1, Some((n * 100_000 + 1, 100_000)))),
+            "large writes off page boundaries",
+        );
+        check((0..200).map(|n| event("open", n, None)), "opening and closing 200 files");
+    }
+
+    #[test]
+    fn large_accesses_in_order_need_no_advice() {
+        let events = (0..200).map(|n| event("write", 1, Some((n * 65536, 65536))));
+        assert_eq!(advice(events, &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_takes_no_time_is_not_worth_a_word() {
+        let long =
+            |n: u64| Event { end_ns: 10_000_000, ..event("write", 2, Some((n << 20, 1 << 20))) };
+        let events = (0..200).map(|n| event("write", 1, Some((n * 48, 48))));
+        assert_eq!(advice(events.chain((0..100).map(long)), &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn one_rank_that_writes_for_all_is_told() {
+        let ranks = [(0, 1 << 30, 50_000_000), (1, 10, 10), (2, 0, 0)];
+        let given = advice(std::iter::empty(), &ranks);
+        assert!(given[0].starts_with("rank 0 wrote 1.0 GB of 1.0 GB in all"), "{given:?}");
+        assert_eq!(advice(std::iter::empty(), &ranks[..1]), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What kind of program a command is, told before it is started: a library
+//! preloaded into a musl program would keep it from starting, and into a static
+//! one it would never come.
+
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::elf::Elf;
+
+/// Interpreters followed from script to script, as many as Linux allows.
+const MAX_INTERPRETERS: usize = 5;
+/// Bytes of a `#!` line that Linux looks at.
+const MAX_LINE: u64 = 256;
+const SET_USER_ID: u32 = 0o4000;
+const SET_GROUP_ID: u32 = 0o2000;
+
+/// What capture can do with a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Dynamically linked against glibc, or not to be told: it is tried.
+    Ordinary,
+    /// Statically linked: no library can be preloaded.
+    Static,
+    /// Linked against musl: with a glibc library preloaded it would not start.
+    Musl,
+    /// For another architecture or word size; the library does not fit into it.
+    Foreign,
+    /// Set-user-ID, set-group-ID or with capabilities: the dynamic linker
+    /// ignores what is preloaded.
+    Privileged,
+}
+
+impl Kind {
+    /// Of the program that the kernel starts for this file: a script's is its
+    /// interpreter.
+    pub fn of(path: &Path) -> Kind {
+        let mut path = path.to_owned();
+        for _ in 0..MAX_INTERPRETERS {
+            let Ok(file) = File::open(&path) else { return Kind::Ordinary };
+            match script_interpreter(&file) {
+                Some(interpreter) => path = interpreter,
+                None => return of_program(&path, &file),
+            }
+        }
+        Kind::Ordinary
+    }
+
+    /// Whether preloading the library can do no harm.
+    pub fn bears_preloading(self) -> bool {
+        !matches!(self, Kind::Musl | Kind::Foreign)
+    }
+}
+
+fn of_program(path: &Path, file: &File) -> Kind {
+    let Some(elf) = Elf::read(file) else { return Kind::Ordinary };
+    if !elf.is_native {
+        return Kind::Foreign;
+    }
+    match elf.interpreter {
+        None => Kind::Static,
+        Some(linker) if linker.contains("ld-musl") => Kind::Musl,
+        Some(_) if file.metadata().is_ok_and(|about| gains_privileges(path, &about)) => {
+            Kind::Privileged
+        }
+        Some(_) => Kind::Ordinary,
+    }
+}
+
+/// Whether the program runs with more than its caller's rights. For the
+/// superuser nothing is gained by capabilities.
+fn gains_privileges(path: &Path, about: &Metadata) -> bool {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let as_user = about.mode() & SET_USER_ID != 0 && about.uid() != user.as_raw();
+    let as_group = about.mode() & SET_GROUP_ID != 0 && about.gid() != group.as_raw();
+    let mut capabilities = [0u8; 64];
+    let with_capabilities = !user.is_root()
+        && rustix::fs::getxattr(path, "security.capability", &mut capabilities).is_ok();
+    as_user || as_group || with_capabilities
+}
+
+/// The program that a `#!` line names.
+fn script_interpreter(file: &File) -> Option<PathBuf> {
+    let mut start = Vec::new();
+    file.take(MAX_LINE).read_to_end(&mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    let line = std::str::from_utf8(line).ok()?;
+    line.split_whitespace().next().map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::super::elf::tests::program;
+    use super::*;
+
+    const LINKER: &str = "/lib64/ld-linux-x86-64.so.2";
+
+    fn check(bytes: &[u8], mode: u32, expected: Kind) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("program");
+        fs::write(&path, bytes).unwrap();
+        if mode & SET_USER_ID != 0 {
+            // Owned by somebody else, where the tests may do that.
+            let _ = std::os::unix::fs::chown(&path, Some(12345), None);
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(Kind::of(&path), expected);
+        // The same through two scripts.
+        let script = |name: &str, interpreter: &Path| {
+            let script = directory.path().join(name);
+            fs::write(&script, format!("#! {} -x\n", interpreter.display())).unwrap();
+            script
+        };
+        let outer = script("outer", &script("inner", &path));
+        assert_eq!(Kind::of(&outer), expected);
+    }
+
+    #[test]
+    fn programs_are_told_apart() {
+        check(&program(Some(LINKER)), 0o755, Kind::Ordinary);
+        check(&program(None), 0o755, Kind::Static);
+        check(&program(Some("/lib/ld-musl-x86_64.so.1")), 0o755, Kind::Musl);
+        let mut foreign = program(Some(LINKER));
+        foreign[18] ^= 0xff;
+        check(&foreign, 0o755, Kind::Foreign);
+        check(b"echo a shell script without a first line", 0o755, Kind::Ordinary);
+    }
+
+    #[test]
+    fn a_program_of_another_user_with_the_set_user_id_bit_is_privileged() {
+        if rustix::process::geteuid().is_root() {
+            check(&program(Some(LINKER)), 0o4755, Kind::Privileged);
+        }
+    }
+
+    #[test]
+    fn scripts_that_name_each_other_end_the_search() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("script");
+        fs::write(&script, format!("#!{}\n", script.display())).unwrap();
+        assert_eq!(Kind::of(&script), Kind::Ordinary);
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Starts the program: everything but a few variables of its environment is as
+//! if it had been started without us.
+//!
+//! `posix_spawn` is used where `std::process::Command` would do almost: it
+//! gives the program the signal mask that we were started with, not ours.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::Pid;
+
+use super::find::NotStarted;
+
+/// Variable that names libraries to load first.
+pub const LD_PRELOAD: &str = "LD_PRELOAD";
+/// Runs files that the kernel does not know how to start, as `execvp` does.
+const SHELL: &str = "/bin/sh";
+
+/// Variables to set in the program's environment.
+pub type Variables = Vec<(&'static str, OsString)>;
+
+/// Starts a program and returns at once.
+pub fn start(
+    path: &Path,
+    command: &[OsString],
+    variables: &Variables,
+    mask: &SigSet,
+) -> Result<Pid, NotStarted> {
+    let environment = environment(std::env::vars_os(), variables);
+    match spawn(path, command, &environment, mask) {
+        Err(Errno::ENOEXEC) => {
+            let mut by_shell = vec![OsString::from(SHELL), path.into()];
+            by_shell.extend(command.iter().skip(1).cloned());
+            spawn(Path::new(SHELL), &by_shell, &environment, mask)
+        }
+        done => done,
+    }
+    .map_err(|error| NotStarted::found(path, error.desc()))
+}
+
+fn spawn(
+    path: &Path,
+    command: &[OsString],
+    environment: &[CString],
+    mask: &SigSet,
+) -> nix::Result<Pid> {
+    let mut attributes = PosixSpawnAttr::init()?;
+    // The runtime of this command ignores SIGPIPE; no program expects that.
+    let mut to_default = SigSet::empty();
+    to_default.add(Signal::SIGPIPE);
+    attributes.set_sigdefault(&to_default)?;
+    attributes.set_sigmask(mask)?;
+    attributes.set_flags(
+        PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF | PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK,
+    )?;
+    // Arguments came from the kernel, which ends them at their first zero byte.
+    let arguments: Vec<CString> =
+        command.iter().filter_map(|argument| CString::new(argument.as_bytes()).ok()).collect();
+    posix_spawn(path, &PosixSpawnFileActions::init()?, &attributes, &arguments, environment)
+}
+
+/// Our environment in its order, with some variables set.
+fn environment(ours: impl Iterator<Item = (OsString, OsString)>, set: &Variables) -> Vec<CString> {
+    let is_set = |name: &OsStr| set.iter().any(|(other, _)| name == OsStr::new(other));
+    let kept = ours.filter(|(name, _)| !is_set(name));
+    let added = set.iter().map(|(name, value)| (OsString::from(name), value.clone()));
+    kept.chain(added)
+        .filter_map(|(name, value)| {
+            CString::new([name.into_vec(), value.into_vec()].join(&b'=')).ok()
+        })
+        .collect()
+}
+
+/// What `LD_PRELOAD` must be: our library, then what others asked for.
+pub fn preload(library: &Path, others: Option<OsString>) -> OsString {
+    let mut value = library.as_os_str().to_owned();
+    let others = others.unwrap_or_default();
+    for other in others.as_bytes().split(|byte| b": ".contains(byte)) {
+        if !other.is_empty() && other != library.as_os_str().as_bytes() {
+            value.push(":");
+            value.push(OsStr::from_bytes(other));
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_library_comes_first_and_once() {
+        let library = Path::new("/opt/our.so");
+        assert_eq!(preload(library, None), "/opt/our.so");
+        let others = Some("liba.so /opt/our.so:libb.so".into());
+        assert_eq!(preload(library, others), "/opt/our.so:liba.so:libb.so");
+    }
+
+    #[test]
+    fn variables_are_replaced_and_the_others_keep_their_order() {
+        let ours = [("B", "1"), ("A", "2"), ("C", "3")];
+        let ours = ours.into_iter().map(|(name, value)| (name.into(), value.into()));
+        let shown = environment(ours, &vec![("A", "x".into()), ("D", "y".into())]);
+        assert_eq!(shown, [c"B=1", c"C=3", c"A=x", c"D=y"].map(CString::from));
+    }
+}

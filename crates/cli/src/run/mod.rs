@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle run`: starts a program with the capture library, follows its I/O
+//! while it runs, and says in the end what was seen.
+//!
+//! The main thread stands between the program and its caller ([`supervise`]),
+//! another one follows the spool ([`watch`]). What they leave is put together
+//! in [`report`] and shown by [`render`].
+
+mod session;
+mod settings;
+
+mod elf;
+mod executable;
+mod find;
+mod launch;
+mod ranks;
+mod signals;
+mod supervise;
+
+mod tally;
+mod watch;
+
+mod advice;
+mod render;
+mod report;
+mod summary;
+mod unseen;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use self::executable::Kind;
+use self::ranks::Place;
+use self::session::Plan;
+use self::settings::Settings;
+use self::summary::Summary;
+use self::supervise::Ending;
+use crate::shared::output::{self, say};
+use crate::shared::table::Colours;
+
+const EXAMPLES: &str = "\
+Examples:
+  ioracle run -- ./simulation input.nml           watch a program, then say what it did
+  ioracle run --record trace -- ./simulation      keep the trace for 'ioracle eval'
+  ioracle run -- mpirun -n 4 ./simulation         all ranks on this machine
+  mpirun -n 4 ioracle run -- ./simulation         each rank on its own, on many machines
+
+The summary goes to standard error. The exit code is the program's; if a signal ended it, the
+same signal ends ioracle. 127: the command was not found; 126: it cannot be started; 1: capture
+could not be set up, and the program was not started; 2: wrong use.";
+
+/// Run a program and watch its I/O
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Name of the application (default: that of the command)
+    #[arg(long, value_name = "APP")]
+    name: Option<String>,
+    /// Keep the trace in this directory; below mpirun or srun in 'rank-N' in it
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+    /// Print the summary as one JSON document on standard output
+    #[arg(long)]
+    json: bool,
+    /// Write the summary as a JSON document to this file, too
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+    /// The program and its arguments
+    #[arg(value_name = "COMMAND", required = true)]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+/// What is known of a run besides its I/O.
+struct Ran {
+    application: String,
+    command: Vec<OsString>,
+    kind: Kind,
+    disabled: bool,
+    place: Option<Place>,
+    ending: Ending,
+    wall_s: f64,
+    own_cpu_s: f64,
+    trace: Option<PathBuf>,
+}
+
+/// Runs the subcommand; the exit code is the program's.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let found = find::find(&arguments.command[0], std::env::var_os("PATH").as_deref());
+    let done = match found {
+        Ok(path) => Plan::make(arguments, path)?.perform()?,
+        Err(not_started) => Err(not_started),
+    };
+    match done {
+        Ok(summary) => {
+            tell(arguments, &summary)?;
+            summary.ending.imitate();
+            Ok(ExitCode::from(summary.ending.shell_code()))
+        }
+        Err(not_started) => {
+            say(&not_started);
+            Ok(ExitCode::from(not_started.code))
+        }
+    }
+}
+
+fn tell(arguments: &Arguments, summary: &Summary) -> Result<()> {
+    if !arguments.settings.quiet {
+        output::print_error_text(&render::render(summary, Colours::for_stderr()));
+    }
+    if let Some(file) = &arguments.summary {
+        let mut document = serde_json::to_vec_pretty(summary)?;
+        document.push(b'\n');
+        // A summary that cannot be kept does not make the program's run a failure.
+        if let Err(error) = output::write_file(file, &document) {
+            say(format_args!("{error:#}"));
+        }
+    }
+    if arguments.json {
+        output::print_json(summary)?;
+    }
+    Ok(())
+}

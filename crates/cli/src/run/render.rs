@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The summary for people: one screen, at most 40 lines of 100 columns.
+
+use super::summary::{BusyFile, LoopSeen, Summary};
+use super::supervise::Ending;
+use crate::shared::numbers::{bytes, grouped, nanoseconds, seconds};
+use crate::shared::table::{Cell, Colours, Side, Table, Tone};
+use crate::shared::text::{shorten_start, wrap};
+
+/// Columns of a line.
+const WIDTH: usize = 100;
+/// Columns of the words before the text.
+const LABEL: usize = 14;
+/// Rows of the table of files.
+const FILES: usize = 5;
+/// Loops that are told.
+const LOOPS: usize = 3;
+/// Confidence from which on a burst is worth telling.
+const LIKELY: f64 = 0.5;
+/// Columns of a path.
+const PATH: usize = 30;
+/// Columns of a number, and of the space behind each column.
+const NUMBER: usize = 9;
+const GAP: usize = 2;
+
+/// The summary as text; of a rank but the first one, a single line.
+pub fn render(summary: &Summary, colours: Colours) -> String {
+    let mark = summary.rank.map_or_else(String::new, |rank| format!("[rank {rank}] "));
+    if summary.rank.is_some_and(|rank| rank > 0) {
+        return format!("{mark}{}\n", one_line(summary));
+    }
+    let mut page = Page { text: String::new(), mark, colours };
+    page.line(&Cell::new(headline(summary), Tone::Header));
+    if let Some(unseen) = summary.unseen {
+        page.say("nothing seen", unseen.sentence());
+    } else {
+        what_was_done(summary, &mut page);
+        what_was_learned(summary, &mut page);
+        for (n, advice) in summary.advice.iter().enumerate() {
+            page.say(if n == 0 { "what to do" } else { "" }, &advice.sentence);
+        }
+    }
+    what_is_missing(summary, &mut page);
+    if let Some(trace) = &summary.trace {
+        let evaluate = format!("'{0}'; 'ioracle eval {0}' evaluates it", trace.display());
+        page.say("trace", &evaluate);
+    }
+    page.text
+}
+
+/// Lines below each other, each behind the mark of the rank.
+struct Page {
+    text: String,
+    mark: String,
+    colours: Colours,
+}
+
+impl Page {
+    fn line(&mut self, cell: &Cell) {
+        self.text.push_str(&format!("{}{}\n", self.mark, self.colours.paint(cell)));
+    }
+
+    /// A paragraph with a word before it.
+    fn say(&mut self, label: &str, sentence: &str) {
+        let label = format!("  {label:<LABEL$}");
+        let indent = label.chars().count();
+        let room = WIDTH.saturating_sub(indent + self.mark.chars().count());
+        for (n, line) in wrap(sentence, room).into_iter().enumerate() {
+            let before = if n == 0 {
+                self.colours.paint(&Cell::new(label.as_str(), Tone::Dim))
+            } else {
+                " ".repeat(indent)
+            };
+            self.text.push_str(&format!("{}{before}{line}\n", self.mark));
+        }
+    }
+}
+
+fn headline(summary: &Summary) -> String {
+    let took = seconds(Some(summary.wall_s));
+    match summary.ending {
+        Ending::Exited(0) => format!("ioracle: {} ran for {took}", summary.application),
+        Ending::Exited(code) => {
+            format!("ioracle: {} ended with exit code {code} after {took}", summary.application)
+        }
+        Ending::Killed(signal) => format!(
+            "ioracle: {} was ended by {} after {took}; what it did until then is recorded",
+            summary.application,
+            signal_name(signal)
+        ),
+    }
+}
+
+fn one_line(summary: &Summary) -> String {
+    let headline = headline(summary);
+    match summary.unseen {
+        Some(unseen) => format!("{headline}; nothing was seen: {}", unseen.sentence()),
+        None => format!(
+            "{headline}; {} operations, {} read, {} written, {} in I/O",
+            grouped(summary.io.operations),
+            bytes(summary.io.bytes_read),
+            bytes(summary.io.bytes_written),
+            seconds(Some(summary.io.io_time_s))
+        ),
+    }
+}
+
+fn what_was_done(summary: &Summary, page: &mut Page) {
+    let (io, processes) = (&summary.io, &summary.processes);
+    let mut operations = format!(
+        "{} on {}, by {} and {}",
+        counted(io.operations, "operation"),
+        counted(io.files, "file"),
+        counted(processes.seen, "program"),
+        counted(processes.threads, "thread"),
+    );
+    if io.failed_calls > 0 {
+        operations.push_str(&format!("; {} failed", counted(io.failed_calls, "call")));
+    }
+    page.say("I/O", &operations);
+    page.say(
+        "data",
+        &format!(
+            "{} read in {}, {} written in {}",
+            bytes(io.bytes_read),
+            counted(io.reads, "read"),
+            bytes(io.bytes_written),
+            counted(io.writes, "write")
+        ),
+    );
+    let share = 100.0 * io.busiest_thread_s / summary.wall_s.max(1e-9);
+    let time = seconds(Some(io.io_time_s));
+    page.say(
+        "time in I/O",
+        &match processes.threads {
+            0 | 1 => format!("{time}, {share:.1} % of the run"),
+            _ => format!(
+                "{time} over all threads; the busiest spent {}, {share:.1} % of the run",
+                seconds(Some(io.busiest_thread_s))
+            ),
+        },
+    );
+    if !summary.busiest_files.is_empty() {
+        files(&summary.busiest_files, page);
+    }
+}
+
+fn files(files: &[BusyFile], page: &mut Page) {
+    let columns = [
+        ("  busiest files", Side::Left),
+        ("read", Side::Right),
+        ("written", Side::Right),
+        ("time", Side::Right),
+        ("calls", Side::Left),
+    ];
+    let mut table = Table::new(&columns);
+    let before = page.mark.chars().count() + 2 * GAP + PATH + 3 * (NUMBER + GAP);
+    for file in files.iter().take(FILES) {
+        table.push(vec![
+            format!("  {}", shorten_start(&file.path, PATH)).into(),
+            bytes(file.bytes_read).into(),
+            bytes(file.bytes_written).into(),
+            seconds(Some(file.io_time_s)).into(),
+            calls(file, WIDTH.saturating_sub(before)).into(),
+        ]);
+    }
+    let marked = table.render(page.colours);
+    marked.lines().for_each(|line| page.text.push_str(&format!("{}{line}\n", page.mark)));
+}
+
+/// The calls that took most time, as many as there is room for.
+fn calls(file: &BusyFile, room: usize) -> String {
+    let mut text = String::new();
+    for calls in &file.calls {
+        let separator = if text.is_empty() { "" } else { ", " };
+        let times = format!("{separator}{} ×{}", calls.function, grouped(calls.calls));
+        let more = match calls.bytes / calls.calls.max(1) {
+            0 => times,
+            mean => format!("{times} of {}", bytes(mean)),
+        };
+        if !text.is_empty() && text.chars().count() + more.chars().count() > room {
+            break;
+        }
+        text.push_str(&more);
+    }
+    text
+}
+
+fn what_was_learned(summary: &Summary, page: &mut Page) {
+    for (n, found) in summary.loops.iter().take(LOOPS).enumerate() {
+        page.say(if n == 0 { "loops" } else { "" }, &in_words(found));
+    }
+    if let Some(predicted) = &summary.predicted {
+        page.say(
+            "predicted",
+            &format!(
+                "{:.1} % of what came next, {:.1} % of files, {:.1} % of offsets (hit ratio \
+                 {:.1} %), the next wait to {} on average",
+                predicted.context_accuracy,
+                predicted.file_accuracy,
+                predicted.offset_accuracy,
+                predicted.hit_ratio,
+                seconds(Some(predicted.time_error_s))
+            ),
+        );
+    }
+    if let Some(bursts) = summary.bursts.filter(|bursts| bursts.confidence >= LIKELY) {
+        let period = match bursts.period_s {
+            Some(period_s) => format!(", about every {}", seconds(Some(period_s))),
+            None => String::new(),
+        };
+        page.say(
+            "bursts",
+            &format!(
+                "of {}, {}{period}; the next was expected {} after the last operation \
+                 (confidence {:.2})",
+                counted(bursts.operations, "operation"),
+                bytes(bursts.bytes),
+                nanoseconds((bursts.next_in_s * 1e9) as u64),
+                bursts.confidence
+            ),
+        );
+    }
+}
+
+fn in_words(found: &LoopSeen) -> String {
+    let turns = match (found.turns_min, found.turns_max) {
+        (least, most) if least == most => format!("{} turns", grouped(least)),
+        (least, most) => format!("{} to {} turns", grouped(least), grouped(most)),
+    };
+    let runs = match found.runs {
+        0 | 1 => String::new(),
+        runs => format!(", run {} times", grouped(runs)),
+    };
+    format!("{turns} of {}{runs}", found.turn)
+}
+
+fn what_is_missing(summary: &Summary, page: &mut Page) {
+    let missing = &summary.unrecorded;
+    let mut sentences: Vec<String> = missing
+        .calls
+        .iter()
+        .map(|missing| format!("{}: {}", counted(missing.calls, "call"), missing.sentence))
+        .collect();
+    if missing.unfinished > 0 {
+        let calls = counted(missing.unfinished, "call");
+        sentences
+            .push(format!("{calls}: the program ended, or jumped away, while they were recorded"));
+    }
+    if missing.io_uring > 0 {
+        let requests = counted(missing.io_uring, "request");
+        sentences.push(format!("{requests} to io_uring, which are counted only"));
+    }
+    sentences.extend(missing.damaged.iter().take(3).cloned());
+    for (n, sentence) in sentences.iter().enumerate() {
+        page.say(if n == 0 { "not recorded" } else { "" }, sentence);
+    }
+    if missing.not_learned > 0 {
+        let calls = counted(missing.not_learned, "recorded call");
+        page.say(
+            "not learned",
+            &format!("{calls}: the program made them faster than they are learned"),
+        );
+    }
+    let processes = &summary.processes;
+    if processes.still_running > 0 {
+        let running = counted(processes.still_running, "process");
+        page.say("still running", &format!("{running}, not recorded any more"));
+    }
+    if processes.ranks_seen < processes.ranks_expected {
+        page.say(
+            "not seen",
+            &format!(
+                "{} of {} ranks, as they run where this command does not; use \
+                 'mpirun … ioracle run -- {}'",
+                processes.ranks_expected - processes.ranks_seen,
+                processes.ranks_expected,
+                summary.application
+            ),
+        );
+    }
+}
+
+/// A number with its noun.
+fn counted(number: u64, noun: &str) -> String {
+    let plural = match noun {
+        _ if number == 1 => noun.to_owned(),
+        "process" => "processes".to_owned(),
+        _ => format!("{noun}s"),
+    };
+    format!("{} {plural}", grouped(number))
+}
+
+fn signal_name(signal: i32) -> String {
+    match nix::sys::signal::Signal::try_from(signal) {
+        Ok(signal) => format!("{} ({})", signal.as_str(), signal as i32),
+        Err(_) => format!("signal {signal}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

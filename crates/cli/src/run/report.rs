@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Makes the summary of what was seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use ioracle_events::FileId;
+use ioracle_oracle::Oracle;
+use ioracle_spool::layout;
+use ioracle_trace::{Process, Totals};
+
+use super::Ran;
+use super::advice::{Measured, advise};
+use super::summary::{
+    Bursts, BusyFile, Calls, Io, LoopSeen, Missing, Predicted, Processes, Summary, Unrecorded,
+};
+use super::tally::{FileTally, Tally};
+use super::unseen::{Circumstances, Unseen};
+use super::watch::Watch;
+use crate::shared::loops::loops_of;
+
+/// Busy files, and calls of each, that a summary holds.
+const MAX_FILES: usize = 10;
+const MAX_CALLS: usize = 4;
+/// Loops that a summary holds, and the share of operations that one must cover.
+const MAX_LOOPS: usize = 5;
+const MIN_COVERED: f64 = 0.05;
+
+/// The summary of a run.
+pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Totals) -> Summary {
+    let tally = &watch.tally;
+    let path = |file: FileId| match watch.paths.get(&file) {
+        Some(path) => path.to_string(),
+        None => "(unknown file)".to_owned(),
+    };
+    let main = busiest_oracle(watch);
+    let ranks = written_by_rank(tally, processes);
+    let measured = Measured { tally, path: &path, wall_s: ran.wall_s, ranks: &ranks };
+    let circumstances = Circumstances {
+        kind: ran.kind,
+        disabled: ran.disabled,
+        processes: totals.spool.n_processes,
+        unrecorded: totals.spool.n_unrecorded(),
+    };
+    Summary {
+        format: 1,
+        application: ran.application.clone(),
+        command: ran.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        rank: ran.place.map(|place| place.rank),
+        world_size: ran.place.and_then(|place| place.world_size),
+        ending: ran.ending,
+        wall_s: ran.wall_s,
+        processes: who_took_part(ran, processes, totals),
+        io: io(tally),
+        busiest_files: busiest_files(tally, &path),
+        loops: main.map(loops).unwrap_or_default(),
+        predicted: predicted(watch),
+        bursts: main.and_then(bursts),
+        advice: advise(&measured),
+        unrecorded: unrecorded(watch, totals),
+        unseen: (tally.events == 0).then(|| Unseen::why(&circumstances)),
+        trace: ran.trace.clone(),
+        own_cpu_s: ran.own_cpu_s,
+    }
+}
+
+/// The oracle of the thread with most operations.
+fn busiest_oracle(watch: &Watch) -> Option<&Oracle> {
+    let oracles = watch.engine.streams().filter_map(|stream| watch.engine.oracle(stream));
+    oracles.max_by_key(|oracle| oracle.operations())
+}
+
+fn who_took_part(ran: &Ran, processes: &[Process], totals: &Totals) -> Processes {
+    let told: BTreeSet<u32> = processes.iter().filter_map(|process| process.rank).collect();
+    let expected = processes.iter().filter_map(|process| process.world_size).max().unwrap_or(0);
+    // One of many ranks itself, this command cannot miss the others.
+    let (ranks_seen, ranks_expected) =
+        if ran.place.is_some() { (0, 0) } else { (told.len() as u32, expected) };
+    Processes {
+        seen: totals.spool.n_processes,
+        threads: totals.spool.n_streams,
+        still_running: still_running(processes),
+        ranks_expected,
+        ranks_seen,
+    }
+}
+
+fn still_running(processes: &[Process]) -> u64 {
+    let pids: BTreeSet<u32> = processes.iter().map(|process| process.pid).collect();
+    pids.into_iter().filter(|pid| is_alive(*pid)).count() as u64
+}
+
+/// Whether a process is there and has not ended. Ended ones whose parent does
+/// not look wait as zombies.
+fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
+    stat.is_ok_and(|stat| {
+        stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
+    })
+}
+
+fn written_by_rank(tally: &Tally, processes: &[Process]) -> Vec<(u32, u64, u64)> {
+    let mut ranks: BTreeMap<u32, (u64, u64)> =
+        processes.iter().filter_map(|process| Some((process.rank?, (0, 0)))).collect();
+    for (&number, moved) in &tally.written_by {
+        let rank = processes.get(number as usize).and_then(|process| process.rank);
+        if let Some(sums) = rank.and_then(|rank| ranks.get_mut(&rank)) {
+            sums.0 += moved.bytes;
+            sums.1 += moved.io_ns;
+        }
+    }
+    ranks.into_iter().map(|(rank, (bytes, io_ns))| (rank, bytes, io_ns)).collect()
+}
+
+fn io(tally: &Tally) -> Io {
+    Io {
+        operations: tally.operations,
+        failed_calls: tally.failed,
+        files: tally.files.len() as u64,
+        reads: tally.read.operations,
+        bytes_read: tally.read.bytes,
+        writes: tally.written.operations,
+        bytes_written: tally.written.bytes,
+        io_time_s: in_seconds(tally.io_ns),
+        busiest_thread_s: in_seconds(tally.busiest_thread_ns()),
+    }
+}
+
+fn busiest_files(tally: &Tally, path: &dyn Fn(FileId) -> String) -> Vec<BusyFile> {
+    let mut files: Vec<(&FileId, &FileTally)> = tally.files.iter().collect();
+    files.sort_by_key(|(id, file)| (std::cmp::Reverse(file.io_ns), **id));
+    files.into_iter().take(MAX_FILES).map(|(id, file)| busy_file(path(*id), file)).collect()
+}
+
+fn busy_file(path: String, file: &FileTally) -> BusyFile {
+    let mut calls = file.calls.clone();
+    calls.sort_by_key(|(function, moved)| (std::cmp::Reverse(moved.io_ns), *function));
+    let calls = calls.into_iter().take(MAX_CALLS).map(|(function, moved)| Calls {
+        function: function.name(),
+        calls: moved.operations,
+        bytes: moved.bytes,
+        io_time_s: in_seconds(moved.io_ns),
+    });
+    BusyFile {
+        path,
+        operations: file.operations,
+        bytes_read: file.read.moved.bytes,
+        bytes_written: file.written.moved.bytes,
+        io_time_s: in_seconds(file.io_ns),
+        calls: calls.collect(),
+    }
+}
+
+fn loops(oracle: &Oracle) -> Vec<LoopSeen> {
+    let least = oracle.operations() as f64 * MIN_COVERED;
+    let mut loops: Vec<LoopSeen> = Vec::new();
+    for found in loops_of(oracle) {
+        let told_already = loops.iter().any(|other| other.turn == found.turn);
+        if loops.len() < MAX_LOOPS && found.covered() as f64 >= least && !told_already {
+            loops.push(LoopSeen {
+                turn: found.turn,
+                operations: found.operations,
+                turns_min: found.turns.0,
+                turns_max: found.turns.1,
+                runs: found.runs,
+            });
+        }
+    }
+    loops
+}
+
+fn predicted(watch: &Watch) -> Option<Predicted> {
+    let score = watch.engine.score();
+    (score.operations > 0).then(|| Predicted {
+        operations: score.operations,
+        context_accuracy: score.context_accuracy(),
+        file_accuracy: score.file_accuracy(),
+        offset_accuracy: score.offset_accuracy(),
+        hit_ratio: score.hit_ratio(),
+        time_error_s: score.time_error_s(),
+    })
+}
+
+fn bursts(oracle: &Oracle) -> Option<Bursts> {
+    let ahead: Vec<_> = oracle.bursts().take(3).collect();
+    // Of a burst that has begun only the rest is known; the next one is whole.
+    let whole = ahead.iter().position(|burst| burst.starts_in_ns > 0)?;
+    let burst = ahead[whole];
+    let next = ahead.get(whole + 1);
+    Some(Bursts {
+        operations: burst.operations,
+        bytes: burst.bytes,
+        next_in_s: in_seconds(burst.starts_in_ns),
+        period_s: next.map(|next| in_seconds(next.starts_in_ns - burst.starts_in_ns)),
+        confidence: burst.confidence,
+    })
+}
+
+fn unrecorded(watch: &Watch, totals: &Totals) -> Unrecorded {
+    let spool = &totals.spool;
+    let calls = layout::Unrecorded::ALL.into_iter().filter_map(|cause| {
+        let calls = spool.unrecorded(cause);
+        let (cause, sentence) = in_words(cause);
+        (calls > 0).then_some(Missing { cause, calls, sentence })
+    });
+    Unrecorded {
+        calls: calls.collect(),
+        unfinished: spool.n_holes,
+        io_uring: spool.n_io_uring,
+        not_learned: watch.n_not_learned + watch.engine.dropped_events(),
+        damaged: spool.damaged.clone(),
+    }
+}
+
+/// Why calls were not recorded: a word for programs, a sentence for people.
+fn in_words(cause: layout::Unrecorded) -> (&'static str, &'static str) {
+    match cause {
+        layout::Unrecorded::NoRoom => (
+            "no_room",
+            "there was no room for records, or a limit of the process forbids it; name a roomier \
+             place with --dir",
+        ),
+        layout::Unrecorded::Limit => (
+            "limit",
+            "the space limit was reached; raise it with --limit, or let the program wait with \
+             --wait-ms",
+        ),
+        layout::Unrecorded::NoFile => (
+            "no_file",
+            "the file for a thread's records could not be made; 'ioracle doctor' checks the place",
+        ),
+        layout::Unrecorded::Interrupted => {
+            ("interrupted", "made by a signal handler while a call was recorded")
+        }
+        layout::Unrecorded::Borrowed => ("borrowed", "made between vfork and exec"),
+        layout::Unrecorded::Sandboxed => ("sandboxed", "made inside a seccomp sandbox"),
+    }
+}
+
+fn in_seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! One run from beginning to end: everything that may be refused is looked at
+//! first, then the job directory is made, the program started and followed, and
+//! the directory removed again whatever happened.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use ioracle_spool::settings::SPOOL;
+use ioracle_trace::{CsvWriter, Description, Follower};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::executable::Kind;
+use super::find::NotStarted;
+use super::launch::{self, LD_PRELOAD, Variables};
+use super::ranks::Place;
+use super::report::summarise;
+use super::signals::Signals;
+use super::summary::Summary;
+use super::supervise::supervise;
+use super::watch::Watch;
+use super::{Arguments, Ran, settings};
+use crate::shared::output::say;
+use crate::shared::{jobs, library};
+
+/// What is going to be done.
+pub struct Plan<'a> {
+    arguments: &'a Arguments,
+    path: PathBuf,
+    kind: Kind,
+    place: Option<Place>,
+    /// To be preloaded, unless that would do harm.
+    library: Option<PathBuf>,
+    base: PathBuf,
+    /// Where the trace goes.
+    trace: Option<PathBuf>,
+}
+
+impl Plan<'_> {
+    /// Looks at everything that may be missing, and makes nothing.
+    pub fn make(arguments: &Arguments, path: PathBuf) -> Result<Plan<'_>> {
+        let kind = Kind::of(&path);
+        let place = Place::of_environment();
+        let library = if kind.bears_preloading() { Some(library::find()?) } else { None };
+        let base = jobs::base(arguments.settings.dir.as_deref())?;
+        let trace = arguments.record.as_ref().map(|directory| match place {
+            Some(Place { rank, .. }) => directory.join(format!("rank-{rank}")),
+            None => directory.clone(),
+        });
+        Ok(Plan { arguments, path, kind, place, library, base, trace })
+    }
+
+    /// Runs the program and sums up what was seen.
+    pub fn perform(self) -> Result<Result<Summary, NotStarted>> {
+        self.mention_left_behind();
+        // From here on no signal ends us, so that the directory is removed.
+        let signals = Signals::take_over().context("could not take signals over")?;
+        let mut follower = Follower::create(&self.base, self.arguments.settings.job())?;
+        let done = self.with_job(&mut follower, &signals);
+        if let Err(error) = follower.remove() {
+            say(error);
+        }
+        done
+    }
+
+    fn mention_left_behind(&self) {
+        let first_rank = self.place.is_none_or(|place| place.rank == 0);
+        if self.arguments.settings.quiet || !first_rank {
+            return;
+        }
+        let left = jobs::left_behind(&self.base);
+        if let Some(first) = left.first() {
+            let others = match left.len() {
+                1 => String::new(),
+                n => format!(" and {} others there", n - 1),
+            };
+            say(format_args!(
+                "the records of an earlier job were left in '{0}'{others}; 'ioracle recover {0} -o \
+                 TRACE' makes a trace of them",
+                first.display()
+            ));
+        }
+    }
+
+    fn with_job(
+        self,
+        follower: &mut Follower,
+        signals: &Signals,
+    ) -> Result<Result<Summary, NotStarted>> {
+        if let Ok(here) = std::env::current_dir() {
+            follower.relative_to(&here);
+        }
+        let recorder = self.trace.as_deref().map(CsvWriter::create).transpose()?;
+        let command = &self.arguments.command;
+        let variables = self.variables(follower);
+        let started = Instant::now();
+        let program = match launch::start(&self.path, command, &variables, signals.inherited_mask())
+        {
+            Ok(program) => program,
+            Err(not_started) => return Ok(Err(not_started)),
+        };
+        let ended = Arc::new(AtomicBool::new(false));
+        let mut watch = Watch::new(recorder, Arc::clone(&ended));
+        let waker = follower.waker();
+        let (ending, wall_s) = thread::scope(|scope| {
+            let following = scope.spawn(|| watch.follow(follower));
+            let ending = supervise(program, signals);
+            let wall_s = started.elapsed().as_secs_f64();
+            ended.store(true, Ordering::Release);
+            waker.wake();
+            // What was read before it failed is still worth telling.
+            if let Ok(Err(error)) = following.join() {
+                say(format_args!("{error:#}"));
+            }
+            (ending, wall_s)
+        });
+        let ran = Ran {
+            application: self.application(),
+            command: command.clone(),
+            kind: self.kind,
+            disabled: settings::is_disabled(),
+            place: self.place,
+            ending: ending.context("could not wait for the program")?,
+            wall_s,
+            own_cpu_s: own_cpu_s(),
+            trace: None,
+        };
+        let totals = follower.totals();
+        let mut summary = summarise(&ran, &watch, follower.processes(), &totals);
+        summary.trace = self.finish_recording(&mut watch, &summary);
+        Ok(Ok(summary))
+    }
+
+    /// What the program's environment gets.
+    fn variables(&self, follower: &Follower) -> Variables {
+        let Some(library) = &self.library else { return Variables::new() };
+        let mut variables = self.arguments.settings.variables();
+        variables.push((LD_PRELOAD, launch::preload(library, std::env::var_os(LD_PRELOAD))));
+        variables.push((SPOOL, follower.directory().into()));
+        variables
+    }
+
+    fn application(&self) -> String {
+        let name = || self.path.file_name().unwrap_or(self.path.as_os_str());
+        self.arguments.name.clone().unwrap_or_else(|| name().to_string_lossy().into_owned())
+    }
+
+    /// The directory of the trace, if it was asked for and is complete.
+    fn finish_recording(&self, watch: &mut Watch, summary: &Summary) -> Option<PathBuf> {
+        let description = Description {
+            application: summary.application.clone(),
+            command: summary.command.join(" "),
+            wall_s: Some(summary.wall_s),
+            not_recorded: summary
+                .unrecorded
+                .calls
+                .iter()
+                .map(|missing| (missing.cause.to_owned(), missing.calls))
+                .collect(),
+            ..Description::default()
+        };
+        let finished =
+            watch.take_recording()?.and_then(|recorder| Ok(recorder.finish(&description)?));
+        match finished {
+            Ok(written) => Some(written.directory),
+            Err(error) => {
+                say(format_args!("{error:#}"));
+                None
+            }
+        }
+    }
+}
+
+/// Processor time of this process so far.
+fn own_cpu_s() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}

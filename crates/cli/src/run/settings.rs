@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The settings of capture as flags. Names, defaults and sentences come from
+//! the one table of `ioracle_spool::settings`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::FalseyValueParser;
+use ioracle_spool::settings::{self, SETTINGS, Setting};
+use ioracle_trace::JobSettings;
+
+use super::launch::Variables;
+
+/// Flags of `ioracle run` that are settings of the capture library.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Settings")]
+pub struct Settings {
+    #[arg(long, value_name = "DIR", env = settings::DIR, hide_env_values = true)]
+    #[arg(help = help(settings::DIR))]
+    pub dir: Option<PathBuf>,
+    #[arg(long, value_name = "BYTES", env = settings::LIMIT, hide_env_values = true)]
+    #[arg(help = help(settings::LIMIT), default_value = row(settings::LIMIT).default)]
+    limit: u64,
+    #[arg(long, value_name = "MS", env = settings::WAIT_MS, hide_env_values = true)]
+    #[arg(help = help(settings::WAIT_MS), default_value = row(settings::WAIT_MS).default)]
+    wait_ms: u32,
+    #[arg(long, value_name = "PATTERNS", env = settings::INCLUDE, hide_env_values = true)]
+    #[arg(help = help(settings::INCLUDE))]
+    include: Option<OsString>,
+    #[arg(long, value_name = "PATTERNS", env = settings::EXCLUDE, hide_env_values = true)]
+    #[arg(help = help(settings::EXCLUDE))]
+    exclude: Option<OsString>,
+    #[arg(long, env = settings::ANONYMISE, hide_env_values = true)]
+    #[arg(help = help(settings::ANONYMISE), value_parser = FalseyValueParser::new())]
+    anonymise: bool,
+    #[arg(long, env = settings::QUIET, hide_env_values = true)]
+    #[arg(help = help(settings::QUIET), value_parser = FalseyValueParser::new())]
+    pub quiet: bool,
+}
+
+impl Settings {
+    /// What the job is allowed.
+    pub fn job(&self) -> JobSettings {
+        JobSettings { limit_bytes: self.limit, wait_ms: self.wait_ms }
+    }
+
+    /// What the library must be told.
+    pub fn variables(&self) -> Variables {
+        let text = |variable, value: &Option<OsString>| Some((variable, value.clone()?));
+        let switch = |variable, on: bool| on.then(|| (variable, OsString::from("1")));
+        let told = [
+            text(settings::INCLUDE, &self.include),
+            text(settings::EXCLUDE, &self.exclude),
+            switch(settings::ANONYMISE, self.anonymise),
+            switch(settings::QUIET, self.quiet),
+        ];
+        told.into_iter().flatten().collect()
+    }
+}
+
+/// Whether the user has switched the library off.
+pub fn is_disabled() -> bool {
+    std::env::var_os(settings::DISABLE).is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+fn row(variable: &str) -> &'static Setting {
+    let mut rows = SETTINGS.iter();
+    rows.find(|row| row.variable == variable).expect("its name is taken from the table")
+}
+
+fn help(variable: &str) -> &'static str {
+    row(variable).help.trim_end_matches('.')
+}
+
+/// The page `docs/configuration.md`.
+#[cfg(test)]
+fn page() -> String {
+    let mut page = String::from(
+        "# Configuration\n\n\
+         Capture is configured by variables of the environment; for most of them `ioracle run` \
+         has a flag, which wins. This page is made of the table in \
+         `crates/spool/src/settings.rs`; `make docs` rewrites it.\n\n\
+         | variable | flag | takes | default | what it does |\n\
+         | --- | --- | --- | --- | --- |\n",
+    );
+    let code = |text: &str| if text.is_empty() { "–".to_owned() } else { format!("`{text}`") };
+    for row in SETTINGS {
+        let Setting { variable, flag, takes, default, help } = row;
+        let default = if default.contains(' ') { (*default).to_owned() } else { code(default) };
+        page.push_str(&format!(
+            "| `{variable}` | {} | {takes} | {default} | {help} |\n",
+            code(flag)
+        ));
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command};
+
+    use super::*;
+
+    #[test]
+    fn every_flag_of_the_table_is_a_flag_of_the_command() {
+        let command = Settings::augment_args(Command::new("run"));
+        for row in SETTINGS.iter().filter(|row| !row.flag.is_empty()) {
+            let flag = row.flag.trim_start_matches("--");
+            let argument = command
+                .get_arguments()
+                .find(|argument| argument.get_long() == Some(flag))
+                .unwrap_or_else(|| panic!("there is no flag {}", row.flag));
+            assert_eq!(argument.get_env(), Some(row.variable.as_ref()));
+            assert_eq!(
+                argument.get_help().map(ToString::to_string),
+                Some(help(row.variable).into())
+            );
+        }
+    }
+
+    #[test]
+    fn every_flag_of_the_command_is_in_the_table() {
+        let command = Settings::augment_args(Command::new("run"));
+        for argument in command.get_arguments() {
+            let flag = format!("--{}", argument.get_long().expect("settings are flags"));
+            assert!(SETTINGS.iter().any(|row| row.flag == flag), "{flag} is not in the table");
+        }
+    }
+
+    /// With IORACLE_WRITE_DOCS set the page is written instead.
+    #[test]
+    fn the_page_on_configuration_is_fresh() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+        if std::env::var_os("IORACLE_WRITE_DOCS").is_some() {
+            std::fs::write(path, page()).expect("docs can be written");
+        }
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(written, page(), "docs/configuration.md is stale; run 'make docs'");
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What `ioracle run` says in the end, as plain values: text and JSON are made
+//! of it. The names of the fields are a contract; `docs/run.md` explains them.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::supervise::Ending;
+use super::unseen::Unseen;
+
+/// The whole summary.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Changes when a field changes its meaning.
+    pub format: u32,
+    pub application: String,
+    pub command: Vec<String>,
+    /// Of this command in a parallel job.
+    pub rank: Option<u32>,
+    pub world_size: Option<u32>,
+    pub ending: Ending,
+    pub wall_s: f64,
+    pub processes: Processes,
+    pub io: Io,
+    /// Those that took most time first.
+    pub busiest_files: Vec<BusyFile>,
+    /// Those that cover most operations first.
+    pub loops: Vec<LoopSeen>,
+    pub predicted: Option<Predicted>,
+    pub bursts: Option<Bursts>,
+    /// What took most time first.
+    pub advice: Vec<Advice>,
+    pub unrecorded: Unrecorded,
+    /// Why there is nothing to tell.
+    pub unseen: Option<Unseen>,
+    /// The recorded trace.
+    pub trace: Option<PathBuf>,
+    /// Processor time that this command took itself.
+    pub own_cpu_s: f64,
+}
+
+/// Who took part.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Processes {
+    /// Programs that loaded the library; one that replaces itself (exec) counts
+    /// again.
+    pub seen: u64,
+    /// Threads that made a recorded call.
+    pub threads: u64,
+    /// Those that live on; what they do now is not recorded.
+    pub still_running: u64,
+    /// Ranks that a launcher below this command told of.
+    pub ranks_expected: u32,
+    pub ranks_seen: u32,
+}
+
+/// All I/O together.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Io {
+    pub operations: u64,
+    pub failed_calls: u64,
+    pub files: u64,
+    pub reads: u64,
+    pub bytes_read: u64,
+    pub writes: u64,
+    pub bytes_written: u64,
+    /// Over all threads.
+    pub io_time_s: f64,
+    /// Of the thread that spent most.
+    pub busiest_thread_s: f64,
+}
+
+/// A file that took much of the time.
+#[derive(Clone, Debug, Serialize)]
+pub struct BusyFile {
+    pub path: String,
+    pub operations: u64,
+    pub bytes_read: u64,
+    pub bytes_written: u64,
+    pub io_time_s: f64,
+    /// Those that took most time first.
+    pub calls: Vec<Calls>,
+}
+
+/// Calls of one function on one file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Calls {
+    pub function: &'static str,
+    pub calls: u64,
+    pub bytes: u64,
+    pub io_time_s: f64,
+}
+
+/// A loop of the busiest thread.
+#[derive(Clone, Debug, Serialize)]
+pub struct LoopSeen {
+    /// What one turn does.
+    pub turn: String,
+    pub operations: u64,
+    pub turns_min: u64,
+    pub turns_max: u64,
+    pub runs: u64,
+}
+
+/// How well every operation was predicted before it came, in percent.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Predicted {
+    pub operations: u64,
+    pub context_accuracy: f64,
+    pub file_accuracy: f64,
+    pub offset_accuracy: f64,
+    pub hit_ratio: f64,
+    /// Mean error of the wait before an operation.
+    pub time_error_s: f64,
+}
+
+/// What the busiest thread was expected to do next.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Bursts {
+    pub operations: u64,
+    pub bytes: u64,
+    /// From the end of the last operation.
+    pub next_in_s: f64,
+    /// From the start of one burst to the start of the next.
+    pub period_s: Option<f64>,
+    pub confidence: f64,
+}
+
+/// Something that can be done about slow I/O.
+#[derive(Clone, Debug, Serialize)]
+pub struct Advice {
+    pub kind: &'static str,
+    pub path: Option<String>,
+    /// Time that it is about.
+    pub io_time_s: f64,
+    /// What was seen, and what to do.
+    pub sentence: String,
+}
+
+/// What is missing from all of the above.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Unrecorded {
+    /// Calls that were made and not recorded, by cause.
+    pub calls: Vec<Missing>,
+    /// Calls whose record was begun and never finished.
+    pub unfinished: u64,
+    /// Requests to io_uring: seen, not recorded.
+    pub io_uring: u64,
+    /// Recorded calls that nothing was learned from, as the program was faster.
+    pub not_learned: u64,
+    /// Streams that could not be read to their end, a sentence each.
+    pub damaged: Vec<String>,
+}
+
+/// Calls that are missing for one cause.
+#[derive(Clone, Debug, Serialize)]
+pub struct Missing {
+    pub cause: &'static str,
+    pub calls: u64,
+    /// The cause in words, and what to do.
+    pub sentence: &'static str,
+}

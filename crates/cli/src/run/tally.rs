@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Counts what a job does, event by event, for its summary.
+//!
+//! Calls of the POSIX and stdio layers are counted wherever they stand; time
+//! only for calls that no other recorded call encloses, so that nothing counts
+//! twice. Everything is kept per file, threads and processes beside; each table
+//! has a bound, beyond which only the totals go on. A few hash lookups an event.
+
+use std::collections::HashMap;
+
+use ioracle_events::{Access, Event, FileId, Function, Layer, StreamId};
+
+/// Files counted apart.
+const MAX_FILES: usize = 1 << 16;
+/// Threads counted apart, and processes.
+const MAX_STREAMS: usize = 1 << 16;
+/// Places remembered to tell jumps; all are forgotten when there are more.
+const MAX_PLACES: usize = 1 << 16;
+/// Accesses below this are small: a page, and what buffers of libraries hold.
+pub const SMALL: u64 = 4096;
+/// Accesses from here on should be aligned.
+pub const LARGE: u64 = 64 * 1024;
+
+/// What a job has done so far.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Calls seen, also those that are no operations.
+    pub events: u64,
+    /// Atomic calls that succeeded.
+    pub operations: u64,
+    pub failed: u64,
+    /// In calls that no other call encloses, over all threads.
+    pub io_ns: u64,
+    pub read: Moved,
+    pub written: Moved,
+    /// By file; not all, where there were more than the bound.
+    pub files: HashMap<FileId, FileTally>,
+    /// Time in I/O by thread.
+    pub streams: HashMap<StreamId, u64>,
+    /// Bytes written by process, by its number.
+    pub written_by: HashMap<u32, Moved>,
+    places: HashMap<(u32, FileId, Access), u64>,
+}
+
+/// Data that went one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    pub operations: u64,
+    pub bytes: u64,
+    pub io_ns: u64,
+}
+
+/// What was done to one file.
+#[derive(Clone, Debug, Default)]
+pub struct FileTally {
+    pub operations: u64,
+    pub io_ns: u64,
+    pub read: Accesses,
+    pub written: Accesses,
+    pub opens: u64,
+    /// In opens, closes and truncations.
+    pub metadata_ns: u64,
+    pub syncs: u64,
+    pub sync_ns: u64,
+    /// By function; few on any one file.
+    pub calls: Vec<(Function, Moved)>,
+}
+
+/// Reads, or writes, of one file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Accesses {
+    pub moved: Moved,
+    /// System calls below [`SMALL`].
+    pub small: Moved,
+    /// Those that did not go on where the process had left off in the file.
+    pub jumps: Moved,
+    /// Those of at least [`LARGE`] that began off a page boundary.
+    pub unaligned: Moved,
+    /// First byte accessed and the byte after the last.
+    pub extent: Option<(u64, u64)>,
+}
+
+impl Moved {
+    fn add(&mut self, bytes: u64, io_ns: u64) {
+        self.operations += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.io_ns = self.io_ns.saturating_add(io_ns);
+    }
+}
+
+impl Tally {
+    /// Counts an event.
+    pub fn add(&mut self, event: &Event) {
+        let io_ns = io_time_ns(event);
+        self.events += 1;
+        self.io_ns = self.io_ns.saturating_add(io_ns);
+        if self.streams.len() < MAX_STREAMS || self.streams.contains_key(&event.stream) {
+            *self.streams.entry(event.stream).or_default() += io_ns;
+        }
+        if event.failed() {
+            self.failed += 1;
+            return;
+        }
+        let access = event.function.access();
+        if !matches!(event.function.layer(), Layer::Posix | Layer::Stdio) || !access.is_atomic() {
+            return;
+        }
+        self.operations += 1;
+        let bytes = event.transferred();
+        match access {
+            Access::Read => self.read.add(bytes, io_ns),
+            Access::Write => {
+                self.written.add(bytes, io_ns);
+                if self.written_by.len() < MAX_STREAMS {
+                    self.written_by.entry(event.stream.rank).or_default().add(bytes, io_ns);
+                }
+            }
+            _ => {}
+        }
+        let jumped = access.is_data() && self.jumped(event, bytes);
+        if self.files.len() < MAX_FILES || self.files.contains_key(&event.file) {
+            self.files.entry(event.file).or_default().add(event, bytes, io_ns, jumped);
+        }
+    }
+
+    /// Time in I/O of the thread that spent most.
+    pub fn busiest_thread_ns(&self) -> u64 {
+        self.streams.values().copied().max().unwrap_or(0)
+    }
+
+    /// Whether a data access did not go on where the same kind of access of the
+    /// same process had ended in the file.
+    fn jumped(&mut self, event: &Event, bytes: u64) -> bool {
+        let Some(offset) = event.offset else { return false };
+        if self.places.len() >= MAX_PLACES {
+            self.places.clear();
+        }
+        let key = (event.stream.rank, event.file, event.function.access());
+        let left_off = self.places.insert(key, offset.saturating_add(bytes));
+        left_off.is_some_and(|left_off| left_off != offset)
+    }
+}
+
+impl FileTally {
+    fn add(&mut self, event: &Event, bytes: u64, io_ns: u64, jumped: bool) {
+        self.operations += 1;
+        self.io_ns = self.io_ns.saturating_add(io_ns);
+        match self.calls.iter_mut().find(|(function, _)| *function == event.function) {
+            Some((_, moved)) => moved.add(bytes, io_ns),
+            None => {
+                let mut moved = Moved::default();
+                moved.add(bytes, io_ns);
+                self.calls.push((event.function, moved));
+            }
+        }
+        match event.function.access() {
+            Access::Read => self.read.add(event, bytes, io_ns, jumped),
+            Access::Write => self.written.add(event, bytes, io_ns, jumped),
+            Access::Sync => {
+                self.syncs += 1;
+                self.sync_ns += io_ns;
+            }
+            access => {
+                self.opens += u64::from(access == Access::Open);
+                self.metadata_ns += io_ns;
+            }
+        }
+    }
+}
+
+impl Accesses {
+    fn add(&mut self, event: &Event, bytes: u64, io_ns: u64, jumped: bool) {
+        self.moved.add(bytes, io_ns);
+        // The C library collects the small accesses of stdio itself.
+        if bytes < SMALL && event.function.layer() == Layer::Posix {
+            self.small.add(bytes, io_ns);
+        }
+        if jumped {
+            self.jumps.add(bytes, io_ns);
+        }
+        let Some(offset) = event.offset else { return };
+        if bytes >= LARGE && !offset.is_multiple_of(SMALL) {
+            self.unaligned.add(bytes, io_ns);
+        }
+        let end = offset.saturating_add(bytes);
+        let (first, last) = self.extent.unwrap_or((offset, end));
+        self.extent = Some((first.min(offset), last.max(end)));
+    }
+
+    /// Bytes of the file between the first and the last one accessed.
+    pub fn extent_bytes(&self) -> u64 {
+        self.extent.map_or(0, |(first, end)| end - first)
+    }
+}
+
+/// Time of a call that counts: not of an enclosed one, and of the two events
+/// that a copy between files makes only that of the write.
+fn io_time_ns(event: &Event) -> u64 {
+    const HALVES: [&str; 3] = ["copy_file_range_read", "sendfile_read", "splice_read"];
+    if event.depth > 0 || HALVES.contains(&event.function.name()) {
+        return 0;
+    }
+    event.end_ns.saturating_sub(event.start_ns)
+}
+
+#[cfg(test)]
+pub mod tests {
+    use ioracle_events::ContextId;
+
+    use super::*;
+
+    /// An event of 10 µs; `place` is offset and bytes.
+    pub fn event(name: &str, file: u32, place: Option<(u64, u64)>) -> Event {
+        let layers = [Layer::Posix, Layer::Stdio];
+        let function = layers.into_iter().find_map(|layer| Function::from_name(layer, name));
+        let (offset, bytes) = place.map_or((None, 0), |(offset, bytes)| (Some(offset), bytes));
+        Event {
+            stream: StreamId { rank: 0, thread: 0 },
+            sequence: 0,
+            function: function.unwrap(),
+            context: ContextId(1),
+            file: FileId(file),
+            handle: 3,
+            offset,
+            requested: bytes,
+            result: bytes as i64,
+            start_ns: 1000,
+            end_ns: 11_000,
+            depth: 0,
+            detail: "".into(),
+        }
+    }
+
+    #[test]
+    fn calls_are_counted_by_file_and_direction() {
+        let mut tally = Tally::default();
+        tally.add(&event("open", 1, None));
+        for n in 0..3 {
+            tally.add(&event("write", 1, Some((n * 100, 100))));
+        }
+        tally.add(&event("read", 2, Some((0, 70_000))));
+        tally.add(&event("lseek", 2, Some((0, 0))));
+        tally.add(&Event { result: -1, ..event("read", 2, None) });
+        assert_eq!((tally.events, tally.operations, tally.failed), (7, 5, 1));
+        assert_eq!(tally.written, Moved { operations: 3, bytes: 300, io_ns: 30_000 });
+        let file = &tally.files[&FileId(1)];
+        assert_eq!((file.opens, file.written.small.operations, file.metadata_ns), (1, 3, 10_000));
+        assert_eq!(tally.files[&FileId(2)].read.small.operations, 0);
+        assert_eq!(tally.busiest_thread_ns(), 70_000);
+    }
+
+    #[test]
+    fn accesses_that_go_on_are_told_from_jumps() {
+        let mut tally = Tally::default();
+        for offset in [0, 100, 200, 5000, 5100, 0] {
+            tally.add(&event("pread", 1, Some((offset, 100))));
+            // Another process in the same file does not make them jump.
+            let mut other = event("pread", 1, Some((offset + 7, 93)));
+            other.stream.rank = 1;
+            tally.add(&other);
+        }
+        let read = tally.files[&FileId(1)].read;
+        assert_eq!(read.jumps.operations, 2 + 5);
+        assert_eq!(read.extent_bytes(), 5200);
+    }
+
+    #[test]
+    fn time_is_counted_once() {
+        let mut tally = Tally::default();
+        tally.add(&Event { depth: 1, ..event("write", 1, Some((0, 1))) });
+        tally.add(&event("copy_file_range_read", 1, Some((0, 50))));
+        tally.add(&event("copy_file_range", 2, Some((0, 50))));
+        assert_eq!(tally.io_ns, 10_000);
+        assert_eq!((tally.read.bytes, tally.written.bytes), (50, 51));
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Where the directories of running jobs are made, and what earlier jobs have
+//! left there.
+
+use std::env;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use ioracle_spool::settings;
+use rustix::fs::{Access, AtFlags, CWD};
+
+/// How names of job directories begin; the number of the reading process
+/// follows.
+const PREFIX: &str = "ioracle-";
+
+/// The directory for jobs: the given one, else the first of the usual ones that
+/// can be written to.
+pub fn base(given: Option<&Path>) -> Result<PathBuf> {
+    if let Some(given) = given {
+        if is_writable(given) {
+            return Ok(given.to_owned());
+        }
+        bail!(
+            "'{}' is not a directory that can be written to; name another one with --dir or {}",
+            given.display(),
+            settings::DIR
+        );
+    }
+    let usual = usual();
+    match usual.iter().find(|place| is_writable(place)) {
+        Some(place) => Ok(place.clone()),
+        None => bail!(
+            "none of {} can be written to; name a directory with --dir or {}",
+            usual
+                .iter()
+                .map(|place| format!("'{}'", place.display()))
+                .collect::<Vec<_>>()
+                .join(", "),
+            settings::DIR
+        ),
+    }
+}
+
+fn usual() -> Vec<PathBuf> {
+    let named = |variable| env::var_os(variable).filter(|value| !value.is_empty());
+    let temporary = named("TMPDIR").unwrap_or_else(|| "/tmp".into());
+    let places = [named("XDG_RUNTIME_DIR"), Some("/dev/shm".into()), Some(temporary)];
+    places.into_iter().flatten().map(PathBuf::from).collect()
+}
+
+fn is_writable(place: &Path) -> bool {
+    let rights = Access::WRITE_OK | Access::EXEC_OK;
+    place.is_dir() && rustix::fs::accessat(CWD, place, rights, AtFlags::EACCESS).is_ok()
+}
+
+/// Directories that jobs of this user have left in `base` without a reader that
+/// is alive, in the order of their names.
+pub fn left_behind(base: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = base.read_dir() else { return Vec::new() };
+    let us = rustix::process::geteuid().as_raw();
+    let mut left: Vec<PathBuf> = entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_str().and_then(reader_of).is_some_and(is_gone))
+        .map(|entry| entry.path())
+        .filter(|path| {
+            path.symlink_metadata().is_ok_and(|about| about.is_dir() && about.uid() == us)
+        })
+        .filter(|path| path.join(ioracle_spool::layout::JOB_FILE).is_file())
+        .collect();
+    left.sort();
+    left
+}
+
+/// The process that made a directory of this name.
+fn reader_of(name: &str) -> Option<u32> {
+    name.strip_prefix(PREFIX)?.split('-').next()?.parse().ok()
+}
+
+fn is_gone(process: u32) -> bool {
+    Path::new("/proc/self").exists() && !Path::new("/proc").join(process.to_string()).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_base_that_cannot_be_written_to_is_refused_in_one_sentence() {
+        let error = base(Some(Path::new("/no/such/place"))).unwrap_err().to_string();
+        assert!(error.contains("/no/such/place") && error.contains("--dir"), "{error}");
+        let here = tempfile::tempdir().unwrap();
+        assert_eq!(base(Some(here.path())).unwrap(), here.path());
+    }
+
+    #[test]
+    fn only_jobs_without_a_living_reader_are_left_behind() {
+        let here = tempfile::tempdir().unwrap();
+        let alive = format!("ioracle-{}-abc", std::process::id());
+        for name in ["ioracle-4194305-abc", "other", "ioracle-x", &alive] {
+            fs::create_dir(here.path().join(name)).unwrap();
+            fs::write(here.path().join(name).join("job"), "").unwrap();
+        }
+        fs::create_dir(here.path().join("ioracle-4194305-empty")).unwrap();
+        assert_eq!(left_behind(here.path()), [here.path().join("ioracle-4194305-abc")]);
+    }
+}

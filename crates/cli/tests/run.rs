@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle run` with real programs: what they and their callers see, and what
+//! the summary says.
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use support::{Done, command, done, ioracle};
+use tempfile::TempDir;
+
+/// Runs a command with its job directory in a place that must be empty again
+/// in the end.
+fn run(options: &[&str], program: &[&str]) -> Done {
+    let base = tempfile::tempdir().unwrap();
+    let mut ioracle = in_base(&base, options, program);
+    let done = done(ioracle.stdin(Stdio::null()).output().unwrap());
+    assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0, "the job directory was left");
+    done
+}
+
+fn in_base(base: &TempDir, options: &[&str], program: &[&str]) -> Command {
+    let mut command = command();
+    command.arg("run").arg("--dir").arg(base.path()).args(options).arg("--").args(program);
+    command
+}
+
+fn shell(script: &str) -> Done {
+    run(&[], &["sh", "-c", script])
+}
+
+#[test]
+fn output_and_exit_code_are_the_programs_own() {
+    let done = shell("echo out; echo err >&2; exit 7");
+    assert_eq!((done.code, done.out.as_str()), (Some(7), "out\n"));
+    assert!(done.err.starts_with("err\n"), "{}", done.err);
+    assert!(done.err.contains("sh ended with exit code 7"), "{}", done.err);
+}
+
+#[test]
+fn the_two_dashes_may_be_left_out() {
+    assert_eq!(ioracle(["run", "sh", "-c", "exit 3"]).code, Some(3));
+    assert_eq!(ioracle(["run"]).code, Some(2));
+}
+
+#[test]
+fn what_cannot_be_started_is_told_in_one_sentence() {
+    run(&[], &["no-such-program"]).fails_saying(127, &["no-such-program", "PATH"]);
+    run(&[], &["/no/such/program"]).fails_saying(127, &["/no/such/program"]);
+    run(&[], &["/usr"]).fails_saying(126, &["directory"]);
+    let plain = tempfile::NamedTempFile::new().unwrap();
+    run(&[], &[plain.path().to_str().unwrap()]).fails_saying(126, &["not executable"]);
+}
+
+#[test]
+fn a_base_that_cannot_be_written_to_is_refused_before_anything_is_started() {
+    let started = tempfile::tempdir().unwrap().path().join("started");
+    let touch = ["run", "--dir", "/no/such/base", "--", "touch", started.to_str().unwrap()];
+    ioracle(touch).fails_saying(1, &["/no/such/base", "--dir"]);
+    assert!(!started.exists());
+}
+
+#[test]
+fn files_that_the_kernel_cannot_start_are_given_to_the_shell_once() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("script");
+    fs::write(&script, "echo \"$1\" >> \"$2\"\nexit 4\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let log = directory.path().join("log");
+    let done = run(&[], &[script.to_str().unwrap(), "word", log.to_str().unwrap()]);
+    assert_eq!(done.code, Some(4), "{}", done.err);
+    assert_eq!(fs::read_to_string(log).unwrap(), "word\n");
+}
+
+#[test]
+fn operations_files_and_bytes_are_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    let (from, to) = (directory.path().join("from"), directory.path().join("to"));
+    fs::write(&from, vec![7; 300_000]).unwrap();
+    let program = ["dd", "bs=1000", "status=none"].map(str::to_owned).into_iter();
+    let program: Vec<String> =
+        program.chain([format!("if={}", from.display()), format!("of={}", to.display())]).collect();
+    let program: Vec<&str> = program.iter().map(String::as_str).collect();
+    let done = run(&["--json", "--name", "copy"], &program);
+    let summary = done.json();
+    assert_eq!(fs::read(to).unwrap(), vec![7; 300_000]);
+    assert_eq!(summary["application"], "copy");
+    assert_eq!(summary["io"]["bytes_read"], 300_000);
+    assert_eq!(summary["io"]["bytes_written"], 300_000);
+    assert_eq!(summary["io"]["writes"], 300);
+    assert_eq!(summary["ending"]["exited"], 0);
+    assert!(summary["predicted"]["context_accuracy"].as_f64().unwrap() > 50.0, "{summary}");
+    assert!(summary["loops"][0]["turn"].as_str().unwrap().contains("write"), "{summary}");
+    assert!(done.err.contains("300 writes"), "{}", done.err);
+    assert!(done.err.lines().count() <= 40 && done.err.lines().all(|l| l.chars().count() <= 100));
+}
+
+#[test]
+fn quiet_says_nothing_and_a_summary_can_go_to_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("summary.json");
+    let done = run(&["--quiet", "--summary", file.to_str().unwrap()], &["cat", "/etc/passwd"]);
+    assert_eq!((done.err.as_str(), done.out.is_empty()), ("", false));
+    let summary: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    assert_eq!(summary["processes"]["seen"], 1);
+}
+
+#[test]
+fn a_program_that_touches_no_file_is_told_so() {
+    let done = run(&[], &["true"]);
+    assert_eq!(done.code, Some(0));
+    assert!(done.err.contains("it did no I/O on regular files"), "{}", done.err);
+}
+
+#[test]
+fn a_library_that_is_switched_off_is_told() {
+    let done = done(
+        command()
+            .env("IORACLE_DISABLE", "1")
+            .args(["run", "--", "cat", "/etc/passwd"])
+            .output()
+            .unwrap(),
+    );
+    assert!(done.err.contains("IORACLE_DISABLE is set"), "{}", done.err);
+}
+
+#[test]
+fn an_environment_that_was_cleared_on_the_way_is_told() {
+    let done = run(&[], &["sh", "-c", "exec env -i /bin/cat /etc/passwd"]);
+    assert_eq!(done.code, Some(0));
+    let done = ioracle(["run", "--exclude", "*", "--", "cat", "/etc/passwd"]);
+    assert!(done.err.contains("nothing seen"), "{}", done.err);
+}
+
+#[test]
+fn a_trace_is_recorded_and_can_be_evaluated() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace");
+    let trace = trace.to_str().unwrap();
+    let done = run(&["--record", trace], &["sh", "-c", "for i in 1 2 3; do cat /etc/passwd; done"]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(done.err.contains(&format!("ioracle eval {trace}")), "{}", done.err);
+    let evaluated = ioracle(["eval", trace, "--json"]);
+    assert_eq!(evaluated.code, Some(0), "{}", evaluated.err);
+    let again = run(&["--record", trace], &["true"]);
+    assert_eq!(again.code, Some(1));
+    assert!(again.err.contains(trace), "{}", again.err);
+}
+
+#[test]
+fn ranks_mark_their_lines_and_record_apart() {
+    let directory = tempfile::tempdir().unwrap();
+    for rank in ["0", "1"] {
+        let base = tempfile::tempdir().unwrap();
+        let record = ["--record", directory.path().to_str().unwrap()];
+        let mut ioracle = in_base(&base, &record, &["cat", "/etc/passwd"]);
+        ioracle.env("OMPI_COMM_WORLD_RANK", rank).env("OMPI_COMM_WORLD_SIZE", "2");
+        let done = done(ioracle.output().unwrap());
+        let mark = format!("[rank {rank}] ");
+        assert!(done.err.lines().all(|line| line.starts_with(&mark)), "{}", done.err);
+        assert_eq!(done.err.lines().count() == 1, rank == "1", "{}", done.err);
+        assert!(directory.path().join(format!("rank-{rank}/events.csv.zst")).exists());
+    }
+}
+
+#[test]
+fn ranks_that_were_not_seen_are_counted() {
+    let script =
+        "for r in 0 1; do OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_RANK=$r cat /etc/passwd; done";
+    let done = shell(script);
+    assert!(done.err.contains("6 of 8 ranks") && done.err.contains("mpirun"), "{}", done.err);
+}
+
+#[test]
+fn daemons_are_counted_and_left_alone() {
+    let done = shell("(cat /etc/passwd >/dev/null; exec sleep 5) >/dev/null 2>&1 & sleep 0.3");
+    assert!(done.err.contains("still running") && done.err.contains("1 process"), "{}", done.err);
+}
+
+#[test]
+fn jobs_left_behind_are_mentioned_and_kept() {
+    let base = tempfile::tempdir().unwrap();
+    let left = base.path().join("ioracle-4194305-abc");
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join("job"), "").unwrap();
+    let done = done(in_base(&base, &[], &["true"]).output().unwrap());
+    assert!(done.err.contains("ioracle recover") && done.err.contains("4194305"), "{}", done.err);
+    assert!(left.join("job").exists());
+}
+
+/// A program that says when it is ready, and what it got.
+fn started(options: &[&str], script: &str) -> (Child, impl Iterator<Item = String>, TempDir) {
+    let base = tempfile::tempdir().unwrap();
+    let mut ioracle = in_base(&base, options, &["sh", "-c", script]);
+    let mut child = ioracle.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().as_deref(), Some("ready"));
+    (child, lines, base)
+}
+
+fn send(signal: &str, child: &Child) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
+}
+
+const WAITS: &str = "echo ready; while :; do sleep 0.05; done";
+
+#[test]
+fn signals_are_passed_on_and_the_summary_is_printed() {
+    let script = format!("trap 'echo usr1' USR1; trap 'echo term; exit 5' TERM; {WAITS}");
+    let (child, mut lines, base) = started(&[], &script);
+    send("USR1", &child);
+    assert_eq!(lines.next().as_deref(), Some("usr1"));
+    send("TERM", &child);
+    assert_eq!(lines.next().as_deref(), Some("term"));
+    let done = done(child.wait_with_output().unwrap());
+    assert_eq!(done.code, Some(5));
+    assert!(done.err.contains("exit code 5"), "{}", done.err);
+    assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_program_ended_by_a_signal_ends_us_by_the_same() {
+    for (name, number) in [("TERM", 15), ("KILL", 9), ("SEGV", 11), ("PIPE", 13), ("ABRT", 6)] {
+        let base = tempfile::tempdir().unwrap();
+        let script = format!("cat /etc/passwd > /dev/null; kill -{name} $$");
+        let output = in_base(&base, &[], &["sh", "-c", &script]).output().unwrap();
+        assert_eq!(output.status.signal(), Some(number), "{name}");
+        let done = done(output);
+        assert!(done.err.contains(&format!("ended by SIG{name}")), "{}", done.err);
+        assert!(done.err.contains("data "), "{}", done.err);
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_stopped_program_stops_us_and_goes_on_with_us() {
+    let (mut child, lines, _base) =
+        started(&["--quiet"], "echo ready; kill -STOP $$; echo on; exit 6");
+    wait_for_state(child.id(), 'T');
+    send("CONT", &child);
+    assert_eq!(lines.take(1).collect::<Vec<_>>(), ["on"]);
+    assert_eq!(child.wait().unwrap().code(), Some(6));
+}
+
+fn wait_for_state(process: u32, state: char) {
+    for _ in 0..500 {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+        if stat.rsplit_once(") ").unwrap().1.starts_with(state) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("process {process} did not come into state {state}");
+}
+
+/// A caller that ignores SIGHUP (nohup) wants the program to ignore it, too;
+/// SIGTERM and SIGPIPE must end it.
+#[test]
+fn ignored_and_blocked_signals_are_inherited() {
+    let base = tempfile::tempdir().unwrap();
+    let ioracle = in_base(&base, &["--quiet"], &["cat", "/proc/self/status"]);
+    let quoted: Vec<String> =
+        ioracle.get_args().map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+    let program = ioracle.get_program().to_str().unwrap().to_owned();
+    let script = format!("trap '' HUP; '{program}' {}", quoted.join(" "));
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let status = String::from_utf8(output.stdout).unwrap();
+    let mask = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        u64::from_str_radix(line.trim(), 16).unwrap()
+    };
+    // posix_spawn ignores two signals that glibc keeps for itself.
+    const GLIBC: u64 = 0b11 << 31;
+    assert_eq!(mask("SigIgn:") & !GLIBC, 1, "only SIGHUP is ignored");
+    assert_eq!(mask("SigBlk:"), 0);
+}
+
+#[test]
+fn preloaded_libraries_of_others_stay() {
+    let base = tempfile::tempdir().unwrap();
+    let mut ioracle = in_base(&base, &["--quiet"], &["sh", "-c", "echo \"$LD_PRELOAD\""]);
+    let other = Path::new("/lib64/ld-linux-x86-64.so.2");
+    let output = ioracle.env("LD_PRELOAD", other).output().unwrap();
+    let value = String::from_utf8(output.stdout).unwrap();
+    assert!(value.trim_end().ends_with(&format!(":{}", other.display())), "{value}");
+}
+
+#[test]
+fn doctor_finds_that_capture_works() {
+    let findings = ioracle(["doctor", "--json"]);
+    assert_eq!(findings.code, Some(0), "{}", findings.out);
+    let findings = findings.json();
+    let found = |about: &str| {
+        findings.as_array().unwrap().iter().find(|finding| finding["about"] == about).cloned()
+    };
+    let preloading = found("preloading").expect("it was tried");
+    assert!(preloading["text"].as_str().unwrap().contains("works"), "{preloading}");
+    assert!(found("C library").is_some() && found("spool").is_some());
+}
+
+#[test]
+fn doctor_tells_what_keeps_capture_from_working() {
+    let run =
+        |name: &str, value: &str| done(command().env(name, value).arg("doctor").output().unwrap());
+    let missing = run("IORACLE_LIBRARY", "/no/library.so");
+    assert_eq!(missing.code, Some(1));
+    assert!(
+        missing.out.contains("problem") && missing.out.contains("/no/library.so"),
+        "{}",
+        missing.out
+    );
+    let unwritable = run("IORACLE_DIR", "/no/such/base");
+    assert_eq!(unwritable.code, Some(1));
+    assert!(unwritable.out.contains("/no/such/base"), "{}", unwritable.out);
+    assert_eq!(run("IORACLE_DISABLE", "1").code, Some(1));
+}
