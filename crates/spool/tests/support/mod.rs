@@ -78,7 +78,8 @@ unsafe impl Host for Files {
     }
 }
 
-fn map(file: &File, offset: u64, bytes: usize) -> Option<NonNull<u8>> {
+/// Maps a part of a file, for good unless it is unmapped.
+pub fn map(file: &File, offset: u64, bytes: usize) -> Option<NonNull<u8>> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let (shared, fd) = (libc::MAP_SHARED, file.as_raw_fd());
     // SAFETY: a new mapping of an open file hurts nobody.
@@ -86,12 +87,16 @@ fn map(file: &File, offset: u64, bytes: usize) -> Option<NonNull<u8>> {
     NonNull::new(base.cast()).filter(|_| base != libc::MAP_FAILED)
 }
 
+/// Maps the first page of a file, for good.
+pub fn map_page(path: &Path) -> NonNull<u8> {
+    let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+    map(&file, 0, PAGE).unwrap()
+}
+
 /// Maps the page of a job, for good.
 pub fn map_job(directory: &Path) -> &'static JobPage {
-    let path = directory.join(JOB_FILE);
-    let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
     // SAFETY: the file has a page, which stays mapped, and is numbers only.
-    unsafe { map(&file, 0, PAGE).unwrap().cast().as_ref() }
+    unsafe { map_page(&directory.join(JOB_FILE)).cast().as_ref() }
 }
 
 /// A writer with its host and job page.
