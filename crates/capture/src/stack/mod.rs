@@ -102,7 +102,7 @@ const fn mix(a: u64, b: u64) -> u64 {
 /// Identity of a context. Never 0, which stands for an unknown one.
 fn identify(frames: &[Frame]) -> u64 {
     let start = mix(frames.len() as u64, 0x5bd1_e995_27d4_eb2f);
-    let id = frames.iter().fold(start, |id, frame| mix(mix(id, frame.module), frame.offset));
+    let id = frames.iter().fold(start, |id, frame| mix(id, mix(frame.module, frame.offset)));
     if id == 0 { 1 } else { id }
 }
 

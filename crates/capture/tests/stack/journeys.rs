@@ -6,7 +6,7 @@
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -152,6 +152,13 @@ impl Shapes {
         // SAFETY: a C string that the function does not keep.
         unsafe { (self.travel)(path.as_ptr(), probe) };
         with_probe(|probe| *probe.contexts.last().expect("the probe has looked"))
+    }
+
+    /// Goes along a path without looking.
+    pub fn travel_quietly(&self, path: &CStr) {
+        extern "C" fn nothing() {}
+        // SAFETY: a C string that the function does not keep.
+        unsafe { (self.travel)(path.as_ptr(), nothing) };
     }
 
     /// Goes along paths, all from one place.

@@ -4,8 +4,10 @@
 #![cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 
 mod journeys;
+mod stepping;
 
 use journeys::{Shapes, compile, with_probe};
+use stepping::single_step;
 
 const OPTIMISED: &[&str] = &["-O2", "-fomit-frame-pointer"];
 const FRAME_POINTERS: &[&str] = &["-O2", "-fno-omit-frame-pointer"];
@@ -80,6 +82,17 @@ fn signal_handlers_and_coroutines_are_walked() {
                 shapes.travel(&format!("{before}{special}{after}"));
             }
         }
+    });
+}
+
+#[test]
+fn a_signal_at_any_instruction_is_walked() {
+    with_shapes(|shapes| {
+        let path = std::ffi::CString::new("ptlvrq").unwrap();
+        let before = with_probe(|probe| probe.contexts.len());
+        single_step(|| shapes.travel_quietly(&path));
+        let n_steps = with_probe(|probe| probe.contexts.len()) - before;
+        assert!(n_steps > 100, "{n_steps}");
     });
 }
 

@@ -20,17 +20,14 @@ use gimli::{
 
 use super::super::object::Object;
 use super::expression::{Value, evaluate};
-use super::rules::{Base, CallerFp, Pc, Rule, Step};
+use super::rules::{Base, CallerFp, Pc, Rule};
 use crate::arch::dwarf;
 
 type Bytes<'a> = EndianSlice<'a, NativeEndian>;
 
-/// What comes after a frame of a module.
-pub(super) fn step(object: &Object, pc: Pc) -> Step {
-    rule(object, pc).unwrap_or(Step::End)
-}
-
-fn rule(object: &Object, pc: Pc) -> Option<Step> {
+/// How to find the caller of a frame of a module; None if there is none, or
+/// nobody knows.
+pub(super) fn rule(object: &Object, pc: Pc) -> Option<Rule> {
     let (header_address, _) = object.parts(libc::PT_GNU_EH_FRAME).next()?;
     let bases = BaseAddresses::default().set_eh_frame_hdr(header_address as u64);
     let header = EhFrameHdr::new(object.bytes_from(header_address), NativeEndian);
@@ -44,7 +41,7 @@ fn rule(object: &Object, pc: Pc) -> Option<Step> {
         .fde_for_address(&frames, &bases, instruction, EhFrame::cie_from_offset)
         .ok()?;
     let row = row(&entry, &frames, &bases, instruction)?;
-    row.step(&entry, &frames, pc)
+    row.rule(&entry, &frames, pc)
 }
 
 /// Where a register of the caller is.
@@ -52,7 +49,7 @@ fn rule(object: &Object, pc: Pc) -> Option<Step> {
 enum Saved {
     /// Where it was: the function has not changed it.
     Unchanged,
-    /// Nowhere: for the return address, the end of the stack.
+    /// Nowhere. So the return address of the outermost frame.
     Undefined,
     /// At the frame's address plus an offset.
     AtCfa(i64),
@@ -211,15 +208,12 @@ impl Row {
     }
 
     /// The row as a rule that needs no tables.
-    fn step(
+    fn rule(
         &self,
         entry: &FrameDescriptionEntry<Bytes<'_>>,
         frames: &EhFrame<Bytes<'_>>,
         pc: Pc,
-    ) -> Option<Step> {
-        if matches!(self.return_address, Saved::Undefined) {
-            return Some(Step::End);
-        }
+    ) -> Option<Rule> {
         let encoding = entry.cie().encoding();
         let evaluate = |expression: &UnwindExpression<usize>, first| {
             evaluate(expression.get(frames).ok()?.0, encoding, pc.address, first)
@@ -264,7 +258,7 @@ impl Row {
                 None => (CallerFp::Lost, 0),
             },
         };
-        Some(Step::Caller(Rule {
+        Some(Rule {
             cfa_base,
             cfa_offset: cfa_offset.try_into().ok()?,
             cfa_is_word,
@@ -273,6 +267,6 @@ impl Row {
             fp,
             fp_offset: fp_offset.try_into().ok()?,
             is_interrupted: entry.is_signal_trampoline(),
-        }))
+        })
     }
 }

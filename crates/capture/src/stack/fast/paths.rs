@@ -9,12 +9,11 @@
 //! were, so a hit is as good as a walk.
 //!
 //! Calls from one place reach it on many ways with the same stack pointer, so
-//! their paths share a beginning. Where a word differs, a table of branches
-//! tells, for the place of that word and the value found there, where the
-//! path goes on. This works because the next place to look at follows from the
-//! words before it: paths differ first in a value, never in a place. A lookup
-//! therefore costs one comparison per word and one probe per branch, however
-//! many paths there are: about 1.5 ns a frame.
+//! their paths share a beginning. Where a word differs, the number of that word
+//! and the value found instead tell where the path goes on. This works because
+//! the next place to look at follows from the words before it: paths differ
+//! first in a value, never in a place. A lookup therefore costs one comparison
+//! per word and one probe per branch, however many paths there are.
 //!
 //! All has a fixed size. When something is full, all paths are forgotten.
 
@@ -23,54 +22,16 @@ use super::trail::Trail;
 
 const MAX_WORDS: usize = 1 << 16;
 const MAX_NODES: usize = 1 << 12;
-/// Twice as many as there can be links, since each leads to a node of its own.
-const LINKS: usize = 2 * MAX_NODES;
+/// Half of the slots stay free, so that searching one ends soon.
+const SLOTS: usize = 2 * MAX_NODES;
 /// Words are compared in groups; a node is filled up to whole ones.
 const GROUP: usize = 4;
-
-/// Number of a node plus one; 0 is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct NodeId(u32);
-
-/// What comes when all words of a node are as they were.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-enum Then {
-    /// The path ends: `Node::value` is its context.
-    Context,
-    /// The incoming frame pointer was used: if it is `Node::value`, the path
-    /// goes on at `Node::next`.
-    FramePointer,
-}
-
-/// A piece of a path without branches.
-#[derive(Clone, Copy)]
-struct Node {
-    first_word: u32,
-    n_words: u32,
-    then: Then,
-    next: NodeId,
-    value: u64,
-    /// For a context: in which age of definitions it has been defined.
-    defined_in: u32,
-}
-
-impl Node {
-    const EMPTY: Node = Node {
-        first_word: 0,
-        n_words: 0,
-        then: Then::Context,
-        next: NodeId(0),
-        value: 0,
-        defined_in: 0,
-    };
-}
 
 /// From where a node is reached, and with which value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
-    /// The stack pointer, the number of a word, or of a node and its frame
-    /// pointer; these never meet.
+    /// The stack pointer, or the number of a word, or the slot of a node after
+    /// whose words the frame pointer is looked at; these never meet.
     from: u64,
     value: u64,
 }
@@ -84,30 +45,58 @@ impl Key {
         Key { from: 1 << 62 | number as u64, value }
     }
 
-    fn frame_pointer(node: NodeId, value: u64) -> Key {
-        Key { from: 1 << 63 | u64::from(node.0), value }
+    fn frame_pointer(slot: usize, value: usize) -> Key {
+        Key { from: 1 << 63 | slot as u64, value: value as u64 }
     }
 
+    #[inline]
     fn slot(self) -> usize {
         let mixed = (self.from.rotate_left(23) ^ self.value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 40) as usize % LINKS
+        (mixed >> 40) as usize % SLOTS
     }
 }
 
+/// What comes when all words of a node are as they were.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+enum Then {
+    /// A free slot.
+    Nothing,
+    /// The end of a path.
+    Context,
+    /// The unwinding used the frame pointer that the call was entered with.
+    FramePointer,
+}
+
+/// A piece of a path without branches.
 #[derive(Clone, Copy)]
-struct Link {
+struct Node {
     key: Key,
-    node: NodeId,
+    first_word: u32,
+    n_words: u32,
+    then: Then,
+    /// In which age of definitions the context was defined.
+    defined_in: u32,
+    context: u64,
 }
 
 /// The tree; empty when all zero.
 pub(super) struct Paths {
-    links: [Link; LINKS],
-    nodes: [Node; MAX_NODES],
+    nodes: [Node; SLOTS],
+    n_nodes: usize,
     values: [u64; MAX_WORDS],
     offsets: [u32; MAX_WORDS],
-    n_nodes: usize,
     n_words: usize,
+}
+
+/// What is to be kept of a walk.
+#[derive(Clone, Copy)]
+pub(super) struct Path<'a> {
+    pub(super) caller: Caller,
+    pub(super) return_address: usize,
+    pub(super) trail: &'a Trail,
+    pub(super) context: u64,
+    pub(super) defined_in: u32,
 }
 
 /// There is no room for another path.
@@ -123,32 +112,31 @@ impl Paths {
     /// there up to where it was when paths were inserted.
     #[inline]
     pub(super) unsafe fn find(&self, caller: Caller, return_address: usize) -> Option<(u64, u32)> {
-        let mut id = self.follow(Key::root(caller.sp, return_address))?;
+        let mut key = Key::root(caller.sp, return_address);
         loop {
-            let node = self.nodes.get((id.0 as usize).wrapping_sub(1))?;
+            let (slot, node) = self.node(key)?;
             // SAFETY: the caller's promise.
-            id = match unsafe { self.first_difference(node, caller.sp)? } {
-                Some(branch) => self.follow(branch)?,
-                None if node.then == Then::Context => return Some((node.value, node.defined_in)),
-                None if node.value == caller.fp as u64 => node.next,
-                None => self.follow(Key::frame_pointer(id, caller.fp as u64))?,
+            key = match unsafe { self.first_difference(node, caller.sp)? } {
+                Some(branch) => branch,
+                None if node.then == Then::Context => return Some((node.context, node.defined_in)),
+                None => Key::frame_pointer(slot, caller.fp),
             }
         }
     }
 
+    /// The node that is reached by a key.
     #[inline]
-    fn follow(&self, key: Key) -> Option<NodeId> {
+    fn node(&self, key: Key) -> Option<(usize, &Node)> {
         let mut slot = key.slot();
         loop {
-            let link = self.links.get(slot)?;
-            if link.key == key {
-                return Some(link.node);
+            let node = self.nodes.get(slot)?;
+            if node.key == key {
+                return Some((slot, node));
             }
-            // Ends because half of the slots are free.
-            if link.node.0 == 0 {
+            if node.then == Then::Nothing {
                 return None;
             }
-            slot = (slot + 1) % LINKS;
+            slot = (slot + 1) % SLOTS;
         }
     }
 
@@ -175,15 +163,7 @@ impl Paths {
     }
 
     /// Keeps the path that a walk has found.
-    pub(super) fn insert(
-        &mut self,
-        caller: Caller,
-        return_address: usize,
-        trail: &Trail,
-        context: u64,
-        defined_in: u32,
-    ) {
-        let path = Path { caller, return_address, trail, context, defined_in };
+    pub(super) fn insert(&mut self, path: Path<'_>) {
         if self.try_insert(&path).is_err() {
             self.clear();
             // In an empty tree there is room for any trail.
@@ -191,139 +171,203 @@ impl Paths {
         }
     }
 
+    /// Goes along what is known of the path and adds the rest.
     fn try_insert(&mut self, path: &Path<'_>) -> Result<(), Full> {
         let (offsets, values, fp_before) = path.trail.parts();
-        let mut done = 0;
-        let mut fp_before = fp_before;
         let mut key = Key::root(path.caller.sp, path.return_address);
-        'branches: loop {
-            let Some(mut id) = self.follow(key) else {
-                return self.add(key, path, done, fp_before);
+        let mut n_done = 0;
+        let mut fp_before = fp_before;
+        while let Some((slot, node)) = self.node(key) {
+            let n_same = self.n_same(node, offsets.get(n_done..), values.get(n_done..));
+            n_done += n_same;
+            let is_whole = n_same == node.n_words as usize;
+            key = match (is_whole, node.then) {
+                (false, _) => {
+                    let word = node.first_word as usize + n_same;
+                    // A difference in the place cannot be, unless code has
+                    // changed behind our back: then all we know is worthless.
+                    if offsets.get(n_done) != self.offsets.get(word) {
+                        return Err(Full);
+                    }
+                    n_done += 1;
+                    Key::word(word, values.get(n_done - 1).copied().ok_or(Full)?)
+                }
+                (true, Then::FramePointer) if fp_before == Some(n_done) => {
+                    fp_before = None;
+                    Key::frame_pointer(slot, path.caller.fp)
+                }
+                (true, Then::Context) if fp_before.is_none() && n_done == values.len() => {
+                    let node = self.nodes.get_mut(slot).ok_or(Full)?;
+                    (node.context, node.defined_in) = (path.context, path.defined_in);
+                    return Ok(());
+                }
+                _ => return Err(Full),
             };
-            loop {
-                let node = self.node_mut(id).ok_or(Full)?;
-                let (first, n_words, then) =
-                    (node.first_word as usize, node.n_words as usize, node.then);
-                for word in first..first + n_words {
-                    let (Some(&offset), Some(&value)) = (offsets.get(done), values.get(done))
-                    else {
-                        return Err(Full);
-                    };
-                    done += 1;
-                    // Cannot be unless code has changed behind our back.
-                    if self.offsets.get(word) != Some(&offset) {
-                        return Err(Full);
-                    }
-                    if self.values.get(word) != Some(&value) {
-                        key = Key::word(word, value);
-                        continue 'branches;
-                    }
-                }
-                let node = self.node_mut(id).ok_or(Full)?;
-                match then {
-                    Then::Context if done == values.len() && fp_before.is_none() => {
-                        (node.value, node.defined_in) = (path.context, path.defined_in);
-                        return Ok(());
-                    }
-                    Then::FramePointer if fp_before == Some(done) => {
-                        fp_before = None;
-                        if node.value != path.caller.fp as u64 {
-                            key = Key::frame_pointer(id, path.caller.fp as u64);
-                            continue 'branches;
-                        }
-                        id = node.next;
-                    }
-                    _ => return Err(Full),
-                }
-            }
         }
+        if let Some(fp_before) = fp_before {
+            let slot = self.add(key, path, n_done, fp_before, Then::FramePointer)?;
+            key = Key::frame_pointer(slot, path.caller.fp);
+            n_done = fp_before;
+        }
+        self.add(key, path, n_done, values.len(), Then::Context)?;
+        Ok(())
     }
 
-    /// Adds what is new of a path as one node, or two if the frame pointer is
-    /// used in it.
+    /// How many words of a node a trail has, too.
+    fn n_same(&self, node: &Node, offsets: Option<&[u32]>, values: Option<&[u64]>) -> usize {
+        let first = node.first_word as usize;
+        let words = first..first + node.n_words as usize;
+        let own = self.offsets.get(words.clone()).into_iter().flatten();
+        let own = own.zip(self.values.get(words).into_iter().flatten());
+        let other = offsets.into_iter().flatten().zip(values.into_iter().flatten());
+        own.zip(other).take_while(|(own, other)| own == other).count()
+    }
+
+    /// Adds a node with a part of the path's words.
     fn add(
         &mut self,
         key: Key,
         path: &Path<'_>,
-        done: usize,
-        fp_before: Option<usize>,
-    ) -> Result<(), Full> {
-        let end = path.trail.parts().1.len();
-        let context = Node {
-            then: Then::Context,
-            value: path.context,
-            defined_in: path.defined_in,
-            ..Node::EMPTY
-        };
-        let Some(fp_before) = fp_before else {
-            let node = self.add_node(path, done, end, context)?;
-            self.link(key, node);
-            return Ok(());
-        };
-        let next = self.add_node(path, fp_before, end, context)?;
-        let fp = path.caller.fp as u64;
-        let frame_pointer = Node { then: Then::FramePointer, value: fp, next, ..Node::EMPTY };
-        let node = self.add_node(path, done, fp_before, frame_pointer)?;
-        self.link(key, node);
-        Ok(())
-    }
-
-    fn add_node(
-        &mut self,
-        path: &Path<'_>,
         from: usize,
         to: usize,
-        ending: Node,
-    ) -> Result<NodeId, Full> {
+        then: Then,
+    ) -> Result<usize, Full> {
+        if self.n_nodes == MAX_NODES {
+            return Err(Full);
+        }
         let (offsets, values, _) = path.trail.parts();
-        let n_words = to.saturating_sub(from);
-        let places = self.n_words..self.n_words + n_words.next_multiple_of(GROUP);
-        let value_places = self.values.get_mut(places.clone()).ok_or(Full)?;
-        let offset_places = self.offsets.get_mut(places.clone()).ok_or(Full)?;
+        let (offsets, values) =
+            (offsets.get(from..to).ok_or(Full)?, values.get(from..to).ok_or(Full)?);
+        let first = self.n_words;
+        let end = first + values.len().next_multiple_of(GROUP);
+        let value_places = self.values.get_mut(first..end).ok_or(Full)?;
+        let offset_places = self.offsets.get_mut(first..end).ok_or(Full)?;
         // The return address fills up the last group: it is as it was, or the
         // node would not have been found.
         value_places.fill(path.return_address as u64);
         offset_places.fill(0);
-        let words = offsets.iter().zip(values).skip(from).take(n_words);
-        for ((offset_place, value_place), (offset, value)) in
-            offset_places.iter_mut().zip(value_places).zip(words)
-        {
-            (*offset_place, *value_place) = (*offset, *value);
-        }
-        let node = self.nodes.get_mut(self.n_nodes).ok_or(Full)?;
-        *node = Node { first_word: places.start as u32, n_words: n_words as u32, ..ending };
-        self.n_nodes += 1;
-        self.n_words = places.end;
-        Ok(NodeId(self.n_nodes as u32))
-    }
+        value_places.iter_mut().zip(values).for_each(|(place, value)| *place = *value);
+        offset_places.iter_mut().zip(offsets).for_each(|(place, offset)| *place = *offset);
 
-    fn link(&mut self, key: Key, node: NodeId) {
         let mut slot = key.slot();
-        while let Some(link) = self.links.get_mut(slot) {
-            if link.node.0 == 0 {
-                *link = Link { key, node };
-                return;
-            }
-            slot = (slot + 1) % LINKS;
+        while self.nodes.get(slot).ok_or(Full)?.then != Then::Nothing {
+            slot = (slot + 1) % SLOTS;
         }
-    }
-
-    fn node_mut(&mut self, id: NodeId) -> Option<&mut Node> {
-        self.nodes.get_mut((id.0 as usize).wrapping_sub(1))
+        *self.nodes.get_mut(slot).ok_or(Full)? = Node {
+            key,
+            first_word: first as u32,
+            n_words: values.len() as u32,
+            then,
+            defined_in: path.defined_in,
+            context: path.context,
+        };
+        self.n_nodes += 1;
+        self.n_words = end;
+        Ok(slot)
     }
 
     /// Forgets all paths.
     pub(super) fn clear(&mut self) {
-        self.links.fill(Link { key: Key { from: 0, value: 0 }, node: NodeId(0) });
+        for node in &mut self.nodes {
+            (node.key, node.then) = (Key { from: 0, value: 0 }, Then::Nothing);
+        }
         (self.n_nodes, self.n_words) = (0, 0);
     }
 }
 
-/// What is to be kept of a walk.
-struct Path<'a> {
-    caller: Caller,
-    return_address: usize,
-    trail: &'a Trail,
-    context: u64,
-    defined_in: u32,
+#[cfg(test)]
+mod tests {
+    use super::super::super::tests::zeroed;
+    use super::*;
+
+    /// Words that stand for a stack; the first is the return address.
+    fn context_of(paths: &Paths, stack: &[usize], fp: usize) -> Option<u64> {
+        let caller = Caller { sp: stack.as_ptr() as usize, fp };
+        // SAFETY: the words are there, and trails stay within them.
+        unsafe { paths.find(caller, stack[0]) }.map(|(context, _)| context)
+    }
+
+    /// Inserts the path that looked at some words of a stack, and at the frame
+    /// pointer before one of them.
+    fn insert(
+        paths: &mut Paths,
+        stack: &[usize],
+        looked_at: &[usize],
+        fp: (usize, Option<usize>),
+        context: u64,
+    ) {
+        // SAFETY: all zero is the empty trail.
+        let mut trail: Box<Trail> = unsafe { zeroed() };
+        for (number, &word) in looked_at.iter().enumerate() {
+            if fp.1 == Some(number) {
+                trail.incoming_fp();
+            }
+            trail.word(8 * word, stack[word]);
+        }
+        let caller = Caller { sp: stack.as_ptr() as usize, fp: fp.0 };
+        let (trail, return_address) = (&*trail, stack[0]);
+        paths.insert(Path { caller, return_address, trail, context, defined_in: 1 });
+    }
+
+    fn empty() -> Box<Paths> {
+        // SAFETY: all zero is the empty tree.
+        unsafe { zeroed() }
+    }
+
+    #[test]
+    fn a_path_is_found_while_its_words_are_as_they_were() {
+        let mut paths = empty();
+        let mut stack = [10, 11, 12, 13, 14, 15, 16, 17];
+        assert_eq!(context_of(&paths, &stack, 0), None);
+        insert(&mut paths, &stack, &[1, 3, 4, 5, 7], (0, None), 1);
+        for word in 0..stack.len() {
+            stack[word] += 100;
+            let is_looked_at = [0, 1, 3, 4, 5, 7].contains(&word);
+            assert_eq!(context_of(&paths, &stack, 0), (!is_looked_at).then_some(1), "{word}");
+            stack[word] -= 100;
+        }
+        assert_eq!(context_of(&paths, &stack, 4711), Some(1), "the frame pointer was not used");
+    }
+
+    #[test]
+    fn paths_branch_at_words_and_at_the_frame_pointer() {
+        let mut paths = empty();
+        let mut stack = [10, 11, 12, 13, 14];
+        insert(&mut paths, &stack, &[1, 2, 4], (7, Some(1)), 1);
+        insert(&mut paths, &stack, &[1, 3], (8, Some(1)), 2);
+        stack[1] = 21;
+        insert(&mut paths, &stack, &[1, 4], (0, None), 3);
+        for (first, fp, expected) in
+            [(11, 7, Some(1)), (11, 8, Some(2)), (11, 9, None), (21, 7, Some(3)), (21, 8, Some(3))]
+        {
+            stack[1] = first;
+            assert_eq!(context_of(&paths, &stack, fp), expected, "{first} {fp}");
+        }
+    }
+
+    #[test]
+    fn a_full_tree_starts_anew_and_never_lies() {
+        let mut paths = empty();
+        let mut stack = [0; 120];
+        let looked_at: Vec<_> = (1..120).collect();
+        for number in 0..10_000_usize {
+            (stack[3], stack[50], stack[119]) = (number % 7, number / 7 % 50, number / 350);
+            let context = number as u64 + 1;
+            assert_eq!(context_of(&paths, &stack, 0), None);
+            insert(&mut paths, &stack, &looked_at, (0, None), context);
+            assert_eq!(context_of(&paths, &stack, 0), Some(context));
+            assert!(paths.n_nodes <= MAX_NODES && paths.n_words <= MAX_WORDS);
+        }
+        assert!(paths.n_nodes < 10_000);
+    }
+
+    #[test]
+    fn a_contradiction_empties_the_tree() {
+        let mut paths = empty();
+        let stack = [10, 11, 12, 13];
+        insert(&mut paths, &stack, &[1, 2], (0, None), 1);
+        insert(&mut paths, &stack, &[1, 3], (0, None), 2);
+        assert_eq!(context_of(&paths, &stack, 0), Some(2));
+        assert_eq!(paths.n_nodes, 1);
+    }
 }

@@ -55,26 +55,12 @@ pub(super) struct Rule {
     pub(super) is_interrupted: bool,
 }
 
-impl Rule {
-    const NONE: Rule = Rule {
-        cfa_base: Base::Sp,
-        cfa_offset: 0,
-        cfa_is_word: false,
-        return_base: Base::Cfa,
-        return_offset: 0,
-        fp: CallerFp::Lost,
-        fp_offset: 0,
-        is_interrupted: false,
-    };
-}
-
-/// What comes after a frame.
+/// What is known of a program counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Nothing: the outermost frame, or one whose caller cannot be found.
-    End,
-    /// Its caller.
-    Caller(Rule),
+pub(super) struct Known<'a> {
+    pub(super) module: ModuleId,
+    /// None: the outermost frame, or one whose caller cannot be found.
+    pub(super) rule: Option<&'a Rule>,
 }
 
 /// A program counter: whether it stands after a call, or where a signal came,
@@ -107,20 +93,6 @@ struct Entry {
     has_caller: bool,
 }
 
-impl Entry {
-    fn new(key: u64, module: ModuleId, step: Step) -> Entry {
-        let (rule, has_caller) = match step {
-            Step::Caller(rule) => (rule, true),
-            Step::End => (Rule::NONE, false),
-        };
-        Entry { key, rule, module, has_caller }
-    }
-
-    fn step(&self) -> Step {
-        if self.has_caller { Step::Caller(self.rule) } else { Step::End }
-    }
-}
-
 const WAYS: usize = 4;
 const SETS: usize = 1024;
 
@@ -134,15 +106,15 @@ pub(super) struct Rules {
 impl Rules {
     /// What is known of a program counter.
     #[inline]
-    pub(super) fn get(&self, pc: Pc) -> Option<(ModuleId, Step)> {
+    pub(super) fn get(&self, pc: Pc) -> Option<Known<'_>> {
         let key = pc.key();
         let set = self.sets.get(set_of(key))?;
         let entry = set.iter().find(|entry| entry.key == key)?;
-        Some((entry.module, entry.step()))
+        Some(Known { module: entry.module, rule: entry.has_caller.then_some(&entry.rule) })
     }
 
     /// Keeps what was found out.
-    pub(super) fn insert(&mut self, pc: Pc, module: ModuleId, step: Step) {
+    pub(super) fn insert(&mut self, pc: Pc, module: ModuleId, rule: Option<Rule>) {
         let key = pc.key();
         let Some(set) = self.sets.get_mut(set_of(key)) else { return };
         let free = set.iter().position(|entry| entry.key == 0);
@@ -151,7 +123,10 @@ impl Rules {
             usize::from(self.oldest) % WAYS
         });
         if let Some(entry) = set.get_mut(way) {
-            *entry = Entry::new(key, module, step);
+            (entry.key, entry.module, entry.has_caller) = (key, module, rule.is_some());
+            if let Some(rule) = rule {
+                entry.rule = rule;
+            }
         }
     }
 
@@ -180,7 +155,7 @@ mod tests {
         let mut rules: Box<Rules> = unsafe { zeroed() };
         let called = Pc { address: 0x1234, is_interrupted: false };
         let interrupted = Pc { is_interrupted: true, ..called };
-        rules.insert(called, ModuleId::OUTSIDE, Step::End);
+        rules.insert(called, ModuleId::OUTSIDE, None);
         assert!(rules.get(called).is_some());
         assert!(rules.get(interrupted).is_none());
         rules.clear();
@@ -193,7 +168,7 @@ mod tests {
         let mut rules: Box<Rules> = unsafe { zeroed() };
         for address in 1..100_000 {
             let pc = Pc { address, is_interrupted: false };
-            rules.insert(pc, ModuleId::OUTSIDE, Step::End);
+            rules.insert(pc, ModuleId::OUTSIDE, None);
             assert!(rules.get(pc).is_some());
         }
     }

@@ -9,8 +9,8 @@ use super::super::seen::Seen;
 use super::super::{Caller, Definitions, Frame, GENERATION, MAX_FRAMES, identify};
 use super::cfi;
 use super::memory::Memory;
-use super::paths::Paths;
-use super::rules::{Base, CallerFp, Pc, Rule, Rules, Step};
+use super::paths::{Path, Paths};
+use super::rules::{Base, CallerFp, Pc, Rule, Rules};
 use super::trail::Trail;
 
 /// Finds the contexts of one thread's calls.
@@ -70,7 +70,8 @@ impl Walker {
         let is_defined = self.define(context, definitions);
         if self.walk.trail.is_repeatable() {
             let defined_in = if is_defined { self.age + 1 } else { 0 };
-            self.paths.insert(caller, return_address, &self.walk.trail, context, defined_in);
+            let trail = &self.walk.trail;
+            self.paths.insert(Path { caller, return_address, trail, context, defined_in });
         }
         context
     }
@@ -157,58 +158,50 @@ impl Walker {
             sp: caller.sp.wrapping_add(8),
             fp: FramePointer::Incoming(caller.fp),
         };
-        loop {
-            let (module, step) = self.step(cursor.pc)?;
-            self.note_frame(module, cursor.pc.address);
-            let Step::Caller(rule) = step else { break };
-            if self.walk.n_frames == MAX_FRAMES {
+        while self.walk.n_frames < MAX_FRAMES {
+            if self.rules.get(cursor.pc).is_none() && !self.learn(cursor.pc)? {
+                self.walk.note(ModuleId::OUTSIDE, cursor.pc.address, Frame::default());
+                // A module may be loaded there the next time.
+                self.walk.trail.unrepeatable();
                 break;
             }
-            match cursor.caller(rule, &mut self.memory, &mut self.walk.trail) {
-                Some(next) => cursor = next,
-                None => break,
-            }
+            let Some(known) = self.rules.get(cursor.pc) else { break };
+            let address = cursor.pc.address;
+            self.walk.note(known.module, address, self.modules.frame(known.module, address));
+            let caller = known
+                .rule
+                .and_then(|rule| cursor.caller(rule, &mut self.memory, &mut self.walk.trail));
+            let Some(caller) = caller else { break };
+            cursor = caller;
         }
         Ok(())
     }
 
-    fn note_frame(&mut self, module: ModuleId, address: usize) {
-        let number = self.walk.n_frames;
-        if let Some(place) = self.walk.addresses.get_mut(number) {
-            *place = address;
-        }
-        if let Some(place) = self.walk.modules.get_mut(number) {
-            *place = module;
-        }
-        if let Some(place) = self.walk.frames.get_mut(number) {
-            *place = self.modules.frame(module, address);
-        }
-        self.walk.n_frames += 1;
-    }
-
-    /// What comes after a frame, and the module that it belongs to.
-    fn step(&mut self, pc: Pc) -> Result<(ModuleId, Step), Stale> {
-        match self.rules.get(pc) {
-            Some(known) => Ok(known),
-            None => self.learn(pc),
-        }
-    }
-
+    /// Makes the rule of a program counter; false if it belongs to no module.
     #[cold]
     #[inline(never)]
-    fn learn(&mut self, pc: Pc) -> Result<(ModuleId, Step), Stale> {
+    fn learn(&mut self, pc: Pc) -> Result<bool, Stale> {
         match self.modules.find(pc.instruction()) {
             Ok((module, object)) => {
-                let step = cfi::step(&object, pc);
-                self.rules.insert(pc, module, step);
-                Ok((module, step))
+                self.rules.insert(pc, module, cfi::rule(&object, pc));
+                Ok(true)
             }
             Err(NoModule::Stale) => Err(Stale),
-            Err(NoModule::Outside) => {
-                // Not kept: a module may be loaded there at any time.
-                self.walk.trail.unrepeatable();
-                Ok((ModuleId::OUTSIDE, Step::End))
-            }
+            Err(NoModule::Outside) => Ok(false),
+        }
+    }
+}
+
+impl Walk {
+    fn note(&mut self, module: ModuleId, address: usize, frame: Frame) {
+        let number = self.n_frames;
+        if let (Some(address_place), Some(module_place), Some(frame_place)) = (
+            self.addresses.get_mut(number),
+            self.modules.get_mut(number),
+            self.frames.get_mut(number),
+        ) {
+            (*address_place, *module_place, *frame_place) = (address, module, frame);
+            self.n_frames += 1;
         }
     }
 }
@@ -240,7 +233,7 @@ struct Cursor {
 
 impl Cursor {
     /// The frame that called this one.
-    fn caller(mut self, rule: Rule, memory: &mut Memory, trail: &mut Trail) -> Option<Cursor> {
+    fn caller(mut self, rule: &Rule, memory: &mut Memory, trail: &mut Trail) -> Option<Cursor> {
         let mut cfa = self.place(rule.cfa_base, rule.cfa_offset, 0, memory, trail)?;
         if rule.cfa_is_word {
             cfa = self.read(cfa, memory, trail)?;

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What does the context of a call cost?
+//!
+//! Calls are reached on 1 to 1024 paths of random functions, in random order.
+//! Printed is the time of a journey with the context looked up at its end, less
+//! the time of the same journey without: by known paths, by rules alone, and by
+//! `backtrace()`.
+
+use std::alloc::{Layout, alloc_zeroed};
+use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+use std::hint::black_box;
+use std::time::Instant;
+
+use ioracle_capture::stack::{Caller, Definitions, Frame, Walker};
+
+/// Functions that a path chooses from.
+const WAYS: usize = 8;
+const DEPTHS: [usize; 3] = [5, 20, 60];
+const N_PATHS: [usize; 5] = [1, 16, 64, 256, 1024];
+
+struct Kept;
+
+impl Definitions for Kept {
+    fn module(&mut self, _: u64, _: &[u8], _: &[u8]) -> bool {
+        true
+    }
+
+    fn context(&mut self, _: u64, _: &[Frame]) -> bool {
+        true
+    }
+}
+
+/// What the end of a journey does.
+#[derive(Clone, Copy)]
+enum End {
+    Nothing,
+    Context,
+    Rules,
+    Backtrace,
+    CountFrames,
+}
+
+struct Probe {
+    walker: Box<Walker>,
+    end: End,
+    result: usize,
+}
+
+thread_local! {
+    static PROBE: UnsafeCell<Probe> = UnsafeCell::new(Probe {
+        // SAFETY: all zero is the walker that knows nothing.
+        walker: unsafe { Box::from_raw(alloc_zeroed(Layout::new::<Walker>()).cast()) },
+        end: End::Nothing,
+        result: 0,
+    });
+}
+
+unsafe extern "C" {
+    fn backtrace(room: *mut *mut c_void, n: c_int) -> c_int;
+}
+
+/// An intercepted function.
+#[unsafe(naked)]
+extern "C" fn intercepted() {
+    core::arch::naked_asm!("mov rdi, rsp", "mov rsi, rbp", "jmp {}", sym look)
+}
+
+extern "C" fn look(sp: usize, fp: usize) {
+    PROBE.with(|probe| {
+        // SAFETY: this thread's own, and nothing below looks at it again.
+        let probe = unsafe { &mut *probe.get() };
+        let caller = Caller { sp, fp };
+        probe.result = match probe.end {
+            End::Nothing => black_box(sp),
+            End::Context => probe.walker.context(caller, &mut Kept) as usize,
+            End::Rules => probe.walker.addresses(caller).0 as usize,
+            End::CountFrames => probe.walker.addresses(caller).1.len(),
+            End::Backtrace => {
+                let mut room = [std::ptr::null_mut(); 96];
+                // SAFETY: as long as told.
+                unsafe { backtrace(room.as_mut_ptr(), 96) as usize }
+            }
+        }
+    });
+}
+
+type Way = fn(&[u8]) -> usize;
+
+const FUNCTIONS: [Way; WAYS] =
+    [step::<0>, step::<1>, step::<2>, step::<3>, step::<4>, step::<5>, step::<6>, step::<7>];
+
+/// One frame of a path.
+#[inline(never)]
+fn step<const WAY: usize>(path: &[u8]) -> usize {
+    let result = match path {
+        [] => {
+            intercepted();
+            0
+        }
+        [next, rest @ ..] => black_box(FUNCTIONS)[usize::from(*next) % WAYS](rest),
+    };
+    black_box(result) + WAY
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize
+    }
+}
+
+fn set(end: End) {
+    // SAFETY: no journey is under way.
+    PROBE.with(|probe| unsafe { (*probe.get()).end = end });
+}
+
+/// Nanoseconds per journey, the best of some rounds.
+fn time(paths: &[Vec<u8>], order: &[usize], end: End, n_rounds: usize) -> f64 {
+    set(end);
+    let mut best = f64::MAX;
+    for _ in 0..n_rounds {
+        let start = Instant::now();
+        travel(paths, order);
+        best = best.min(start.elapsed().as_nanos() as f64 / order.len() as f64);
+    }
+    best
+}
+
+#[inline(never)]
+fn travel(paths: &[Vec<u8>], order: &[usize]) {
+    for &number in order {
+        black_box(step::<0>(&paths[number]));
+    }
+}
+
+fn main() {
+    // A thread of the C library has few frames around ours.
+    let mut thread = 0;
+    // SAFETY: the function takes no argument and is waited for.
+    unsafe {
+        libc::pthread_create(&raw mut thread, std::ptr::null(), measure, std::ptr::null_mut());
+        libc::pthread_join(thread, std::ptr::null_mut());
+    }
+}
+
+extern "C" fn measure(_: *mut c_void) -> *mut c_void {
+    let mut random = Random(7);
+    set(End::CountFrames);
+    travel(&[Vec::new()], &[0]);
+    // SAFETY: no journey is under way.
+    let n_around = PROBE.with(|probe| unsafe { (*probe.get()).result });
+    assert!(n_around <= DEPTHS[0], "{n_around} frames around");
+    println!("| frames | live paths | known paths, ns | rules, ns | backtrace(), ns |");
+    println!("| ---: | ---: | ---: | ---: | ---: |");
+    for depth in DEPTHS {
+        for n_paths in N_PATHS {
+            let length = depth - n_around;
+            let paths: Vec<Vec<u8>> =
+                (0..n_paths).map(|_| (0..length).map(|_| random.next() as u8).collect()).collect();
+            let order: Vec<_> = (0..5_000).map(|_| random.next() % n_paths).collect();
+            let nothing = time(&paths, &order, End::Nothing, 200);
+            let known = time(&paths, &order, End::Context, 200) - nothing;
+            let rules = time(&paths, &order, End::Rules, 40) - nothing;
+            let backtrace = time(&paths, &order, End::Backtrace, 3) - nothing;
+            println!("| {depth} | {n_paths} | {known:.0} | {rules:.0} | {backtrace:.0} |");
+        }
+    }
+    std::ptr::null_mut()
+}
