@@ -3,11 +3,13 @@
 //! What does the context of a call cost?
 //!
 //! Calls are reached on 1 to 1024 paths of random functions, in random order.
-//! Printed is the time of a journey with the context looked up at its end, less
-//! the time of the same journey without: by known paths, by rules alone, and by
-//! `backtrace()`.
+//! Printed is the time of looking up the context at their end, by known paths,
+//! by rules alone and by `backtrace()`, less the time of looking at the clock.
+//! The clock waits for all instructions before it, so what would overlap with
+//! the program's own work counts in full.
 
 use std::alloc::{Layout, alloc_zeroed};
+use std::arch::x86_64::{_mm_lfence, _rdtsc};
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
@@ -32,7 +34,7 @@ impl Definitions for Kept {
     }
 }
 
-/// What the end of a journey does.
+/// What is done at the end of a path.
 #[derive(Clone, Copy)]
 enum End {
     Nothing,
@@ -46,6 +48,7 @@ struct Probe {
     walker: Box<Walker>,
     end: End,
     result: usize,
+    ticks: u64,
 }
 
 thread_local! {
@@ -54,6 +57,7 @@ thread_local! {
         walker: unsafe { Box::from_raw(alloc_zeroed(Layout::new::<Walker>()).cast()) },
         end: End::Nothing,
         result: 0,
+        ticks: 0,
     });
 }
 
@@ -72,6 +76,7 @@ extern "C" fn look(sp: usize, fp: usize) {
         // SAFETY: this thread's own, and nothing below looks at it again.
         let probe = unsafe { &mut *probe.get() };
         let caller = Caller { sp, fp };
+        let start = ticks();
         probe.result = match probe.end {
             End::Nothing => black_box(sp),
             End::Context => probe.walker.context(caller, &mut Kept) as usize,
@@ -82,8 +87,20 @@ extern "C" fn look(sp: usize, fp: usize) {
                 // SAFETY: as long as told.
                 unsafe { backtrace(room.as_mut_ptr(), 96) as usize }
             }
-        }
+        };
+        probe.ticks += ticks() - start;
     });
+}
+
+/// The processor's clock, once all before is done.
+fn ticks() -> u64 {
+    // SAFETY: all processors have these instructions.
+    unsafe {
+        _mm_lfence();
+        let ticks = _rdtsc();
+        _mm_lfence();
+        ticks
+    }
 }
 
 type Way = fn(&[u8]) -> usize;
@@ -114,18 +131,23 @@ impl Random {
 }
 
 fn set(end: End) {
-    // SAFETY: no journey is under way.
+    // SAFETY: no path is under way.
     PROBE.with(|probe| unsafe { (*probe.get()).end = end });
 }
 
-/// Nanoseconds per journey, the best of some rounds.
-fn time(paths: &[Vec<u8>], order: &[usize], end: End, n_rounds: usize) -> f64 {
+/// Nanoseconds per look, the best of some rounds. Each round has an order of
+/// its own, or the processor would learn it.
+fn time(paths: &[Vec<u8>], random: &mut Random, end: End, n_rounds: usize) -> f64 {
     set(end);
     let mut best = f64::MAX;
     for _ in 0..n_rounds {
-        let start = Instant::now();
-        travel(paths, order);
-        best = best.min(start.elapsed().as_nanos() as f64 / order.len() as f64);
+        let order: Vec<_> = (0..5000).map(|_| random.next() % paths.len()).collect();
+        let (start, start_ticks) = (Instant::now(), ticks());
+        travel(paths, &order);
+        let tick_ns = start.elapsed().as_nanos() as f64 / (ticks() - start_ticks) as f64;
+        // SAFETY: no path is under way.
+        let ticks = PROBE.with(|probe| unsafe { std::mem::take(&mut (*probe.get()).ticks) });
+        best = best.min(ticks as f64 * tick_ns / order.len() as f64);
     }
     best
 }
@@ -151,7 +173,7 @@ extern "C" fn measure(_: *mut c_void) -> *mut c_void {
     let mut random = Random(7);
     set(End::CountFrames);
     travel(&[Vec::new()], &[0]);
-    // SAFETY: no journey is under way.
+    // SAFETY: no path is under way.
     let n_around = PROBE.with(|probe| unsafe { (*probe.get()).result });
     assert!(n_around <= DEPTHS[0], "{n_around} frames around");
     println!("| frames | live paths | known paths, ns | rules, ns | backtrace(), ns |");
@@ -161,11 +183,11 @@ extern "C" fn measure(_: *mut c_void) -> *mut c_void {
             let length = depth - n_around;
             let paths: Vec<Vec<u8>> =
                 (0..n_paths).map(|_| (0..length).map(|_| random.next() as u8).collect()).collect();
-            let order: Vec<_> = (0..5_000).map(|_| random.next() % n_paths).collect();
-            let nothing = time(&paths, &order, End::Nothing, 200);
-            let known = time(&paths, &order, End::Context, 200) - nothing;
-            let rules = time(&paths, &order, End::Rules, 40) - nothing;
-            let backtrace = time(&paths, &order, End::Backtrace, 3) - nothing;
+            let mut time = |end, n_rounds| time(&paths, &mut random, end, n_rounds);
+            let nothing = time(End::Nothing, 200);
+            let known = time(End::Context, 200) - nothing;
+            let rules = time(End::Rules, 40) - nothing;
+            let backtrace = time(End::Backtrace, 3) - nothing;
             println!("| {depth} | {n_paths} | {known:.0} | {rules:.0} | {backtrace:.0} |");
         }
     }

@@ -7,6 +7,7 @@ use std::alloc::{Layout, alloc_zeroed};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::mem::transmute;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -83,16 +84,22 @@ extern "C" fn look(sp: usize, fp: usize) {
     with_probe(|probe| {
         let context = probe.walker.context(caller, &mut probe.told);
         probe.contexts.push(context);
+        assert_eq!(context, probe.walker.addresses(caller).0, "the context is that of a walk");
         let agrees = !probe.compares || agrees_with_backtrace(&mut probe.walker, caller, context);
         probe.n_different += usize::from(!agrees);
     });
 }
 
+type Travel = unsafe extern "C" fn(*const c_char, extern "C" fn());
+type ChangeAWord = unsafe extern "C" fn(extern "C" fn(), c_int, *mut c_void);
+type BreakFramePointer = unsafe extern "C" fn(extern "C" fn(), usize);
+
 /// The shapes, compiled and loaded.
 pub struct Shapes {
     handle: *mut c_void,
-    travel: unsafe extern "C" fn(*const c_char, extern "C" fn()),
-    change_a_word: unsafe extern "C" fn(extern "C" fn(), c_int, *mut c_void),
+    travel: Travel,
+    change_a_word: ChangeAWord,
+    break_frame_pointer: BreakFramePointer,
 }
 
 // SAFETY: loaded code, and a handle that is only used to unload it.
@@ -120,18 +127,14 @@ impl Shapes {
         unsafe {
             let handle = libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
             assert!(!handle.is_null());
-            let travel = libc::dlsym(handle, c"travel".as_ptr());
-            let change_a_word = libc::dlsym(handle, c"change_a_word".as_ptr());
+            let find = |name: &CStr| libc::dlsym(handle, name.as_ptr());
             Shapes {
                 handle,
-                travel: std::mem::transmute::<
-                    *mut c_void,
-                    unsafe extern "C" fn(*const c_char, extern "C" fn()),
-                >(travel),
-                change_a_word: std::mem::transmute::<
-                    *mut c_void,
-                    unsafe extern "C" fn(extern "C" fn(), c_int, *mut c_void),
-                >(change_a_word),
+                travel: transmute::<*mut c_void, Travel>(find(c"travel")),
+                change_a_word: transmute::<*mut c_void, ChangeAWord>(find(c"change_a_word")),
+                break_frame_pointer: transmute::<*mut c_void, BreakFramePointer>(find(
+                    c"break_frame_pointer",
+                )),
             }
         }
     }
@@ -177,5 +180,12 @@ impl Shapes {
         // frame pointer, and is put back before it is used.
         unsafe { (self.change_a_word)(probe, word, value as *mut c_void) };
         with_probe(|probe| *probe.contexts.last_chunk().expect("the probe has looked three times"))
+    }
+
+    /// A probe from a function whose frame pointer is broken.
+    pub fn break_frame_pointer(&self, value: usize) -> u64 {
+        // SAFETY: the function puts the frame pointer back.
+        unsafe { (self.break_frame_pointer)(probe, value) };
+        with_probe(|probe| *probe.contexts.last().expect("the probe has looked"))
     }
 }

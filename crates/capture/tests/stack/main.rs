@@ -141,6 +141,40 @@ fn a_changed_return_address_is_another_context() {
 }
 
 #[test]
+fn a_broken_frame_pointer_ends_the_stack() {
+    with_shapes(|shapes| {
+        // backtrace() would crash.
+        with_probe(|probe| probe.compares = false);
+        let local = [0_usize; 4];
+        let on_stack = local.as_ptr() as usize;
+        let heap = Box::new([usize::MAX; 4]);
+        let on_heap = heap.as_ptr() as usize;
+        let wild = [0, 1, 8, 0xfff, 1 << 40, 1 << 47, 1 << 63, usize::MAX, usize::MAX - 15];
+        for value in wild.into_iter().chain([on_stack, on_stack + 1, on_heap, on_heap + 4]) {
+            let contexts = [0; 3].map(|_| shapes.break_frame_pointer(value));
+            let n_frames = with_probe(|probe| probe.told.contexts[&contexts[0]].len());
+            assert!((1..=2).contains(&n_frames), "{n_frames} frames with {value:#x}");
+            assert_eq!(contexts[0], contexts[1]);
+            assert_eq!(contexts[0], contexts[2]);
+        }
+        with_probe(|probe| probe.compares = true);
+    });
+}
+
+#[test]
+fn a_changed_frame_pointer_is_another_context_where_it_is_used() {
+    with_shapes(|shapes| {
+        // backtrace() would crash. The standard library, which called this
+        // test, is compiled with frame pointers.
+        with_probe(|probe| probe.compares = false);
+        let [first, changed, again] = shapes.change_a_word(0, 4711);
+        assert_eq!(first, again);
+        assert_ne!(first, changed);
+        with_probe(|probe| probe.compares = true);
+    });
+}
+
+#[test]
 fn a_library_in_the_place_of_another_is_seen() {
     let directory = tempfile::tempdir().expect("there is room");
     let flags = [&["-O2"][..], &["-O1", "-fno-omit-frame-pointer"], &["-O0"]];

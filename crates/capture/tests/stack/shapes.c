@@ -188,3 +188,23 @@ NOINLINE void change_a_word(void (*probe)(void), int word, void *value) {
         probe();
     }
 }
+
+// Calls the probe with a frame pointer that is none, from a function that says
+// that its frame is found by the frame pointer.
+void break_frame_pointer(void (*probe)(void), uintptr_t value);
+__asm__(".text\n"
+        ".globl break_frame_pointer\n"
+        ".type break_frame_pointer, @function\n"
+        "break_frame_pointer:\n"
+        ".cfi_startproc\n"
+        "push %rbp\n"
+        ".cfi_def_cfa_offset 16\n"
+        ".cfi_offset %rbp, -16\n"
+        "mov %rsi, %rbp\n"
+        ".cfi_def_cfa_register %rbp\n"
+        "call *%rdi\n"
+        "pop %rbp\n"
+        ".cfi_def_cfa %rsp, 8\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".size break_frame_pointer, . - break_frame_pointer\n");

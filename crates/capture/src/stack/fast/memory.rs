@@ -36,10 +36,11 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Whether an address lies on the thread's own stack.
+    /// Whether a word of the thread's own stack lies at an address. Words are
+    /// aligned, and so are both ends of the stack.
     #[inline]
     pub(super) fn is_own(&self, address: usize) -> bool {
-        address.wrapping_sub(self.low) < self.high - self.low
+        address.wrapping_sub(self.low) < self.high - self.low && address.is_multiple_of(8)
     }
 
     /// Learns about the stack that the thread is on now. To be called before a
@@ -77,7 +78,7 @@ impl Memory {
     /// The word at an address, if there is one.
     #[inline]
     pub(super) fn read(&mut self, address: usize) -> Option<usize> {
-        if address.wrapping_sub(self.low) < (self.high - self.low).saturating_sub(7) {
+        if self.is_own(address) {
             // SAFETY: on the thread's own stack, which is mapped and readable.
             // Others may change it meanwhile; any value will do.
             return Some(unsafe { (address as *const usize).read_volatile() });
@@ -87,8 +88,7 @@ impl Memory {
 
     #[cold]
     fn read_elsewhere(&mut self, address: usize) -> Option<usize> {
-        // A word across two pages is on no stack.
-        if address % PAGE > PAGE - 8 {
+        if !address.is_multiple_of(8) {
             return None;
         }
         let place = address.wrapping_sub(self.window_start);
