@@ -22,7 +22,6 @@ pub(super) fn records(bytes: &[u8], n_records: usize) -> impl Iterator<Item = &[
 /// Reads and takes apart the first page of a file.
 pub(super) fn read_first_page(file: &File) -> FirstPage {
     let mut page = [0; PAGE];
-    let Ok(metadata) = file.metadata() else { return FirstPage::Foreign("it cannot be read") };
     if read(file, 0, &mut page) < PAGE {
         return if u64_at(&page, 0) == 0 {
             FirstPage::Empty
@@ -30,6 +29,9 @@ pub(super) fn read_first_page(file: &File) -> FirstPage {
             FirstPage::Foreign("it is cut short")
         };
     }
+    // After the page: a file grows before its table does, and a length from
+    // before would make new segments look cut off.
+    let Ok(metadata) = file.metadata() else { return FirstPage::Foreign("it cannot be read") };
     table::parse(&page, metadata.len())
 }
 
