@@ -51,11 +51,16 @@ const DEFINED_FILES: usize = 256;
 /// Calls after which a stream that could not begin is tried again.
 const RETRY_AFTER: u32 = 1024;
 
+/// Bytes of the executable's path, and of its arguments, that are kept.
+const MAX_EXECUTABLE: usize = 512;
+const MAX_ARGUMENTS: usize = 1000;
+
 /// Lives in zeroed memory of its own; only `writer` is more than plain data.
 pub(crate) struct ThreadState {
     generation: u32,
     writer: Option<Writer>,
     n_begun: u64,
+    n_rounds_of_destructors: u32,
     depth: usize,
     /// Stack pointer of the call that is being recorded; 0: none is.
     recording_sp: usize,
@@ -253,22 +258,33 @@ impl ThreadState {
         self.depth = 0;
         self.defined_files = [0; DEFINED_FILES];
         self.walker.forget_definitions();
-        self.writer = Some(Writer::start(&mut self.host, job, &who)?);
-        self.define_process(job);
-        Ok(())
+        // A constant, so that it is copied to its place without a stop on the stack.
+        self.writer = const { Some(Writer::idle()) };
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let started = writer.start_in_place(&mut self.host, job, &who);
+        match started {
+            Ok(()) => self.define_process(job),
+            Err(_) => self.writer = None,
+        }
+        started
     }
 
     fn define_process(&mut self, job: &JobPage) {
-        let mut executable = [0; 512];
-        let mut arguments = [0; 1000];
-        let executable = sys::read_link(c"/proc/self/exe", &mut executable).unwrap_or_default();
-        let n_read = sys::open(c"/proc/self/cmdline", libc::O_RDONLY, 0)
-            .and_then(|file| sys::read(&file, &mut arguments))
-            .unwrap_or(0);
-        let arguments = arguments.get(..n_read).unwrap_or_default();
-        if let Some(writer) = &self.writer {
-            let payload = [executable, b"\0", arguments];
-            writer.define(&mut self.host, job, DefinitionKind::Process, 0, &payload);
+        // The path of a file is found out after this, so its room is free.
+        let ThreadState { path, writer, host, .. } = self;
+        path.fill(|buffer| {
+            let (executable, arguments) = buffer.split_at_mut(MAX_EXECUTABLE);
+            let n_executable = sys::read_link(c"/proc/self/exe", executable)?.len();
+            let arguments = arguments.get_mut(..MAX_ARGUMENTS).unwrap_or_default();
+            let n_arguments = sys::open(c"/proc/self/cmdline", libc::O_RDONLY, 0)
+                .and_then(|file| sys::read(&file, arguments))
+                .unwrap_or(0);
+            let end = MAX_EXECUTABLE + n_arguments;
+            buffer.copy_within(MAX_EXECUTABLE..end, n_executable + 1);
+            Ok::<_, sys::Errno>(n_executable + 1 + n_arguments)
+        });
+        if let Some(writer) = writer {
+            writer.define(host, job, DefinitionKind::Process, 0, &[path.bytes()]);
         }
     }
 }
@@ -481,6 +497,9 @@ pub(crate) mod ending {
 
     use super::*;
 
+    /// PTHREAD_DESTRUCTOR_ITERATIONS of glibc, counted from 0.
+    const LAST_ROUND: u32 = 3;
+
     /// Key whose destructor is called, plus one; 0: there is none.
     static KEY: AtomicU32 = AtomicU32::new(0);
 
@@ -512,6 +531,13 @@ pub(crate) mod ending {
         let Some(guard) = Guard::enter_here() else { return };
         // SAFETY: the state is this thread's own, and the guard keeps others away.
         let thread = unsafe { &mut *cell.state };
+        // Destructors are called in rounds as long as there is something to
+        // destroy: those of the program may do I/O, so ours waits for the last.
+        if thread.n_rounds_of_destructors < LAST_ROUND {
+            thread.n_rounds_of_destructors += 1;
+            watch(cell.state);
+            return;
+        }
         if let (Some(writer), Some(job)) = (&mut thread.writer, RECORDER.job())
             && thread.generation == RECORDER.generation()
         {

@@ -112,6 +112,7 @@ mod frameless {
         match number as libc::c_long {
             libc::SYS_seccomp => RECORDER.enters_sandbox(),
             libc::SYS_vfork => thread::lend_memory(thread::Until::ChildIsGone),
+            libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3 => RECORDER.forks(),
             libc::SYS_io_uring_enter => {
                 super::count_requests(third as i32);
             }

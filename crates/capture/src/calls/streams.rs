@@ -148,6 +148,7 @@ pub(super) fn data<R: Copy>(
 ) -> R {
     let Some((fd, entry)) = file_of_stream(stream) else { return real() };
     let offset = position_of(stream, entry);
+    let goes_to_end = goes_to_end(function, stream);
     observe(real, |result| {
         let moved = match moved(result) {
             Moved::Bytes(bytes) => bytes as i64,
@@ -155,6 +156,10 @@ pub(super) fn data<R: Copy>(
             // SAFETY: the stream is open.
             Moved::Nothing if unsafe { ferror_unlocked(stream) } != 0 => -1,
             Moved::Nothing => 0,
+        };
+        let offset = match goes_to_end && moved > 0 {
+            true => asked_position_of(stream).saturating_sub(moved),
+            false => offset,
         };
         if moved >= 0 && offset >= 0 {
             entry.keep_stream_position(state_of(stream), offset.saturating_add(moved));
@@ -232,6 +237,22 @@ fn position_of(stream: *mut FILE, entry: &Entry) -> i64 {
         Some(position) => position,
         None => asked_position_of(stream),
     }
+}
+
+/// Whether a call is the first write of an appending stream after something
+/// else: the stream says where it is only once it has gone to the end.
+#[inline]
+fn goes_to_end(function: Function, stream: *mut FILE) -> bool {
+    /// Flags of glibc's `FILE`.
+    const APPENDING: c_int = 0x1000;
+    const WRITING: c_int = 0x800;
+    let writes = matches!(
+        function,
+        Function::Fwrite | Function::Fprintf | Function::Fputs | Function::Fputc
+    );
+    // SAFETY: an open stream, which begins with its flags.
+    let flags = unsafe { stream.cast::<c_int>().read_volatile() };
+    writes && flags & (APPENDING | WRITING) == APPENDING
 }
 
 /// Where the stream reads and writes in its buffer. It changes with whatever

@@ -86,6 +86,11 @@ impl StreamName {
     /// take 46.
     const CAPACITY: usize = 48;
 
+    /// No name yet.
+    pub(super) const fn empty() -> StreamName {
+        StreamName { bytes: [0; Self::CAPACITY] }
+    }
+
     /// The name of a stream that begins now.
     pub fn new(who: &Identity) -> StreamName {
         let mut bytes = [0; Self::CAPACITY];

@@ -59,12 +59,43 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// A writer without a stream.
+    pub const fn idle() -> Writer {
+        Writer {
+            name: StreamName::empty(),
+            header: AtomicPtr::new(core::ptr::null_mut()),
+            next: AtomicU64::new(0),
+            current: AtomicUsize::new(0),
+            segments: [const { Segment::unmapped() }; MAX_SEGMENTS],
+            n_segments: AtomicUsize::new(0),
+            file_bytes: AtomicU64::new(0),
+            definitions: DefinitionsEnd::new(),
+            busy: AtomicBool::new(false),
+            records_stall: Stall::new(),
+            definitions_stall: Stall::new(),
+            not_shared: PhantomData,
+        }
+    }
+
     /// Begins a stream: makes its file, with room for some definitions and records.
     pub fn start(
         host: &mut impl Host,
         job: &JobPage,
         who: &Identity,
     ) -> Result<Writer, Unrecorded> {
+        let mut writer = Writer::idle();
+        writer.start_in_place(host, job, who)?;
+        Ok(writer)
+    }
+
+    /// The same for an idle writer, whose 3 KiB are then never on the stack: a
+    /// thread's first call may be made on a signal stack of 8 KiB.
+    pub fn start_in_place(
+        &mut self,
+        host: &mut impl Host,
+        job: &JobPage,
+        who: &Identity,
+    ) -> Result<(), Unrecorded> {
         let name = StreamName::new(who);
         room::charge(job, FIRST_BYTES)?;
         let base =
@@ -81,29 +112,18 @@ impl Writer {
             (&raw mut (*header).process_start_ns).write(who.process_start_ns);
             (&raw mut (*header).process_start_realtime_ns).write(who.process_start_realtime_ns);
         }
-        let writer = Writer {
-            name,
-            header: AtomicPtr::new(header),
-            next: AtomicU64::new(0),
-            current: AtomicUsize::new(0),
-            segments: [const { Segment::unmapped() }; MAX_SEGMENTS],
-            n_segments: AtomicUsize::new(0),
-            file_bytes: AtomicU64::new(FIRST_BYTES as u64),
-            definitions: DefinitionsEnd::default(),
-            busy: AtomicBool::new(false),
-            records_stall: Stall::default(),
-            definitions_stall: Stall::default(),
-            not_shared: PhantomData,
-        };
+        self.name = name;
+        *self.header.get_mut() = header;
+        *self.file_bytes.get_mut() = FIRST_BYTES as u64;
         // SAFETY: both places lie in the FIRST_BYTES that the host has mapped.
         let (definitions, records) = unsafe { (base.add(PAGE), base.add(2 * PAGE)) };
-        writer.add_segment(SegmentKind::Definitions, definitions, PAGE as u64, PAGE, 0);
+        self.add_segment(SegmentKind::Definitions, definitions, PAGE as u64, PAGE, 0);
         let records_at = 2 * PAGE as u64;
         let records_bytes = FIRST_BYTES - 2 * PAGE;
         if let Some(place) =
-            writer.add_segment(SegmentKind::Records, records, records_at, records_bytes, 0)
+            self.add_segment(SegmentKind::Records, records, records_at, records_bytes, 0)
         {
-            writer.current.store(place, Relaxed);
+            self.current.store(place, Relaxed);
         }
         // SAFETY: as above; these are atomics, which the reader may be looking at.
         unsafe {
@@ -111,8 +131,8 @@ impl Writer {
             (*header).magic.store(STREAM_MAGIC, Release);
         }
         job.n_streams.fetch_add(1, Release);
-        writer.wake(host, job);
-        Ok(writer)
+        self.wake(host, job);
+        Ok(())
     }
 
     /// Name of the stream's file.
@@ -312,10 +332,13 @@ impl Writer {
 }
 
 /// Segment and place in it of the next definition, in one word.
-#[derive(Default)]
 struct DefinitionsEnd(AtomicU64);
 
 impl DefinitionsEnd {
+    const fn new() -> DefinitionsEnd {
+        DefinitionsEnd(AtomicU64::new(0))
+    }
+
     fn load(&self) -> (usize, usize) {
         let word = self.0.load(Relaxed);
         ((word >> 32) as usize, word as u32 as usize)

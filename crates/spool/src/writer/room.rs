@@ -244,7 +244,6 @@ pub(super) fn give_back(job: &JobPage, bytes: usize) {
 }
 
 /// Remembers that there was no room, so as not to ask the system every time.
-#[derive(Default)]
 pub(super) struct Stall {
     /// Calls refused since there was no room; 0: there is some.
     n_calls: AtomicU32,
@@ -253,6 +252,10 @@ pub(super) struct Stall {
 }
 
 impl Stall {
+    pub(super) const fn new() -> Stall {
+        Stall { n_calls: AtomicU32::new(0), cause: AtomicU32::new(0) }
+    }
+
     /// Whether to ask the system; else the cause of the last refusal.
     fn check(&self) -> Result<(), Unrecorded> {
         let n_calls = self.n_calls.load(Relaxed);
