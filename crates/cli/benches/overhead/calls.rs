@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Time added to one call, by kind, stack depth, call paths and threads.
+
+use std::process::Command;
+
+use crate::pairs::Pairs;
+use crate::tools::Tools;
+
+const CALLS: &str = "200000";
+const ROUNDS: usize = 9;
+
+struct Row {
+    call: &'static str,
+    kind: &'static str,
+    depth: &'static str,
+    paths: &'static str,
+    threads: &'static str,
+}
+
+const fn row(
+    (call, kind): (&'static str, &'static str),
+    depth: &'static str,
+    paths: &'static str,
+    threads: &'static str,
+) -> Row {
+    Row { call, kind, depth, paths, threads }
+}
+
+const PWRITE: (&str, &str) = ("pwrite of 4 KiB", "p");
+const PREAD: (&str, &str) = ("pread of 4 KiB", "r");
+const FWRITE: (&str, &str) = ("fwrite of 64 bytes", "f");
+const LSEEK: (&str, &str) = ("lseek", "l");
+
+const ROWS: &[Row] = &[
+    row(PWRITE, "5", "1", "1"),
+    row(PWRITE, "20", "1", "1"),
+    row(PWRITE, "60", "1", "1"),
+    row(PWRITE, "20", "16", "1"),
+    row(PWRITE, "20", "256", "1"),
+    row(PREAD, "20", "1", "1"),
+    row(FWRITE, "20", "1", "1"),
+    row(LSEEK, "20", "1", "1"),
+    row(PWRITE, "20", "1", "8"),
+    row(FWRITE, "20", "1", "8"),
+];
+
+/// Prints the table.
+pub fn report(tools: &Tools) {
+    let program = tools.compile("calls");
+    let program = program.to_string_lossy();
+    let directory = tools.scratch.path().to_string_lossy();
+    println!("## Time added to a call\n");
+    println!("| call | depth | paths | threads | plain ns | captured ns | added ns |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for Row { call, kind, depth, paths, threads } in ROWS {
+        let command = [&*program, kind, CALLS, depth, paths, threads, &*directory];
+        let pairs = Pairs::measure(
+            ROUNDS,
+            || printed_number(tools.plain(&command)),
+            || printed_number(tools.captured(&command)),
+        );
+        println!(
+            "| {call} | {depth} | {paths} | {threads} | {:.0} | {:.0} | {:.0} |",
+            pairs.plain(),
+            pairs.captured(),
+            pairs.added()
+        );
+    }
+    println!();
+}
+
+fn printed_number(mut command: Command) -> f64 {
+    let output = command.output().expect("the program runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.trim().parse().unwrap_or_else(|_| panic!("no number in '{text}' of {command:?}"))
+}

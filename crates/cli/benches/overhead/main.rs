@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What capture costs: per call, per process, per real application.
+//!
+//! Everything is measured as pairs of runs, one plain and one under
+//! `ioracle run`, in turn, so that what else the machine does meets both. Prints
+//! Markdown; `scripts/overhead` makes `docs/overhead.md` of it.
+//!
+//! ```text
+//! cargo bench --package ioracle-cli --bench overhead -- [calls|start|applications]
+//! ```
+
+mod applications;
+mod calls;
+mod pairs;
+mod start;
+mod tools;
+
+use tools::Tools;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let part = arguments.first().map_or("all", String::as_str);
+    if part == start::INSIDE {
+        return start::inside();
+    }
+    let tools = Tools::find();
+    let parts: [(&str, fn(&Tools)); 3] = [
+        ("calls", calls::report),
+        ("start", start::report),
+        ("applications", applications::report),
+    ];
+    for (name, report) in parts {
+        if part == "all" || part == name {
+            report(&tools);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The command, the library, a C compiler and a place to work in.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What the measurements need.
+pub struct Tools {
+    ioracle: PathBuf,
+    /// A directory in memory where there is one, so that the disk does not
+    /// hide what capture costs.
+    pub scratch: tempfile::TempDir,
+}
+
+impl Tools {
+    /// Finds them.
+    pub fn find() -> Tools {
+        let ioracle = PathBuf::from(env!("CARGO_BIN_EXE_ioracle"));
+        let library = ioracle.with_file_name("libioracle_capture.so");
+        assert!(
+            library.exists(),
+            "there is no {}; run 'cargo build --release --package ioracle-capture'",
+            library.display()
+        );
+        let memory = Path::new("/dev/shm");
+        let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let scratch = tempfile::tempdir_in(base).expect("a directory to work in");
+        Tools { ioracle, scratch }
+    }
+
+    /// Compiles a program of `benches/programs`.
+    pub fn compile(&self, name: &str) -> PathBuf {
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/programs");
+        let program = self.scratch.path().join(name);
+        let status = Command::new("cc")
+            .args(["-O2", "-fomit-frame-pointer", "-pthread", "-o"])
+            .arg(&program)
+            .arg(programs.join(name).with_extension("c"))
+            .status()
+            .expect("a C compiler");
+        assert!(status.success(), "{name} does not compile");
+        program
+    }
+
+    /// The command alone.
+    pub fn plain(&self, command: &[&str]) -> Command {
+        let mut plain = Command::new(command[0]);
+        plain.args(&command[1..]).stderr(Stdio::null());
+        plain
+    }
+
+    /// The command under capture, with a reader that learns.
+    pub fn captured(&self, command: &[&str]) -> Command {
+        let mut captured = Command::new(&self.ioracle);
+        captured.args(["run", "--quiet", "--"]).args(command).stderr(Stdio::null());
+        captured
+    }
+
+    /// The same, with its summary as a JSON document in a file.
+    pub fn captured_with_summary(&self, command: &[&str], summary: &Path) -> Command {
+        let mut captured = Command::new(&self.ioracle);
+        captured.args(["run", "--quiet", "--json", "--summary"]).arg(summary).arg("--");
+        captured.args(command).stderr(Stdio::null());
+        captured
+    }
+}
