@@ -4,9 +4,13 @@
 //!
 //! A row names the functions, their signature and what is done around the real
 //! call. It becomes, per name, an exported entry, the hook behind it, and the
-//! address of the real function. `libc` rows are checked by the compiler against
-//! the declaration in the `libc` crate; `glibc` rows are functions that it does
-//! not declare.
+//! address of the real function.
+//!
+//! The compiler checks the signature against the system's declaration: that of
+//! the `libc` crate for rows that begin with `libc` or `variadic`, that of the
+//! C headers for `header` rows (by C code that the build script makes of them).
+//! `exported` rows are functions that the C library has and declares nowhere, or
+//! with a variable number of arguments.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -141,6 +145,7 @@ macro_rules! check {
     (variadic_at $name:ident ($first:ty, $second:ty, $third:ty, $($type:ty),*) -> $result:ty) => {
         const _: unsafe extern "C" fn($first, $second, $third, ...) -> $result = libc::$name;
     };
-    (glibc $($row:tt)*) => {};
+    (header $($row:tt)*) => {};
+    (exported $($row:tt)*) => {};
 }
 pub(crate) use check;

@@ -21,17 +21,17 @@ interpose! {
         => |real| fds::open(libc::AT_FDCWD, path, flags, real);
     variadic_at [openat, openat64] (directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int
         => |real| fds::open(directory, path, flags, real);
-    glibc [__open_2, __open64_2] (path: *const c_char, flags: c_int) -> c_int
+    exported [__open_2, __open64_2] (path: *const c_char, flags: c_int) -> c_int
         => |real| fds::open(libc::AT_FDCWD, path, flags, real);
-    glibc [__openat_2, __openat64_2] (directory: c_int, path: *const c_char, flags: c_int) -> c_int
+    exported [__openat_2, __openat64_2] (directory: c_int, path: *const c_char, flags: c_int) -> c_int
         => |real| fds::open(directory, path, flags, real);
     libc [creat, creat64] (path: *const c_char, mode: mode_t) -> c_int
         => |real| fds::open(libc::AT_FDCWD, path, libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC, real);
 
     libc [close] (fd: c_int) -> c_int => |real| fds::close(fd, real);
-    glibc [close_range] (first: u32, last: u32, flags: c_int) -> c_int
+    libc [close_range] (first: u32, last: u32, flags: c_int) -> c_int
         => |real| fds::close_range(first, last, flags, real);
-    glibc [closefrom] (first: c_int) -> ()
+    header [closefrom] (first: c_int) -> ()
         => |real| fds::close_from(first, real);
     libc [dup] (fd: c_int) -> c_int => |real| fds::duplicate(Function::Dup, fd, None, real);
     libc [dup2] (fd: c_int, to: c_int) -> c_int
@@ -40,18 +40,18 @@ interpose! {
         => |real| fds::duplicate(Function::Dup3, fd, Some(to), real);
     variadic [fcntl] (fd: c_int, command: c_int, argument: c_long) -> c_int
         => |real| fds::control(fd, command, argument, real);
-    glibc [fcntl64] (fd: c_int, command: c_int, argument: c_long) -> c_int
+    exported [fcntl64] (fd: c_int, command: c_int, argument: c_long) -> c_int
         => |real| fds::control(fd, command, argument, real);
 
     libc [read] (fd: c_int, buffer: *mut c_void, count: size_t) -> ssize_t
         => |real| data(Function::Read, fd, Start::Position, count, real);
-    glibc [__read_chk] (fd: c_int, buffer: *mut c_void, count: size_t, room: size_t) -> ssize_t
+    exported [__read_chk] (fd: c_int, buffer: *mut c_void, count: size_t, room: size_t) -> ssize_t
         => |real| data(Function::Read, fd, Start::Position, count, real);
     libc [pread] (fd: c_int, buffer: *mut c_void, count: size_t, offset: off_t) -> ssize_t
         => |real| data(Function::Pread, fd, Start::Offset(offset), count, real);
     libc [pread64] (fd: c_int, buffer: *mut c_void, count: size_t, offset: off64_t) -> ssize_t
         => |real| data(Function::Pread, fd, Start::Offset(offset), count, real);
-    glibc [__pread_chk, __pread64_chk]
+    exported [__pread_chk, __pread64_chk]
         (fd: c_int, buffer: *mut c_void, count: size_t, offset: off64_t, room: size_t) -> ssize_t
         => |real| data(Function::Pread, fd, Start::Offset(offset), count, real);
     libc [write] (fd: c_int, buffer: *const c_void, count: size_t) -> ssize_t
@@ -134,10 +134,10 @@ interpose! {
 
     libc [aio_read] (control: *mut libc::aiocb) -> c_int => |real| aio::submit(Function::AioRead, control, real);
     libc [aio_write] (control: *mut libc::aiocb) -> c_int => |real| aio::submit(Function::AioWrite, control, real);
-    glibc [aio_read64] (control: *mut libc::aiocb) -> c_int => |real| aio::submit(Function::AioRead, control, real);
-    glibc [aio_write64] (control: *mut libc::aiocb) -> c_int => |real| aio::submit(Function::AioWrite, control, real);
+    header [aio_read64] (control: *mut libc::aiocb) -> c_int => |real| aio::submit(Function::AioRead, control, real);
+    header [aio_write64] (control: *mut libc::aiocb) -> c_int => |real| aio::submit(Function::AioWrite, control, real);
     libc [lio_listio] (mode: c_int, list: *const *mut libc::aiocb, count: c_int, event: *mut libc::sigevent) -> c_int
         => |real| aio::submit_list(list, count, real);
-    glibc [lio_listio64] (mode: c_int, list: *const *mut libc::aiocb, count: c_int, event: *mut libc::sigevent) -> c_int
+    header [lio_listio64] (mode: c_int, list: *const *mut libc::aiocb, count: c_int, event: *mut libc::sigevent) -> c_int
         => |real| aio::submit_list(list, count, real);
 }

@@ -17,16 +17,16 @@ interpose! {
         stack::modules_changed();
         result
     };
-    glibc [prctl] (option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int => |real| {
+    exported [prctl] (option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int => |real| {
         if option == libc::PR_SET_SECCOMP {
             RECORDER.enters_sandbox();
         }
         real()
     };
 
-    glibc [io_uring_submit] (ring: *mut c_void) -> c_int => |real| count_requests(real());
-    glibc [io_uring_submit_and_wait] (ring: *mut c_void, wait: c_uint) -> c_int => |real| count_requests(real());
-    glibc [io_uring_submit_and_wait_timeout]
+    exported [io_uring_submit] (ring: *mut c_void) -> c_int => |real| count_requests(real());
+    exported [io_uring_submit_and_wait] (ring: *mut c_void, wait: c_uint) -> c_int => |real| count_requests(real());
+    exported [io_uring_submit_and_wait_timeout]
         (ring: *mut c_void, completed: *mut c_void, wait: c_uint, time: *mut c_void, mask: *mut c_void) -> c_int
         => |real| count_requests(real());
 }

@@ -21,37 +21,41 @@ interpose! {
 
     libc [fread] (buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         => |real| data(Function::Fread, stream, product(size, count), real, |items| Moved::items(size, items, count));
-    glibc [fread_unlocked] (buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
+    libc [fread_unlocked] (buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         => |real| data(Function::Fread, stream, product(size, count), real, |items| Moved::items(size, items, count));
-    glibc [__fread_chk, __fread_unlocked_chk]
+    exported [__fread_chk, __fread_unlocked_chk]
         (buffer: *mut c_void, room: size_t, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         => |real| data(Function::Fread, stream, product(size, count), real, |items| Moved::items(size, items, count));
     libc [fgets] (buffer: *mut c_char, room: c_int, stream: *mut FILE) -> *mut c_char
         => |real| data(Function::Fgets, stream, None, real, |line| Moved::line(line, room));
-    glibc [fgets_unlocked] (buffer: *mut c_char, room: c_int, stream: *mut FILE) -> *mut c_char
+    header [fgets_unlocked] (buffer: *mut c_char, room: c_int, stream: *mut FILE) -> *mut c_char
         => |real| data(Function::Fgets, stream, None, real, |line| Moved::line(line, room));
-    glibc [__fgets_chk, __fgets_unlocked_chk]
+    exported [__fgets_chk, __fgets_unlocked_chk]
         (buffer: *mut c_char, size: size_t, room: c_int, stream: *mut FILE) -> *mut c_char
         => |real| data(Function::Fgets, stream, None, real, |line| Moved::line(line, room));
     libc [fgetc] (stream: *mut FILE) -> c_int => |real| data(Function::Fgetc, stream, Some(1), real, Moved::character);
-    glibc [getc, _IO_getc, fgetc_unlocked, getc_unlocked] (stream: *mut FILE) -> c_int
+    header [getc, fgetc_unlocked, getc_unlocked] (stream: *mut FILE) -> c_int
+        => |real| data(Function::Fgetc, stream, Some(1), real, Moved::character);
+    exported [_IO_getc] (stream: *mut FILE) -> c_int
         => |real| data(Function::Fgetc, stream, Some(1), real, Moved::character);
     libc [getline] (line: *mut *mut c_char, room: *mut size_t, stream: *mut FILE) -> ssize_t
         => |real| data(Function::Getline, stream, None, real, Moved::count);
-    glibc [getdelim, __getdelim] (line: *mut *mut c_char, room: *mut size_t, end: c_int, stream: *mut FILE) -> ssize_t
+    header [getdelim, __getdelim] (line: *mut *mut c_char, room: *mut size_t, end: c_int, stream: *mut FILE) -> ssize_t
         => |real| data(Function::Getline, stream, None, real, Moved::count);
 
     libc [fwrite] (buffer: *const c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         => |real| data(Function::Fwrite, stream, product(size, count), real, |items| Moved::items(size, items, count));
-    glibc [fwrite_unlocked] (buffer: *const c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
+    header [fwrite_unlocked] (buffer: *const c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         => |real| data(Function::Fwrite, stream, product(size, count), real, |items| Moved::items(size, items, count));
     libc [fputs] (string: *const c_char, stream: *mut FILE) -> c_int
         => |real| data(Function::Fputs, stream, None, real, |result| Moved::string(string, result));
-    glibc [fputs_unlocked] (string: *const c_char, stream: *mut FILE) -> c_int
+    header [fputs_unlocked] (string: *const c_char, stream: *mut FILE) -> c_int
         => |real| data(Function::Fputs, stream, None, real, |result| Moved::string(string, result));
     libc [fputc] (character: c_int, stream: *mut FILE) -> c_int
         => |real| data(Function::Fputc, stream, Some(1), real, Moved::character);
-    glibc [putc, _IO_putc, fputc_unlocked, putc_unlocked] (character: c_int, stream: *mut FILE) -> c_int
+    header [putc, fputc_unlocked, putc_unlocked] (character: c_int, stream: *mut FILE) -> c_int
+        => |real| data(Function::Fputc, stream, Some(1), real, Moved::character);
+    exported [_IO_putc] (character: c_int, stream: *mut FILE) -> c_int
         => |real| data(Function::Fputc, stream, Some(1), real, Moved::character);
     // To standard output, which is recorded where it is a file.
     libc [puts] (string: *const c_char) -> c_int
@@ -61,19 +65,21 @@ interpose! {
         });
     libc [putchar] (character: c_int) -> c_int
         => |real| data(Function::Fputc, output(), Some(1), real, Moved::character);
-    glibc [putchar_unlocked] (character: c_int) -> c_int
+    libc [putchar_unlocked] (character: c_int) -> c_int
         => |real| data(Function::Fputc, output(), Some(1), real, Moved::character);
 
-    glibc [vfprintf] (stream: *mut FILE, format: *const c_char, arguments: *mut c_void) -> c_int
+    header [vfprintf] (stream: *mut FILE, format: *const c_char, arguments: VaList) -> c_int
         => |real| data(Function::Fprintf, stream, None, real, |count| Moved::count(count as isize));
-    glibc [__vfprintf_chk] (stream: *mut FILE, flag: c_int, format: *const c_char, arguments: *mut c_void) -> c_int
+    exported [__vfprintf_chk] (stream: *mut FILE, flag: c_int, format: *const c_char, arguments: VaList) -> c_int
         => |real| data(Function::Fprintf, stream, None, real, |count| Moved::count(count as isize));
-    glibc [vprintf] (format: *const c_char, arguments: *mut c_void) -> c_int
+    header [vprintf] (format: *const c_char, arguments: VaList) -> c_int
         => |real| data(Function::Fprintf, output(), None, real, |count| Moved::count(count as isize));
-    glibc [__vprintf_chk] (flag: c_int, format: *const c_char, arguments: *mut c_void) -> c_int
+    exported [__vprintf_chk] (flag: c_int, format: *const c_char, arguments: VaList) -> c_int
         => |real| data(Function::Fprintf, output(), None, real, |count| Moved::count(count as isize));
-    glibc [vfscanf, __isoc99_vfscanf, __isoc23_vfscanf]
-        (stream: *mut FILE, format: *const c_char, arguments: *mut c_void) -> c_int
+    header [vfscanf] (stream: *mut FILE, format: *const c_char, arguments: VaList) -> c_int
+        => |real| data(Function::Fscanf, stream, None, real, |_| Moved::AsFar);
+    exported [__isoc99_vfscanf, __isoc23_vfscanf]
+        (stream: *mut FILE, format: *const c_char, arguments: VaList) -> c_int
         => |real| data(Function::Fscanf, stream, None, real, |_| Moved::AsFar);
 
     libc [fseek] (stream: *mut FILE, offset: c_long, whence: c_int) -> c_int
@@ -88,10 +94,13 @@ interpose! {
     libc [fsetpos64] (stream: *mut FILE, position: *const fpos64_t) -> c_int
         => |real| seek(stream, libc::SEEK_SET, real, |result| result == 0);
     libc [fflush] (stream: *mut FILE) -> c_int => |real| on_stream(Function::Fflush, stream, real);
-    glibc [fflush_unlocked] (stream: *mut FILE) -> c_int => |real| on_stream(Function::Fflush, stream, real);
+    header [fflush_unlocked] (stream: *mut FILE) -> c_int => |real| on_stream(Function::Fflush, stream, real);
     libc [setvbuf] (stream: *mut FILE, buffer: *mut c_char, mode: c_int, size: size_t) -> c_int
         => |real| on_stream(Function::Setvbuf, stream, real);
 }
+
+/// A `va_list` as it is passed: where the arguments lie.
+type VaList = *mut c_void;
 
 fn product(size: size_t, count: size_t) -> Option<u64> {
     Some((size as u64).saturating_mul(count as u64))

@@ -150,8 +150,7 @@ fn added_instructions(tools: &Tools, command: &[&str], directory: &Path) -> Stri
         let mut line = vec!["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
         line.extend_from_slice(command);
         let mut command = if counted { tools.captured(&line) } else { tools.plain(&line) };
-        let output =
-            command.current_dir(directory).stderr(Stdio::piped()).output().ok()?;
+        let output = command.current_dir(directory).stderr(Stdio::piped()).output().ok()?;
         let text = String::from_utf8_lossy(&output.stderr);
         let count = text.lines().find_map(|line| line.split("Collected :").nth(1))?;
         count.trim().parse().ok()

@@ -47,8 +47,8 @@ impl Pairs {
         let logarithms: Vec<f64> = self.0.iter().map(|pair| (pair.1 / pair.0).ln()).collect();
         let n = logarithms.len() as f64;
         let mean = logarithms.iter().sum::<f64>() / n;
-        let variance = logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
-            / (n - 1.0).max(1.0);
+        let variance =
+            logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
         // Two-sided 95 % for 29 degrees of freedom, which is what is asked for.
         let t = 2.045;
         (mean.exp(), (mean + t * (variance / n).sqrt()).exp())

@@ -16,10 +16,7 @@ const ROUNDS: usize = 300;
 /// Prints the table.
 pub fn report(tools: &Tools) {
     let this = std::env::current_exe().expect("this program");
-    let output = tools
-        .captured(&[&this.to_string_lossy(), INSIDE])
-        .output()
-        .expect("the job runs");
+    let output = tools.captured(&[&this.to_string_lossy(), INSIDE]).output().expect("the job runs");
     println!("## Time added to a process\n");
     println!("| process | plain µs | captured µs | added µs |");
     println!("| --- | ---: | ---: | ---: |");
