@@ -33,6 +33,11 @@ mod state;
 mod text;
 mod totals;
 
+#[cfg(test)]
+mod hostile;
+
+pub(crate) use frames::UNKNOWN as UNKNOWN_FRAMES;
+
 pub use definitions::{MAX_DEFINITIONS, MAX_MODULES};
 pub use follower::{Follower, JobSettings};
 pub use nesting::MAX_WAITING;

@@ -7,8 +7,10 @@ use std::fs::{self, File};
 use std::io::{BufReader, Seek, SeekFrom};
 use std::path::Path;
 
+use ioracle_events::FileId;
+
 use crate::error::Error;
-use crate::writing::log::{Entry, LogReader, Seen};
+use crate::writing::log::{Entry, LogReader, Seen, is_line};
 use crate::writing::numbers::Numbers;
 use crate::writing::part::unwritable;
 
@@ -37,31 +39,45 @@ impl Earlier {
         (*n_threads - 1, true)
     }
 
-    fn load(&mut self, entry: Entry) {
+    /// Takes an entry, unless no writer can have written it after those before:
+    /// then the log is damaged there, and what follows is not believed either.
+    fn load(&mut self, entry: Entry) -> bool {
         match entry {
-            Entry::Context { id, frames } => self.contexts.load(id, &frames),
-            Entry::File { id, path } => self.files.load(id, &path),
+            Entry::Context { id, frames } => is_line(&frames) && self.contexts.load(id, &frames),
+            Entry::File { id, path } => is_line(&path) && self.files.load(id, &path),
             Entry::Stream { process, thread, tid } => {
                 self.threads.insert((process, tid), thread);
                 let n_threads = self.n_threads.entry(process).or_default();
                 *n_threads = thread.saturating_add(1).max(*n_threads);
+                true
             }
-            Entry::Process(seen) => {
-                let place = seen.number as usize;
-                self.processes.insert((seen.pid, seen.start_ns), seen.number);
-                if let Some(earlier) = self.seen.get_mut(place) {
-                    *earlier = seen;
-                } else if place == self.seen.len() {
-                    self.seen.push(seen);
-                }
+            Entry::Process(seen) => self.load_process(seen),
+            Entry::Event(row) => {
+                (row.process as usize) < self.seen.len()
+                    && self.contexts.has(row.context)
+                    && (row.file == FileId::UNKNOWN.0 || self.files.has(row.file))
+                    && is_line(&row.detail)
             }
-            Entry::Event(_) | Entry::Writer { .. } => {}
+            Entry::Writer { .. } => true,
         }
+    }
+
+    fn load_process(&mut self, seen: Seen) -> bool {
+        let place = seen.number as usize;
+        if place == self.seen.len() {
+            self.processes.insert((seen.pid, seen.start_ns), seen.number);
+            self.seen.push(seen);
+        } else if let Some(earlier) = self.seen.get_mut(place) {
+            *earlier = seen;
+        } else {
+            return false;
+        }
+        true
     }
 }
 
-/// Opens a log for more: what is whole in it is kept, a cut entry at its end is
-/// not.
+/// Opens a log for more: what is whole and sound in it is kept, what comes after
+/// that is cut off.
 pub(crate) fn open(path: &Path) -> Result<(File, Earlier), Error> {
     let text = || path.to_string_lossy().into();
     let unreadable = |source| Error::Unreadable { path: text(), source };
@@ -71,25 +87,29 @@ pub(crate) fn open(path: &Path) -> Result<(File, Earlier), Error> {
         return Err(Error::NotARecording { path: text() });
     }
     let mut earlier = Earlier::default();
+    let mut n_bytes = reader.n_bytes();
     while let Some(entry) = reader.next().map_err(unreadable)? {
         if let Entry::Writer { pid } = entry
             && has_open(pid, path)
         {
             return Err(Error::StillWritten { path: text(), pid });
         }
-        earlier.load(entry);
+        if !earlier.load(entry) {
+            break;
+        }
+        n_bytes = reader.n_bytes();
     }
-    let n_bytes = reader.n_bytes();
     file.set_len(n_bytes).map_err(|source| unwritable(path, source))?;
     file.seek(SeekFrom::End(0)).map_err(unreadable)?;
     Ok((file, earlier))
 }
 
-/// Whether that process has the file open. Its number may belong to another one
-/// by now.
+/// Whether another process, of that number, has the file open. The number may
+/// belong to another one by now.
 fn has_open(pid: u32, path: &Path) -> bool {
+    let is_us = Path::new("/proc/self/task").join(pid.to_string()).exists();
     let Ok(path) = path.canonicalize() else { return false };
     let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    pid != std::process::id()
-        && descriptors.flatten().any(|entry| fs::read_link(entry.path()).is_ok_and(|to| to == path))
+    let leads_there = |link: &Path| fs::read_link(link).is_ok_and(|target| target == path);
+    !is_us && descriptors.flatten().any(|entry| leads_there(&entry.path()))
 }

@@ -108,6 +108,11 @@ pub(crate) fn line(text: &str) -> Box<str> {
     text[..end].replace('\n', " ").into()
 }
 
+/// Whether [`line`] would leave a text as it is.
+pub(crate) fn is_line(text: &str) -> bool {
+    text.len() <= MAX_TEXT_BYTES && !text.contains('\n')
+}
+
 /// Writes entries.
 #[derive(Debug)]
 pub(crate) struct LogWriter<W: Write = File> {

@@ -23,10 +23,20 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Takes a number and its text from the log.
-    pub(crate) fn load(&mut self, number: u32, text: &str) {
+    /// Takes a number and its text from the log, where numbers count up. Says
+    /// whether this one does.
+    pub(crate) fn load(&mut self, number: u32, text: &str) -> bool {
+        if self.last.checked_add(1) != Some(number) {
+            return false;
+        }
         self.earlier.entry(hash(text)).or_insert(number);
-        self.last = self.last.max(number);
+        self.last = number;
+        true
+    }
+
+    /// Whether the log has this number.
+    pub(crate) fn has(&self, number: u32) -> bool {
+        (1..=self.last).contains(&number)
     }
 
     /// Takes a number that is told with its text, once. Gives the log's number
@@ -43,9 +53,9 @@ impl Numbers {
         known.is_none().then_some(number)
     }
 
-    /// The log's number for one that was told; 0 if it never was.
-    pub(crate) fn get(&self, told: u32) -> u32 {
-        self.numbers.get(told as usize).copied().unwrap_or(0)
+    /// The log's number for one that was told.
+    pub(crate) fn get(&self, told: u32) -> Option<u32> {
+        self.numbers.get(told as usize).copied().filter(|&number| number > 0)
     }
 }
 
@@ -64,16 +74,19 @@ mod tests {
             [numbers.add(1, "a"), numbers.add(2, "?"), numbers.add(3, "?")],
             [Some(1), Some(2), Some(3)]
         );
-        assert_eq!([1, 2, 3, 4, 0].map(|told| numbers.get(told)), [1, 2, 3, 0, 0]);
+        let found = [1, 2, 3, 4, 0].map(|told| numbers.get(told));
+        assert_eq!(found, [Some(1), Some(2), Some(3), None, None]);
     }
 
     #[test]
     fn a_later_writer_finds_them_by_their_text() {
         let mut numbers = Numbers::default();
-        numbers.load(1, "a");
-        numbers.load(2, "b");
+        assert!(numbers.load(1, "a"));
+        assert!(numbers.load(2, "b"));
+        assert!(!numbers.load(2, "c"));
+        assert!(!numbers.load(4, "c"));
         assert_eq!(numbers.add(1, "b"), None);
         assert_eq!(numbers.add(2, "c"), Some(3));
-        assert_eq!([1, 2].map(|told| numbers.get(told)), [2, 3]);
+        assert_eq!([1, 2].map(|told| numbers.get(told)), [Some(2), Some(3)]);
     }
 }

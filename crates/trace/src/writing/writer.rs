@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 use ioracle_events::{ContextId, Event, FileId, StreamId};
 
 use crate::error::Error;
-use crate::spooled::{Observer, Process, ProcessNumber};
+use crate::spooled::{Observer, Process, ProcessNumber, UNKNOWN_FRAMES};
 use crate::writing::description::Description;
 use crate::writing::earlier::{self, Earlier};
 use crate::writing::finish::{self, Written};
@@ -205,9 +205,12 @@ impl Observer for CsvWriter {
     fn event(&mut self, process: ProcessNumber, event: &Event) {
         let Some(&process) = self.processes.get(process.index()) else { return };
         let thread = self.threads.get(&event.stream).copied().unwrap_or(event.stream.thread);
+        if self.contexts.get(event.context.0).is_none() {
+            self.context(event.context, UNKNOWN_FRAMES);
+        }
         let mut row = Row::new(process, thread, event);
-        row.context = self.contexts.get(row.context);
-        row.file = self.files.get(row.file);
+        row.context = self.contexts.get(row.context).unwrap_or_default();
+        row.file = self.files.get(row.file).unwrap_or(FileId::UNKNOWN.0);
         self.push(&Entry::Event(row));
     }
 

@@ -81,3 +81,34 @@ fn what_is_no_recording_is_refused() {
         assert_eq!(fs::read_to_string(&log).unwrap(), content);
     }
 }
+
+/// Bytes of a log that a disk has spoiled: what comes before them is kept, and
+/// whatever is made of them can be read.
+#[test]
+fn a_log_damaged_anywhere_still_gives_a_trace() {
+    let original = tempfile::tempdir().unwrap();
+    let mut writer = CsvWriter::create(original.path()).unwrap();
+    begin(&mut writer, 0, &process(10, None, 5000));
+    begin(&mut writer, 1, &process(11, Some(1), 5000));
+    for n in 0..10 {
+        writer.event(ProcessNumber(0), &write(0, 0, n, 10 * n));
+        writer.event(ProcessNumber(1), &write(1, 0, n, 10 * n));
+    }
+    writer.flush().unwrap();
+    drop(writer);
+    let log = fs::read(original.path().join("recording.part")).unwrap();
+    let header = "ioracle recording 1\n".len();
+    // Each try makes a trace on the disk, so not every byte is tried.
+    for (n, place) in (header..log.len()).step_by(7).enumerate() {
+        let change = [0x01, 0x80, 0xff][n % 3];
+        let mut damaged = log.clone();
+        damaged[place] ^= change;
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("recording.part"), damaged).unwrap();
+        let writer = CsvWriter::reopen(directory.path()).unwrap();
+        let written = writer.finish(&Description::default()).unwrap();
+        let trace = Trace::open(directory.path(), Options::default()).unwrap();
+        let read = trace.events(None).unwrap().filter(Result::is_ok).count();
+        assert_eq!(read as u64, written.n_events, "byte {place} changed by {change:#x}");
+    }
+}
