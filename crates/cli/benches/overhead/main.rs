@@ -25,14 +25,14 @@ fn main() {
         return start::inside();
     }
     let tools = Tools::find();
-    let parts: [(&str, fn(&Tools)); 3] = [
-        ("calls", calls::report),
-        ("start", start::report),
-        ("applications", applications::report),
-    ];
-    for (name, report) in parts {
-        if part == "all" || part == name {
-            report(&tools);
-        }
+    let wanted = |name| part == "all" || part == name;
+    if wanted("calls") {
+        calls::report(&tools);
+    }
+    if wanted("start") {
+        start::report(&tools);
+    }
+    if wanted("applications") {
+        applications::report(&tools);
     }
 }
