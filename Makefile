@@ -12,7 +12,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 IORACLE = $(TARGET_DIR)/release/ioracle
 LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 
-.PHONY: help demo test test-apps eval bench docs fuzz soak lint release install tools
+.PHONY: help demo test test-apps eval bench overhead docs fuzz soak lint release install tools
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -42,6 +42,9 @@ eval: release ## run the corpus, write docs/evaluation.md and docs/figures
 
 bench: tools ## cost per symbol, growth, worst update, memory: docs/benchmarks.md
 	CORPUS="$(CORPUS)" scripts/bench
+
+overhead: tools ## what capture costs per call, process, application: docs/overhead.md
+	scripts/overhead
 
 fuzz: ## the fuzz targets, a minute each
 	@if [ -d fuzz ]; then scripts/fuzz; else \
