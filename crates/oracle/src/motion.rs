@@ -226,6 +226,9 @@ pub trait Motions {
             }
             Access::Close => file.n_open = file.n_open.saturating_sub(1),
             Access::Read | Access::Write => {
+                // What can be accessed is open: by a descriptor that was
+                // duplicated before the one of the open was closed.
+                file.n_open = file.n_open.max(1);
                 if let Some(offset) = step.offset {
                     if step.access == Access::Read {
                         let end = offset.saturating_add(step.size);

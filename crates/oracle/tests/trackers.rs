@@ -253,3 +253,18 @@ fn probabilities_of_the_predictions_add_up_to_one() {
         assert!(sorted);
     }
 }
+
+/// Shells and `dd` open a file, duplicate the descriptor and close the first;
+/// the file was taken for closed, and predicted never again.
+#[test]
+fn a_file_in_use_is_open_whatever_was_closed() {
+    let mut program = Program::new();
+    for name in ["from", "to"] {
+        program.open(1, name).close(2, name);
+    }
+    for n in 0..20 {
+        program.read(3, "from", n * 10, 10).write(4, "to", n * 10, 10);
+    }
+    let next = program.oracle.predict()[0].clone();
+    assert_eq!((program.name_of(&next).as_str(), next.offset), ("from", Some(200)));
+}

@@ -86,7 +86,7 @@ fn small(accesses: &Accesses, word: &str) -> Option<String> {
     if small.operations < MANY || small.operations * 5 < accesses.moved.operations * 4 {
         return None;
     }
-    let mean = small.bytes / small.operations;
+    let mean = small.mean_bytes();
     Some(format!("{} {word}s of {} on average", grouped(small.operations), bytes(mean)))
 }
 

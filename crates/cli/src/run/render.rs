@@ -175,7 +175,7 @@ fn calls(file: &BusyFile, room: usize) -> String {
     for calls in &file.calls {
         let separator = if text.is_empty() { "" } else { ", " };
         let times = format!("{separator}{} ×{}", calls.function, grouped(calls.calls));
-        let more = match calls.bytes / calls.calls.max(1) {
+        let more = match calls.bytes.saturating_add(calls.calls / 2) / calls.calls.max(1) {
             0 => times,
             mean => format!("{times} of {}", bytes(mean)),
         };

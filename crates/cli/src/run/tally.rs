@@ -82,6 +82,12 @@ pub struct Accesses {
 }
 
 impl Moved {
+    /// Bytes of an operation, rounded.
+    pub fn mean_bytes(&self) -> u64 {
+        let n = self.operations.max(1);
+        self.bytes.saturating_add(n / 2) / n
+    }
+
     fn add(&mut self, bytes: u64, io_ns: u64) {
         self.operations += 1;
         self.bytes = self.bytes.saturating_add(bytes);
