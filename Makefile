@@ -5,7 +5,6 @@
 
 PREFIX ?= /usr/local
 CORPUS ?= ../shared/corpus
-DEMO_TRACE ?= tests/traces/cm1-grads
 DEMO_OUT ?= demo-out
 CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
@@ -17,15 +16,8 @@ LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-demo: release ## learn a small real trace, show predicted against observed
-	@mkdir -p $(DEMO_OUT)
-	@printf "\n== how well every operation of $(DEMO_TRACE) was predicted before it came\n"
-	@$(IORACLE) eval $(DEMO_TRACE) --rank 0 --baselines --plots $(DEMO_OUT)
-	@printf "\n== what was predicted after 5000 operations, beside what came\n"
-	@$(IORACLE) predict $(DEMO_TRACE) --rank 0 --after 5000 -n 16
-	@$(IORACLE) model save $(DEMO_TRACE) --rank 0 -o $(DEMO_OUT)/cm1.model
-	@printf "\nThe pictures are in $(DEMO_OUT)/, beginning with $(DEMO_OUT)/cm1-grads-fig7.svg;\n"
-	@echo "the learned model is $(DEMO_OUT)/cm1.model: see it with '$(IORACLE) model show $(DEMO_OUT)/cm1.model'."
+demo: release ## watch a real application (NCO) live; predicted against observed
+	@scripts/demo $(IORACLE) $(DEMO_OUT)
 
 test: lint ## lint, then all tests
 	$(CARGO) test --workspace --quiet

@@ -16,6 +16,8 @@ const LABEL: usize = 14;
 const FILES: usize = 5;
 /// Loops that are told.
 const LOOPS: usize = 3;
+/// Operations below which predictions had nothing to learn from.
+const ENOUGH: u64 = 50;
 /// Confidence from which on a burst is worth telling.
 const LIKELY: f64 = 0.5;
 /// Columns of a path.
@@ -191,7 +193,7 @@ fn what_was_learned(summary: &Summary, page: &mut Page) {
     for (n, found) in summary.loops.iter().take(LOOPS).enumerate() {
         page.say(if n == 0 { "loops" } else { "" }, &in_words(found));
     }
-    if let Some(predicted) = &summary.predicted {
+    if let Some(predicted) = summary.predicted.filter(|predicted| predicted.operations >= ENOUGH) {
         page.say(
             "predicted",
             &format!(
