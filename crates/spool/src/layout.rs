@@ -261,9 +261,24 @@ pub struct DefinitionHeader {
     pub id: u64,
 }
 
+/// What `docs/spool.md` draws.
 const _: () = {
+    use core::mem::offset_of;
     assert!(size_of::<JobPage>() <= PAGE);
+    assert!(offset_of!(JobPage, reader_pid) == 16);
+    assert!(offset_of!(JobPage, limit_bytes) == 24);
+    assert!(offset_of!(JobPage, sleeping) == 64);
+    assert!(offset_of!(JobPage, n_processes) == 128);
+    assert!(offset_of!(JobPage, unrecorded) == 144);
+    assert!(offset_of!(JobPage, n_io_uring) == 192);
+    assert!(offset_of!(StreamHeader, pid) == 16);
+    assert!(offset_of!(StreamHeader, n_segments) == 36);
+    assert!(offset_of!(StreamHeader, unrecorded) == 56);
+    assert!(offset_of!(StreamHeader, segments) == 104);
     assert!(size_of::<StreamHeader>() <= PAGE);
+    assert!(size_of::<SegmentEntry>() == 32);
     assert!(size_of::<Record>() == 96);
+    assert!(offset_of!(Call, handle) == 72);
+    assert!(offset_of!(Call, function) == 80);
     assert!(size_of::<DefinitionHeader>() == 16);
 };
