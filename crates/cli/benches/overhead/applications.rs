@@ -80,7 +80,7 @@ pub fn report(tools: &Tools) {
     println!("## Slowdown of applications\n");
     println!("Ratio of the wall times of {ROUNDS} pairs of runs in turn, live learning on.\n");
     println!(
-        "| application | events | plain s | captured s | ratio | upper 95 % | ioracle's processor time s | added instructions |"
+        "| application | operations | plain s | captured s | ratio | upper 95 % | ioracle's processor time s | added instructions |"
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     for application in APPLICATIONS {
@@ -115,9 +115,9 @@ fn measure(tools: &Tools, application: &Application) -> Result<String, String> {
         || seconds(tools.captured(command), &directory),
     );
     let (ratio, upper) = pairs.ratio();
-    let (events, reader_s) = reader_cost(tools, command, &directory);
+    let (operations, reader_s) = reader_cost(tools, command, &directory);
     Ok(format!(
-        "| {name} | {events} | {:.2} | {:.2} | {ratio:.3} | {upper:.3} | {reader_s:.2} | {} |",
+        "| {name} | {operations} | {:.2} | {:.2} | {ratio:.3} | {upper:.3} | {reader_s:.2} | {} |",
         pairs.plain(),
         pairs.captured(),
         added_instructions(tools, command, &directory)
@@ -131,15 +131,15 @@ fn seconds(mut command: Command, directory: &Path) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// Events of one run, and what following and learning them cost.
+/// Operations of one run, and what following and learning them cost.
 fn reader_cost(tools: &Tools, command: &[&str], directory: &Path) -> (u64, f64) {
     let summary = directory.join("summary.json");
     seconds(tools.captured_with_summary(command, &summary), directory);
     let text = std::fs::read_to_string(&summary).expect("a summary");
     let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     (
-        document["events"].as_u64().unwrap_or(0),
-        document["ioracle_processor_s"].as_f64().unwrap_or(f64::NAN),
+        document["io"]["operations"].as_u64().unwrap_or(0),
+        document["own_cpu_s"].as_f64().unwrap_or(f64::NAN),
     )
 }
 
