@@ -50,6 +50,8 @@ lint: tools ## format, clippy, documentation, direction of dependencies
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 	scripts/check-dependencies
+	@$(CARGO) build --release --quiet --package ioracle-capture
+	scripts/check-capture
 
 docs: ## rewrite the pages that are made of tables in the source
 	IORACLE_WRITE_DOCS=1 $(CARGO) test --quiet --package ioracle-cli --bin ioracle fresh

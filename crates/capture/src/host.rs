@@ -18,16 +18,25 @@ pub(crate) struct ProcessHost {
 }
 
 impl ProcessHost {
-    fn open(&mut self, name: &StreamName, flags: i32) -> Result<Descriptor, Unrecorded> {
+    /// Maps a part of the stream's file.
+    fn map(
+        &mut self,
+        name: &StreamName,
+        flags: i32,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<NonNull<u8>, Unrecorded> {
         self.path = Text::EMPTY;
         self.path.push(RECORDER.set_up().directory.bytes());
         self.path.push(b"/");
         self.path.push(name.as_cstr().to_bytes());
         let flags = libc::O_RDWR | libc::O_NOFOLLOW | flags;
-        sys::open(self.path.as_cstr(), flags, 0o600).map_err(|error| match error {
-            Errno(libc::ENOSPC | libc::EDQUOT) => Unrecorded::NoRoom,
-            _ => Unrecorded::NoFile,
-        })
+        let path = self.path.as_cstr();
+        match sys::with_file(path, flags, 0o600, |file| map(file, offset, bytes)) {
+            Ok(mapped) => mapped,
+            Err(Errno(libc::ENOSPC | libc::EDQUOT)) => Err(Unrecorded::NoRoom),
+            Err(_) => Err(Unrecorded::NoFile),
+        }
     }
 }
 
@@ -35,8 +44,7 @@ impl ProcessHost {
 // the writer itself put there.
 unsafe impl Host for ProcessHost {
     fn create(&mut self, name: &StreamName, bytes: usize) -> Result<NonNull<u8>, Unrecorded> {
-        let file = self.open(name, libc::O_CREAT | libc::O_EXCL)?;
-        map(&file, 0, bytes)
+        self.map(name, libc::O_CREAT | libc::O_EXCL, 0, bytes)
     }
 
     fn extend(
@@ -45,8 +53,7 @@ unsafe impl Host for ProcessHost {
         offset: u64,
         bytes: usize,
     ) -> Result<NonNull<u8>, Unrecorded> {
-        let file = self.open(name, 0)?;
-        map(&file, offset, bytes)
+        self.map(name, 0, offset, bytes)
     }
 
     fn unmap(&mut self, address: NonNull<u8>, bytes: usize) {

@@ -46,9 +46,9 @@ mod sys;
 /// Runs when the library is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static CONSTRUCTOR: extern "C" fn() = set_up;
+static CONSTRUCTOR: extern "C-unwind" fn() = set_up;
 
-extern "C" fn set_up() {
+extern "C-unwind" fn set_up() {
     use recorder::{RECORDER, after_fork_in_child, before_fork};
 
     calls::find_real_functions();

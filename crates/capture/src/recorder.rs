@@ -21,7 +21,7 @@ use ioracle_spool::settings;
 use crate::clock;
 use crate::environment::{self, Text};
 use crate::patterns::Patterns;
-use crate::sys;
+use crate::sys::{self, Descriptor};
 
 /// The recorder. Everything in it may be read from any thread at any time.
 pub(crate) static RECORDER: Recorder = Recorder {
@@ -236,11 +236,14 @@ fn join(directory: &Text) -> Result<NonNull<JobPage>, Refused> {
     path.push(directory.bytes());
     path.push(b"/");
     path.push(JOB_FILE.as_bytes());
-    let file = match sys::open(path.as_cstr(), libc::O_RDWR | libc::O_NOFOLLOW, 0) {
-        Ok(file) => file,
-        Err(sys::Errno(libc::ENOENT | libc::ENOTDIR)) => return Err(Refused::NotThere),
-        Err(_) => return Err(Refused::Because("the job's directory may not be written")),
-    };
+    match sys::with_file(path.as_cstr(), libc::O_RDWR | libc::O_NOFOLLOW, 0, map_job) {
+        Ok(page) => page,
+        Err(sys::Errno(libc::ENOENT | libc::ENOTDIR)) => Err(Refused::NotThere),
+        Err(_) => Err(Refused::Because("the job's directory may not be written")),
+    }
+}
+
+fn map_job(file: &Descriptor) -> Result<NonNull<JobPage>, Refused> {
     let stat = sys::stat(file.0).map_err(|_| Refused::Because("the job's page cannot be read"))?;
     if stat.st_uid != sys::effective_user() {
         return Err(Refused::Because("the job belongs to another user"));
@@ -248,7 +251,7 @@ fn join(directory: &Text) -> Result<NonNull<JobPage>, Refused> {
     if stat.st_size < PAGE as i64 || stat.st_mode & libc::S_IFMT != libc::S_IFREG {
         return Err(Refused::Because("the job's page is damaged"));
     }
-    let page: NonNull<JobPage> = sys::map_shared(&file, 0, PAGE)
+    let page: NonNull<JobPage> = sys::map_shared(file, 0, PAGE)
         .map_err(|_| Refused::Because("the job's page cannot be mapped"))?
         .cast();
     // SAFETY: a mapped page of the right size, all of whose fields are atomic.

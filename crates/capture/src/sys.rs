@@ -18,26 +18,28 @@ fn check(result: isize) -> Result<usize, Errno> {
     if result < 0 { Err(Errno(-result as i32)) } else { Ok(result as usize) }
 }
 
-/// A descriptor of ours, closed when it goes. We hold none longer than a few
-/// calls: programs close, count and number descriptors as they please.
+/// A descriptor of ours. We hold none longer than a few calls: programs close,
+/// count and number descriptors as they please.
 pub(crate) struct Descriptor(pub(crate) i32);
 
-impl Drop for Descriptor {
-    fn drop(&mut self) {
-        // SAFETY: the descriptor is ours.
-        unsafe { syscall(libc::SYS_close, [self.0 as usize, 0, 0, 0, 0, 0]) };
-    }
-}
-
-/// Opens a path with O_CLOEXEC.
-pub(crate) fn open(path: &CStr, flags: i32, mode: u32) -> Result<Descriptor, Errno> {
+/// Opens a path with O_CLOEXEC, does something with the file and closes it.
+pub(crate) fn with_file<R>(
+    path: &CStr,
+    flags: i32,
+    mode: u32,
+    work: impl FnOnce(&Descriptor) -> R,
+) -> Result<R, Errno> {
     let at = libc::AT_FDCWD as usize;
     let flags = (flags | libc::O_CLOEXEC) as usize;
     // SAFETY: the path is a C string.
     let result = unsafe {
         syscall(libc::SYS_openat, [at, path.as_ptr() as usize, flags, mode as usize, 0, 0])
     };
-    check(result).map(|fd| Descriptor(fd as i32))
+    let fd = check(result)?;
+    let result = work(&Descriptor(fd as i32));
+    // SAFETY: the descriptor is ours.
+    unsafe { syscall(libc::SYS_close, [fd, 0, 0, 0, 0, 0]) };
+    Ok(result)
 }
 
 /// Reads into a buffer.

@@ -19,16 +19,18 @@ pub(super) struct Below {
 
 /// The memory below an address that is mapped and can be read.
 pub(super) fn below(address: usize, buffer: &mut [u8]) -> Option<Below> {
-    let maps = sys::open(c"/proc/self/maps", libc::O_RDONLY, 0).ok()?;
-    let mut search = Search::new(address);
-    loop {
-        let n_read = sys::read(&maps, buffer).ok().filter(|&n_read| n_read > 0)?;
-        for &byte in buffer.get(..n_read)? {
-            if let Some(answer) = search.advance(byte) {
-                return answer;
+    let find = |maps: &sys::Descriptor| {
+        let mut search = Search::new(address);
+        loop {
+            let n_read = sys::read(maps, buffer).ok().filter(|&n_read| n_read > 0)?;
+            for &byte in buffer.get(..n_read)? {
+                if let Some(answer) = search.advance(byte) {
+                    return answer;
+                }
             }
         }
-    }
+    };
+    sys::with_file(c"/proc/self/maps", libc::O_RDONLY, 0, find).ok()?
 }
 
 /// Where in a line we are.
