@@ -184,6 +184,12 @@ impl Observer for Watch {
             recorder.stream_ended(id);
         }
     }
+
+    fn keep(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.keep();
+        }
+    }
 }
 
 fn now_ns() -> u64 {

@@ -20,6 +20,11 @@ pub trait Sink {
 
     /// Nothing more comes from the stream.
     fn ended(&mut self, stream: StreamNumber);
+
+    /// Something that was handed over is about to be deleted or overwritten in
+    /// the spool. A sink that writes it elsewhere does so now: then a reader that
+    /// is killed has lost nothing.
+    fn keep(&mut self) {}
 }
 
 /// Streams are numbered from 0 as they are found.

@@ -181,7 +181,7 @@ impl Stream {
                 self.ready = self.position;
             }
             if self.position == segment.end() && mode == Mode::Live {
-                self.consumed(file, segment);
+                self.consumed(file, segment, sink);
             }
         }
         usize::try_from(totals.n_records - before).unwrap_or(usize::MAX)
@@ -229,10 +229,11 @@ impl Stream {
     }
 
     /// Tells the writer of segments with holes that nobody writes to any more.
-    pub(super) fn release(&mut self, file: &File, now: Instant) {
+    pub(super) fn release(&mut self, file: &File, now: Instant, sink: &mut impl Sink) {
         self.releases.retain(|(since, segment)| {
             let wait = now.duration_since(*since) < HOLE_RELEASE;
             if !wait {
+                sink.keep();
                 tell_consumed(file, segment);
             }
             wait
@@ -349,10 +350,11 @@ impl Stream {
         sink.record(self.number, &call);
     }
 
-    fn consumed(&mut self, file: &File, segment: Segment) {
+    fn consumed(&mut self, file: &File, segment: Segment, sink: &mut impl Sink) {
         if self.after_hole > segment.first {
             self.releases.push((Instant::now(), segment));
         } else {
+            sink.keep();
             tell_consumed(file, &segment);
         }
     }

@@ -48,4 +48,9 @@ pub trait Observer {
 
     /// A thread has ended and nothing more comes from it.
     fn stream_ended(&mut self, id: StreamId);
+
+    /// What was told so far is about to go from the spool. An observer that
+    /// stores it does so now: then nothing is lost when it is killed, but calls
+    /// inside one that has not ended.
+    fn keep(&mut self) {}
 }

@@ -139,6 +139,10 @@ impl<O: Observer> Sink for Told<'_, O> {
         nesting.release(|call| known.tell(thread, call, self.observer));
         self.observer.stream_ended(thread.id);
     }
+
+    fn keep(&mut self) {
+        self.observer.keep();
+    }
 }
 
 #[cfg(test)]

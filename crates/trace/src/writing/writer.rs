@@ -91,7 +91,7 @@ impl CsvWriter {
     }
 
     /// Hands all that was told to the system, so that it outlives this process.
-    /// To be called once a second.
+    /// To be called once a second: the spool may be lost together with it.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.note(LogWriter::flush);
         match self.failure {
@@ -216,6 +216,10 @@ impl Observer for CsvWriter {
 
     fn stream_ended(&mut self, id: StreamId) {
         self.threads.remove(&id);
+    }
+
+    fn keep(&mut self) {
+        self.note(LogWriter::flush);
     }
 }
 

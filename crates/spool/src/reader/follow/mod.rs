@@ -113,7 +113,7 @@ impl Streams {
             self.deliver_definitions(sink);
         }
         let n_records = self.deliver(mode, sink);
-        self.check(now);
+        self.check(now, sink);
         if mode == Mode::Live {
             self.end_those_over(page, sink);
         }
@@ -186,7 +186,7 @@ impl Streams {
     }
 
     /// Asks, not too often, whether quiet streams are over.
-    fn check(&mut self, now: Instant) {
+    fn check(&mut self, now: Instant, sink: &mut impl Sink) {
         let (files, totals) = (&mut self.files, &mut self.totals);
         for followed in &mut self.followed {
             if followed.is_over || now < followed.check_at || followed.stream.has_ready() {
@@ -196,7 +196,7 @@ impl Streams {
             followed.check_after = (followed.check_after * 2).min(CHECK_EVERY.1);
             let is_there = files.with(&mut followed.stream, totals, |stream, file, totals| {
                 stream.refresh(file, totals);
-                stream.release(file, now);
+                stream.release(file, now, sink);
             });
             let info = &followed.stream.info;
             let image = self.images.get(&info.pid);
@@ -246,6 +246,7 @@ impl Streams {
         self.files.close(&mut stream);
         let Some(page) = page.get().filter(|_| page.is_shared()) else { return };
         let bytes = stream.file_bytes().max(FIRST_BYTES as u64);
+        sink.keep();
         let deleted = fs::remove_file(self.files.path(&stream.info.name));
         // A name that could not be deleted stays known, or it would be read again.
         if deleted.is_ok() {
