@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What can happen to the spool and its reader: the program never notices.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::agree::behaves_the_same;
+use crate::compile::c;
+use crate::expected;
+use crate::run::{Done, IORACLE, Program, library};
+
+#[test]
+fn a_spool_on_a_full_file_system_costs_records_and_nothing_else() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    for name in ["writer", "threads_at_once", "threads_in_turn", "fork_shares_position"] {
+        let program = Program::new(c(name)).option("--dir").option(&disk.path);
+        every_call_is_recorded_or_counted(&behaves_the_same(&program));
+    }
+    // Full before it begins, but for the job's own page.
+    fs::write(disk.path.join("ballast"), vec![0; 1000 << 10]).unwrap();
+    let program = Program::new(c("threads_at_once")).option("--dir").option(&disk.path);
+    every_call_is_recorded_or_counted(&behaves_the_same(&program));
+}
+
+#[test]
+fn at_the_space_limit_calls_are_counted() {
+    let program = Program::new(c("threads_at_once")).option("--limit").option("65536");
+    every_call_is_recorded_or_counted(&behaves_the_same(&program));
+}
+
+#[test]
+fn a_full_disk_is_the_programs_own_to_notice() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let target = disk.path.join("file");
+    let fill = Program::new("dd")
+        .arg("if=/dev/zero")
+        .arg(format!("of={}", target.display()))
+        .arg("bs=4096")
+        .arg("status=none");
+    let done = behaves_the_same(&fill);
+    assert_ne!(done.status(), 0);
+    assert!(done.err.contains("No space left"), "{}", done.err);
+}
+
+#[test]
+fn the_spool_may_vanish() {
+    let mut job = Slow::start();
+    for spool in fs::read_dir(job.place.path().join("spools")).unwrap() {
+        fs::remove_dir_all(spool.unwrap().path()).unwrap();
+    }
+    assert_eq!(job.command.wait().unwrap().code(), Some(0));
+    job.has_written_everything();
+}
+
+#[test]
+fn the_reader_may_be_killed() {
+    let mut job = Slow::start();
+    job.command.kill().unwrap();
+    job.command.wait().unwrap();
+    job.has_written_everything();
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_named() {
+    for place in ["/proc", "/nonexistent/place"] {
+        let done = Program::new(c("writer")).option("--dir").option(place).recorded();
+        assert_eq!(done.code, Some(1));
+        assert!(done.err.contains(place), "{}", done.err);
+        assert!(!done.work().join("data").exists(), "the program was not started");
+    }
+}
+
+#[test]
+fn a_daemon_goes_on_after_the_program_that_started_it() {
+    let done = behaves_the_same(&Program::new(c("daemon")));
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while done.work().join("running").exists() && Instant::now() < deadline {
+        sleep(Duration::from_millis(5));
+    }
+    let log = fs::read_to_string(done.work().join("log")).unwrap();
+    assert_eq!(log, format!("start\n{}", "work\n".repeat(20)));
+}
+
+/// A call is in the trace, or in the count of those that are not.
+pub fn every_call_is_recorded_or_counted(done: &Done) {
+    let n_expected: usize = done.expected().iter().map(Vec::len).sum();
+    let n_recorded: usize = done.recorded().iter().map(Vec::len).sum();
+    let summary = done.summary();
+    let causes = summary["unrecorded"]["calls"].as_array().expect("the summary lists causes");
+    let n_unrecorded: u64 = causes.iter().filter_map(|cause| cause["calls"].as_u64()).sum();
+    assert!(
+        n_recorded + n_unrecorded as usize >= n_expected,
+        "{n_expected} calls, {n_recorded} recorded, {n_unrecorded} counted: {summary}"
+    );
+}
+
+/// A program that takes about a second, with records in a directory of its own.
+struct Slow {
+    command: Child,
+    place: TempDir,
+}
+
+impl Slow {
+    const N_RECORDS: u64 = 20_000;
+
+    fn start() -> Slow {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        fs::create_dir(path("work")).unwrap();
+        fs::create_dir(path("spools")).unwrap();
+        let command = Command::new(IORACLE)
+            .args(["run", "--quiet", "--dir"])
+            .arg(path("spools"))
+            .arg("--")
+            .arg(c("writer"))
+            .args([&Slow::N_RECORDS.to_string(), "slowly"])
+            .env("IORACLE_LIBRARY", library())
+            .env("EXPECTED_CALLS", path("expected"))
+            .current_dir(path("work"))
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while expected::first_process(&path("expected")).is_none() && Instant::now() < deadline {
+            sleep(Duration::from_millis(1));
+        }
+        sleep(Duration::from_millis(50));
+        Slow { command, place }
+    }
+
+    /// Waits for the program, whose parent may be gone.
+    fn has_written_everything(&self) {
+        let data = self.place.path().join("work/data");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let length = || fs::metadata(&data).map_or(0, |about| about.len());
+        while length() < Slow::N_RECORDS * 8 && Instant::now() < deadline {
+            sleep(Duration::from_millis(5));
+        }
+        assert_eq!(length(), Slow::N_RECORDS * 8);
+    }
+}
+
+/// A file system of 1 MB, which only root can mount; unmounted when dropped.
+struct SmallDisk {
+    path: PathBuf,
+    _place: TempDir,
+}
+
+impl SmallDisk {
+    fn mount() -> Option<SmallDisk> {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("disk");
+        fs::create_dir(&path).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=1m,mode=0777", "tmpfs"])
+            .arg(&path)
+            .output();
+        if !mounted.is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: a small file system cannot be mounted here");
+            return None;
+        }
+        Some(SmallDisk { path, _place: place })
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        unmount(&self.path);
+    }
+}
+
+fn unmount(path: &Path) {
+    // Lazily: a process that a failed test left behind may still hold it.
+    let _ = Command::new("umount").arg("-l").arg(path).status();
+}
