@@ -18,6 +18,15 @@ pub struct Found {
     pub removed: bool,
 }
 
+/// What was there of the trace before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recording {
+    /// Nothing.
+    New,
+    /// What the reader of the job had recorded until it was killed.
+    Continued,
+}
+
 /// What a job held besides events.
 pub struct FoundJob {
     /// Programs that recorded.
@@ -32,6 +41,8 @@ pub struct FoundJob {
     pub n_holes: u64,
     /// Records that an earlier reader had taken.
     pub n_taken_before: u64,
+    /// Whether the trace goes on with what that reader had recorded.
+    pub continued: bool,
     /// Requests to io_uring, which are not recorded.
     pub n_io_uring: u64,
     /// What is wrong with the files, a sentence each, the first of them.
@@ -47,7 +58,12 @@ impl Found {
     }
 
     /// A job that was read to its end.
-    pub fn job(directory: &Path, follower: &Follower, written: Written) -> Found {
+    pub fn job(
+        directory: &Path,
+        follower: &Follower,
+        recording: Recording,
+        written: Written,
+    ) -> Found {
         let totals = follower.totals();
         let job = FoundJob {
             n_processes: follower.processes().len() as u64,
@@ -56,6 +72,7 @@ impl Found {
             not_recorded: totals.not_recorded(),
             n_holes: totals.spool.n_holes,
             n_taken_before: totals.spool.n_consumed_before,
+            continued: recording == Recording::Continued,
             n_io_uring: totals.spool.n_io_uring,
             damaged: totals.spool.damaged,
             n_damaged: totals.spool.n_damaged,

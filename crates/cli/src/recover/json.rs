@@ -34,6 +34,7 @@ fn of_job(job: &FoundJob) -> Value {
         "not_recorded": not_recorded,
         "holes": job.n_holes,
         "taken_before": job.n_taken_before,
+        "continued": job.continued,
         "io_uring": job.n_io_uring,
         "damaged": job.damaged,
         "n_damaged": job.n_damaged,

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use ioracle_trace::{CsvWriter, Description, Follower, Process, Written};
 
-use crate::recover::found::Found;
+use crate::recover::found::{Found, Recording};
 use crate::shared::failure::WrongUse;
 use crate::shared::output;
 use crate::shared::table::Colours;
@@ -57,8 +57,8 @@ pub struct Arguments {
 
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let is_job = arguments.directory.join(ioracle_spool::layout::JOB_FILE).exists();
-    let (found, kept) = if !is_job && CsvWriter::is_unfinished(&arguments.directory) {
+    let directory = &arguments.directory;
+    let (found, kept) = if !is_job(directory) && CsvWriter::is_unfinished(directory) {
         (finish_recording(arguments)?, Ok(()))
     } else {
         recover_job(arguments)?
@@ -71,6 +71,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     kept
 }
 
+fn is_job(directory: &Path) -> bool {
+    directory.join(ioracle_spool::layout::JOB_FILE).exists()
+}
+
 fn finish_recording(arguments: &Arguments) -> Result<Found> {
     if arguments.output.is_some() {
         let sentence = "a recording is finished in its own directory; leave -o away";
@@ -81,9 +85,30 @@ fn finish_recording(arguments: &Arguments) -> Result<Found> {
     Ok(Found::recording(&arguments.directory, written))
 }
 
+/// Tells how to go on if a directory holds a recording per rank.
+fn refuse_ranks(directory: &Path) -> Result<()> {
+    let entries = directory.read_dir().into_iter().flatten().flatten();
+    let mut ranks: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| CsvWriter::is_unfinished(path)).collect();
+    ranks.sort();
+    match ranks.first() {
+        Some(first) => Err(WrongUse(format!(
+            "'{}' holds {} recordings that were not finished; finish each of them, beginning with 'ioracle recover {}'",
+            directory.display(),
+            ranks.len(),
+            first.display()
+        ))
+        .into()),
+        None => Ok(()),
+    }
+}
+
 /// Writes the trace of a job; also whether the job could be removed, if that
 /// was asked for.
 fn recover_job(arguments: &Arguments) -> Result<(Found, Result<()>)> {
+    if !is_job(&arguments.directory) {
+        refuse_ranks(&arguments.directory)?;
+    }
     let mut follower = Follower::open(&arguments.directory)?;
     let Some(output) = &arguments.output else {
         return Err(WrongUse("name the directory to write the trace to with -o".to_owned()).into());
@@ -95,8 +120,12 @@ fn recover_job(arguments: &Arguments) -> Result<(Found, Result<()>)> {
         );
     }
     follower.relative_to(&working_directory(arguments)?);
-    let written = write(&mut follower, output)?;
-    let mut found = Found::job(&arguments.directory, &follower, written);
+    let recording = match CsvWriter::is_unfinished(output) {
+        true => Recording::Continued,
+        false => Recording::New,
+    };
+    let written = write(&mut follower, recording, output)?;
+    let mut found = Found::job(&arguments.directory, &follower, recording, written);
     let removed = match arguments.remove {
         true => remove(follower, &arguments.directory),
         false => Ok(()),
@@ -115,8 +144,8 @@ fn working_directory(arguments: &Arguments) -> Result<PathBuf> {
 
 /// Writes all that there is. A recording that was begun here is taken away
 /// again when that fails: the job still has everything.
-fn write(follower: &mut Follower, output: &Path) -> Result<Written> {
-    if CsvWriter::is_unfinished(output) {
+fn write(follower: &mut Follower, recording: Recording, output: &Path) -> Result<Written> {
+    if recording == Recording::Continued {
         let mut writer = CsvWriter::reopen(output)?;
         follower.finish(&mut writer)?;
         return Ok(writer.finish(&description(follower))?);

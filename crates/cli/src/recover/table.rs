@@ -13,6 +13,9 @@ type Line = (u64, String, Tone);
 pub fn render(found: &Found, colours: Colours) -> String {
     let (source, trace) = (found.source.display(), found.written.directory.display());
     let mut text = match &found.job {
+        Some(FoundJob { continued: true, .. }) => {
+            format!("{source}: what was left is added to the recording in {trace}\n")
+        }
         Some(_) => format!("{source}: what was left is now the trace {trace}\n"),
         None => format!("{trace}: the recording is finished\n"),
     };
@@ -55,9 +58,11 @@ fn missing(job: &FoundJob) -> Vec<Line> {
     let not_recorded = job.not_recorded.iter().map(|missing| {
         (missing.n_calls, format!("calls not recorded because {}", missing.because))
     });
+    // What that reader took, it had recorded in the same place.
+    let n_lost = if job.continued { 0 } else { job.n_taken_before };
     let others = [
         (job.n_holes, "calls whose record was begun and never finished"),
-        (job.n_taken_before, "records taken by an earlier reader"),
+        (n_lost, "records taken by an earlier reader"),
         (job.n_io_uring, "requests to io_uring, which are not recorded"),
         (job.n_damaged, "faults in the files of the job"),
     ];

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Recordings whose reader was killed.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
+use ioracle_trace::{CsvWriter, Observer, Process, ProcessNumber};
+use tempfile::tempdir;
+
+use crate::support::spool::{NOBODY, Spool, Stream};
+use crate::support::{command, ioracle};
+use crate::{TRACE, Target, names, table};
+
+/// A recording whose writer was killed after a few events of the first process.
+fn interrupted_recording(directory: &Path, n_events: u64) {
+    let mut writer = CsvWriter::create(directory).unwrap();
+    let process = Process { pid: NOBODY, start_ns: 1_000_000, ..Process::default() };
+    let stream = StreamId { rank: 0, thread: 0 };
+    writer.process(ProcessNumber(0), &process);
+    writer.stream_began(stream, NOBODY);
+    writer.context(ContextId(1), "app+0x10;app+0x99");
+    writer.file(FileId(1), "/out");
+    for sequence in 0..n_events {
+        let start_ns = 1000 * sequence;
+        let event = Event {
+            stream,
+            sequence,
+            function: Function::from_name(Layer::Posix, "open").unwrap(),
+            context: ContextId(1),
+            file: FileId(1),
+            handle: 3,
+            offset: None,
+            requested: 0,
+            result: 3,
+            start_ns,
+            end_ns: start_ns + 200,
+            depth: 0,
+            detail: "RDONLY".into(),
+        };
+        writer.event(ProcessNumber(0), &event);
+    }
+    writer.flush().unwrap();
+}
+
+#[test]
+fn a_recording_that_was_not_finished_is_finished_where_it_is() {
+    let target = Target::new();
+    interrupted_recording(&target.path(), 5);
+    let done = ioracle(["recover", &target.name(), "-o", "elsewhere"]);
+    done.fails_saying(2, &["leave -o away"]);
+    let done = ioracle(["recover", &target.name()]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(done.out.contains("5  events of 1 rank"), "{}", done.out);
+    assert_eq!(names(&target.path()), TRACE);
+    ioracle(["recover", &target.name()])
+        .fails_saying(1, &[&target.name(), "not the directory of a job"]);
+}
+
+/// The reader was killed; what it had recorded and what it had not yet read
+/// belong together. The spool still holds the last calls that were recorded.
+#[test]
+fn a_job_is_added_to_the_recording_that_its_reader_had_begun() {
+    let (spool, target) = (Spool::new(), Target::new());
+    interrupted_recording(&target.path(), 4);
+    let mut stream = Stream::writing(NOBODY, NOBODY, 2, "/out");
+    stream.calls.drain(..2);
+    spool.add(&stream);
+    let done = ioracle(["recover", spool.name(), "-o", &target.name(), "--json"]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let document = done.json();
+    assert_eq!((&document["events"], &document["job"]["events"]), (&12.into(), &10.into()));
+    assert_eq!(names(&target.path()), TRACE);
+    let events = table(&target.path(), "events");
+    let threads: Vec<&str> = events.lines().skip(1).map(|row| &row[..4]).collect();
+    assert!(threads.iter().all(|start| *start == "0,0,"), "{events}");
+    assert_eq!(table(&target.path(), "stacks").lines().count(), 4);
+    assert_eq!(table(&target.path(), "files"), "id,path\n1,/out\n");
+}
+
+/// A program writes numbers to a file, waits, and writes as many again; the
+/// reader is killed while it waits.
+#[test]
+fn a_killed_reader_costs_not_a_single_call() {
+    const N_CALLS: usize = 6000;
+    let (base, work, target) = (tempdir().unwrap(), tempdir().unwrap(), Target::new());
+    let directory = work.path();
+    let script = format!(
+        "count() {{ i=0; while [ $i -lt {half} ]; do echo $i; i=$((i+1)); done; }}
+         {{ count; : > ready; until [ -e go ]; do sleep 0.01; done; count; }} > out; : > done",
+        half = N_CALLS / 2
+    );
+    let mut reader = command();
+    reader.arg("run").arg("--dir").arg(base.path()).args(["--record", &target.name(), "--"]);
+    let mut reader = reader.args(["sh", "-c", &script]).current_dir(directory).spawn().unwrap();
+    wait_for(&directory.join("ready"));
+    // Long enough to read some of it, not always all.
+    std::thread::sleep(Duration::from_millis(30));
+    reader.kill().unwrap();
+    reader.wait().unwrap();
+    fs::write(directory.join("go"), "").unwrap();
+    wait_for(&directory.join("done"));
+
+    let job = fs::read_dir(base.path()).unwrap().next().unwrap().unwrap().path();
+    let done = ioracle(["recover", job.to_str().unwrap(), "-o", &target.name(), "--json"]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert_eq!(done.json()["job"]["continued"], true);
+    let events = table(&target.path(), "events");
+    let offsets: Vec<u64> = events
+        .lines()
+        .filter(|row| row.contains(",posix,write,"))
+        .map(|row| row.split(',').nth(8).unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(offsets.len(), N_CALLS);
+    assert!(offsets.is_sorted());
+}
+
+fn wait_for(path: &Path) {
+    let start = Instant::now();
+    while !path.exists() {
+        assert!(start.elapsed() < Duration::from_secs(30), "'{}' does not come", path.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn recordings_of_several_ranks_are_named() {
+    let target = Target::new();
+    for rank in 0..3 {
+        interrupted_recording(&target.path().join(format!("rank-{rank}")), 1);
+    }
+    let done = ioracle(["recover", &target.name()]);
+    done.fails_saying(2, &["3 recordings", &format!("ioracle recover {}/rank-0", target.name())]);
+}
