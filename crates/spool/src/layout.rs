@@ -137,6 +137,9 @@ pub struct StreamHeader {
     pub unrecorded: [AtomicU64; Unrecorded::COUNT],
     /// Where the segments lie.
     pub segments: [SegmentEntry; MAX_SEGMENTS],
+    /// Bytes of this stream in [`JobPage::used_bytes`], which the reader gives
+    /// back: more than the file has, if its process was killed while adding to it.
+    pub charged_bytes: AtomicU64,
 }
 
 /// What a segment holds.
@@ -275,6 +278,7 @@ const _: () = {
     assert!(offset_of!(StreamHeader, n_segments) == 36);
     assert!(offset_of!(StreamHeader, unrecorded) == 56);
     assert!(offset_of!(StreamHeader, segments) == 104);
+    assert!(offset_of!(StreamHeader, charged_bytes) == 3176);
     assert!(size_of::<StreamHeader>() <= PAGE);
     assert!(size_of::<SegmentEntry>() == 32);
     assert!(size_of::<Record>() == 96);

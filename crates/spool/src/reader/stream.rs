@@ -47,6 +47,7 @@ pub(super) struct Stream {
     pub(super) file: Option<File>,
     pub(super) finished: bool,
     pub(super) unrecorded: [u64; Unrecorded::COUNT],
+    pub(super) charged_bytes: u64,
     segments: Vec<Segment>,
     n_rows: u32,
     /// Number of the next record to deliver.
@@ -77,6 +78,7 @@ impl Stream {
             file: None,
             finished: header.finished,
             unrecorded: header.unrecorded,
+            charged_bytes: header.charged_bytes,
             segments: header.segments,
             n_rows: header.n_rows,
             position,
@@ -98,12 +100,6 @@ impl Stream {
     /// Whether the last look has found something.
     pub(super) fn has_ready(&self) -> bool {
         self.ready > self.position
-    }
-
-    /// Bytes that were charged for the file.
-    pub(super) fn file_bytes(&self) -> u64 {
-        let ends = self.segments.iter().map(|segment| segment.offset + u64::from(segment.bytes));
-        ends.max().unwrap_or(0)
     }
 
     /// Looks how far records are published.
@@ -215,6 +211,7 @@ impl Stream {
             FirstPage::Header(header) => {
                 self.finished = header.finished;
                 self.unrecorded = header.unrecorded;
+                self.charged_bytes = header.charged_bytes;
                 self.segments = header.segments;
                 self.n_rows = header.n_rows;
                 if let Some(fault) = header.fault {

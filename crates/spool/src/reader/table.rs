@@ -6,12 +6,15 @@
 use std::mem::offset_of;
 
 use crate::layout::{
-    MAX_SEGMENT_BYTES, MAX_SEGMENTS, PAGE, Record, STREAM_MAGIC, SegmentEntry, SegmentKind,
-    StreamHeader, Unrecorded, VERSION,
+    FIRST_BYTES, MAX_SEGMENT_BYTES, MAX_SEGMENTS, PAGE, Record, STREAM_MAGIC, SegmentEntry,
+    SegmentKind, StreamHeader, Unrecorded, VERSION,
 };
 
 /// Higher numbers of records are lies; below it sums cannot overflow.
 const MAX_NUMBER: u64 = u64::MAX / 2;
+
+/// Largest stream.
+const MAX_STREAM_BYTES: u64 = (FIRST_BYTES + MAX_SEGMENTS * MAX_SEGMENT_BYTES) as u64;
 
 /// What a first page says.
 pub(super) enum FirstPage {
@@ -34,6 +37,8 @@ pub(super) struct Header {
     pub(super) process_start_ns: u64,
     pub(super) process_start_realtime_ns: u64,
     pub(super) unrecorded: [u64; Unrecorded::COUNT],
+    /// At most what a stream can take.
+    pub(super) charged_bytes: u64,
     /// Rows of the table that are in use, as the file says.
     pub(super) n_rows: u32,
     /// Segments that lie in the file and not in each other, as in the table.
@@ -104,6 +109,7 @@ pub(super) fn parse(page: &[u8; PAGE], file_bytes: u64) -> FirstPage {
             offset_of!(StreamHeader, process_start_realtime_ns),
         ),
         unrecorded: std::array::from_fn(count_at),
+        charged_bytes: u64_at(page, offset_of!(StreamHeader, charged_bytes)).min(MAX_STREAM_BYTES),
         n_rows,
         segments,
         fault,

@@ -115,6 +115,7 @@ impl Writer {
         self.name = name;
         *self.header.get_mut() = header;
         *self.file_bytes.get_mut() = FIRST_BYTES as u64;
+        self.note_charged(FIRST_BYTES);
         // SAFETY: both places lie in the FIRST_BYTES that the host has mapped.
         let (definitions, records) = unsafe { (base.add(PAGE), base.add(2 * PAGE)) };
         self.add_segment(SegmentKind::Definitions, definitions, PAGE as u64, PAGE, 0);

@@ -210,10 +210,22 @@ impl Writer {
             return Err(Unrecorded::Limit);
         }
         charge(job, bytes)?;
+        self.note_charged(bytes);
         let offset = self.file_bytes.load(Relaxed);
-        let base = host.extend(&self.name, offset, bytes).inspect_err(|_| give_back(job, bytes))?;
+        let base = host.extend(&self.name, offset, bytes).inspect_err(|_| {
+            self.note_charged(bytes.wrapping_neg());
+            give_back(job, bytes);
+        })?;
         self.file_bytes.store(offset.wrapping_add(bytes as u64), Relaxed);
         self.add_segment(kind, base, offset, bytes, first).ok_or(Unrecorded::Limit)
+    }
+
+    /// Notes in the file what the reader has to give back.
+    pub(super) fn note_charged(&self, bytes: usize) {
+        // SAFETY: the header is mapped as long as the pointer is not null.
+        if let Some(header) = unsafe { self.header.load(Relaxed).as_ref() } {
+            header.charged_bytes.fetch_add(bytes as u64, Relaxed);
+        }
     }
 
     /// A row of the file's table, if the header is mapped and has it.

@@ -66,6 +66,7 @@ impl Segment {
         self.n_records.load(Relaxed) > 0
     }
 
+    #[inline]
     pub(super) fn first(&self) -> u64 {
         self.first.load(Relaxed)
     }

@@ -11,8 +11,9 @@ use crate::reader::page::{effective_uid, open_distrustfully};
 use crate::reader::stream::Stream;
 use crate::reader::totals::Totals;
 
-/// Files kept open; those of more streams are opened for each look.
-const MAX_OPEN: usize = 256;
+/// Files kept open, if half of the process's descriptors are so many; those of
+/// more streams are opened for each look.
+const MAX_OPEN: usize = 4096;
 
 /// Opens stream files and keeps some of them open.
 pub(super) struct Files {
@@ -39,7 +40,11 @@ pub(super) enum Access {
 
 impl Files {
     pub(super) fn new(directory: &Path) -> Files {
-        Files { directory: directory.to_path_buf(), n_kept: 0, max_kept: MAX_OPEN }
+        Files {
+            directory: directory.to_path_buf(),
+            n_kept: 0,
+            max_kept: (n_descriptors() / 2).min(MAX_OPEN),
+        }
     }
 
     pub(super) fn directory(&self) -> &Path {
@@ -112,4 +117,12 @@ impl Files {
         }
         Ok(file)
     }
+}
+
+/// Descriptors that the process may have.
+fn n_descriptors() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is written to a place of ours.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }

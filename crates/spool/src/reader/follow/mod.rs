@@ -12,6 +12,7 @@ mod files;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -24,7 +25,6 @@ use super::read::BUFFER_BYTES;
 use super::sink::Sink;
 use super::stream::{Mode, Stream};
 use super::totals::Totals;
-use crate::layout::FIRST_BYTES;
 
 /// First and longest time between two questions whether a quiet stream is over.
 const CHECK_EVERY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1600));
@@ -245,13 +245,15 @@ impl Streams {
         }
         self.files.close(&mut stream);
         let Some(page) = page.get().filter(|_| page.is_shared()) else { return };
-        let bytes = stream.file_bytes().max(FIRST_BYTES as u64);
         sink.keep();
-        let deleted = fs::remove_file(self.files.path(&stream.info.name));
+        let is_gone = match fs::remove_file(self.files.path(&stream.info.name)) {
+            Ok(()) => true,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
         // A name that could not be deleted stays known, or it would be read again.
-        if deleted.is_ok() {
+        if is_gone {
             self.known.remove(&stream.info.name);
-            let give_back = |used: u64| Some(used.saturating_sub(bytes));
+            let give_back = |used: u64| Some(used.saturating_sub(stream.charged_bytes));
             let _ = page.used_bytes.fetch_update(Relaxed, Relaxed, give_back);
         }
     }
