@@ -6,7 +6,7 @@
 
 use std::io;
 
-use nix::sys::signal::{SigSet, Signal, kill, raise};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, getpid, getsid};
 use rustix::process::{WaitOptions, waitpid};
 use serde::Serialize;
@@ -89,7 +89,9 @@ fn stop_by(signal: i32) {
     let signal = Signal::try_from(signal).unwrap_or(Signal::SIGSTOP);
     let mut one = SigSet::empty();
     one.add(signal);
+    // Sent to the process before it is let through: the terminal may have sent
+    // it to us, too, and then one of them waits already and they are one.
+    let _ = kill(getpid(), signal);
     let _ = one.thread_unblock();
-    let _ = raise(signal);
     let _ = one.thread_block();
 }
