@@ -260,26 +260,51 @@ fn wait_for_state(process: u32, state: char) {
     panic!("process {process} did not come into state {state}");
 }
 
+/// Runs a program below a shell that was told to ignore or close something,
+/// and gives its output.
+fn below_shell(before: &str, after: &str, program: &[&str]) -> String {
+    let base = tempfile::tempdir().unwrap();
+    let ioracle = in_base(&base, &["--quiet"], program);
+    let words = std::iter::once(ioracle.get_program()).chain(ioracle.get_args());
+    let quoted: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+    let script = format!("{before}; {} {after}", quoted.join(" "));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]);
+    shell.envs(ioracle.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    String::from_utf8(shell.output().unwrap().stdout).unwrap()
+}
+
 /// A caller that ignores SIGHUP (nohup) wants the program to ignore it, too;
-/// SIGTERM and SIGPIPE must end it.
+/// Rust's runtime ignores SIGPIPE, which only the caller may ask for.
 #[test]
 fn ignored_and_blocked_signals_are_inherited() {
-    let base = tempfile::tempdir().unwrap();
-    let ioracle = in_base(&base, &["--quiet"], &["cat", "/proc/self/status"]);
-    let quoted: Vec<String> =
-        ioracle.get_args().map(|word| format!("'{}'", word.to_str().unwrap())).collect();
-    let program = ioracle.get_program().to_str().unwrap().to_owned();
-    let script = format!("trap '' HUP; '{program}' {}", quoted.join(" "));
-    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
-    let status = String::from_utf8(output.stdout).unwrap();
-    let mask = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        u64::from_str_radix(line.trim(), 16).unwrap()
+    let check = |trap: &str, ignored: u64| {
+        let status = below_shell(trap, "", &["cat", "/proc/self/status"]);
+        let mask = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            u64::from_str_radix(line.trim(), 16).unwrap()
+        };
+        // posix_spawn ignores two signals that glibc keeps for itself.
+        const GLIBC: u64 = 0b11 << 31;
+        assert_eq!(mask("SigIgn:") & !GLIBC, ignored, "{trap}");
+        assert_eq!(mask("SigBlk:"), 0, "{trap}");
     };
-    // posix_spawn ignores two signals that glibc keeps for itself.
-    const GLIBC: u64 = 0b11 << 31;
-    assert_eq!(mask("SigIgn:") & !GLIBC, 1, "only SIGHUP is ignored");
-    assert_eq!(mask("SigBlk:"), 0);
+    check("trap '' HUP", 1);
+    check("trap '' PIPE", 1 << 12);
+    check("true", 0);
+}
+
+#[test]
+fn closed_descriptors_stay_closed() {
+    let script = "for fd in 0 2 7; do [ -e /proc/$$/fd/$fd ] && echo $fd; done; true";
+    assert_eq!(below_shell("true", "<&- 2>&-", &["sh", "-c", script]), "");
+    let all = below_shell("exec 7</dev/null", "</dev/null", &["sh", "-c", script]);
+    assert_eq!(all, "0\n2\n7\n");
+}
+
+#[test]
+fn a_caller_that_ignores_the_end_of_children_learns_the_exit_code() {
+    assert_eq!(below_shell("trap '' CHLD", "; echo $?", &["sh", "-c", "exit 5"]), "5\n");
 }
 
 #[test]

@@ -9,6 +9,9 @@ pub mod layout;
 
 pub mod settings;
 
+#[cfg(feature = "reader")]
+pub mod inherited;
+
 mod function;
 #[cfg(feature = "reader")]
 mod reader;

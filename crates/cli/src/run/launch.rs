@@ -10,6 +10,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use ioracle_spool::inherited;
 use nix::errno::Errno;
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
 use nix::sys::signal::{SigSet, Signal};
@@ -51,9 +52,15 @@ fn spawn(
     mask: &SigSet,
 ) -> nix::Result<Pid> {
     let mut attributes = PosixSpawnAttr::init()?;
-    // The runtime of this command ignores SIGPIPE; no program expects that.
+    // The runtime of this command has ignored SIGPIPE and opened what was closed.
     let mut to_default = SigSet::empty();
-    to_default.add(Signal::SIGPIPE);
+    if !inherited::sigpipe_was_ignored() {
+        to_default.add(Signal::SIGPIPE);
+    }
+    let mut actions = PosixSpawnFileActions::init()?;
+    for descriptor in inherited::closed_descriptors() {
+        actions.add_close(descriptor)?;
+    }
     attributes.set_sigdefault(&to_default)?;
     attributes.set_sigmask(mask)?;
     attributes.set_flags(
@@ -62,7 +69,7 @@ fn spawn(
     // Arguments came from the kernel, which ends them at their first zero byte.
     let arguments: Vec<CString> =
         command.iter().filter_map(|argument| CString::new(argument.as_bytes()).ok()).collect();
-    posix_spawn(path, &PosixSpawnFileActions::init()?, &attributes, &arguments, environment)
+    posix_spawn(path, &actions, &attributes, &arguments, environment)
 }
 
 /// Our environment in its order, with some variables set.

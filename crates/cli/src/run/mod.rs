@@ -87,7 +87,6 @@ struct Ran {
     ending: Ending,
     wall_s: f64,
     own_cpu_s: f64,
-    trace: Option<PathBuf>,
 }
 
 /// Runs the subcommand; the exit code is the program's.

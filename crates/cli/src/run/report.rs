@@ -60,7 +60,7 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
         advice: advise(&measured),
         unrecorded: unrecorded(watch, totals),
         unseen: (tally.events == 0).then(|| Unseen::why(&circumstances)),
-        trace: ran.trace.clone(),
+        trace: None,
         own_cpu_s: ran.own_cpu_s,
     }
 }

@@ -13,6 +13,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use ioracle_spool::settings::SPOOL;
 use ioracle_trace::{CsvWriter, Description, Follower};
+use nix::unistd::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::executable::Kind;
@@ -96,14 +97,26 @@ impl Plan<'_> {
             follower.relative_to(&here);
         }
         let recorder = self.trace.as_deref().map(CsvWriter::create).transpose()?;
-        let command = &self.arguments.command;
         let variables = self.variables(follower);
+        let mask = signals.inherited_mask();
+        match launch::start(&self.path, &self.arguments.command, &variables, mask) {
+            Ok(program) => self.follow(program, follower, signals, recorder).map(Ok),
+            Err(not_started) => {
+                recorder.map(CsvWriter::discard).transpose()?;
+                Ok(Err(not_started))
+            }
+        }
+    }
+
+    /// Follows the program to its end, on two threads.
+    fn follow(
+        self,
+        program: Pid,
+        follower: &mut Follower,
+        signals: &Signals,
+        recorder: Option<CsvWriter>,
+    ) -> Result<Summary> {
         let started = Instant::now();
-        let program = match launch::start(&self.path, command, &variables, signals.inherited_mask())
-        {
-            Ok(program) => program,
-            Err(not_started) => return Ok(Err(not_started)),
-        };
         let ended = Arc::new(AtomicBool::new(false));
         let mut watch = Watch::new(recorder, Arc::clone(&ended));
         let waker = follower.waker();
@@ -121,19 +134,17 @@ impl Plan<'_> {
         });
         let ran = Ran {
             application: self.application(),
-            command: command.clone(),
+            command: self.arguments.command.clone(),
             kind: self.kind,
             disabled: settings::is_disabled(),
             place: self.place,
             ending: ending.context("could not wait for the program")?,
             wall_s,
             own_cpu_s: own_cpu_s(),
-            trace: None,
         };
-        let totals = follower.totals();
-        let mut summary = summarise(&ran, &watch, follower.processes(), &totals);
+        let mut summary = summarise(&ran, &watch, follower.processes(), &follower.totals());
         summary.trace = self.finish_recording(&mut watch, &summary);
-        Ok(Ok(summary))
+        Ok(summary)
     }
 
     /// What the program's environment gets.
