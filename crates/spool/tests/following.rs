@@ -176,12 +176,16 @@ fn a_reader_that_has_missed_something_does_not_sleep() {
     assert!(start.elapsed() < Duration::from_secs(10));
 }
 
-/// Clears the word that publishes a record of a stream's first segment.
-fn make_hole(job: &Job, number: u64) {
+/// Stores the word that publishes a record of a stream's first segment.
+fn publish(job: &Job, number: u64, word: u64) {
     let path = &stream_files(job)[0];
     let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
     let offset = 2 * PAGE as u64 + number * size_of::<Record>() as u64;
-    file.write_all_at(&[0; 8], offset).unwrap();
+    file.write_all_at(&word.to_ne_bytes(), offset).unwrap();
+}
+
+fn make_hole(job: &Job, number: u64) {
+    publish(job, number, 0);
 }
 
 #[test]
@@ -197,6 +201,33 @@ fn a_hole_is_waited_for_then_skipped_and_counted() {
     poll_until(&mut job, &mut sink, |sink| sink.n_records() == 199);
     assert!(start.elapsed() >= Duration::from_millis(900));
     assert_eq!(job.totals().n_holes, 1);
+}
+
+/// The time that a hole was waited for once began when the stream fell quiet:
+/// a record that a handler interrupted after a quiet second was taken for lost.
+#[test]
+fn a_hole_after_a_quiet_time_is_waited_for_like_any_other() {
+    let (_base, mut job) = job(ROOMY);
+    let mut sink = Memory::default();
+    let mut thread = Thread::start(job.directory(), 0);
+    (0..10).for_each(|number| thread.append(number));
+    let mut poll_for = |job: &mut Job, time: Duration| {
+        let start = Instant::now();
+        while start.elapsed() < time {
+            job.poll(&mut sink).unwrap();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        sink.n_records()
+    };
+    assert_eq!(poll_for(&mut job, Duration::from_millis(1100)), 10);
+    thread.append(10);
+    thread.append(11);
+    make_hole(&job, 10);
+    assert_eq!(poll_for(&mut job, Duration::from_millis(900)), 10);
+    publish(&job, 10, 11);
+    poll_for(&mut job, Duration::from_millis(50));
+    assert!(sink.first().iter().copied().eq(0..12));
+    assert_eq!(job.totals().n_holes, 0);
 }
 
 #[test]

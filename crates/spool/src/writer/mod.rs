@@ -13,6 +13,7 @@
 //! A writer belongs to the thread that it was started for. It has no `Drop`: at
 //! the end of a thread [`finish`](Writer::finish) is called, and often nothing is.
 
+mod definitions;
 mod host;
 mod room;
 mod segment;
@@ -25,11 +26,12 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
 
 pub use self::host::{Host, Identity, StreamName};
 
+use self::definitions::DefinitionsEnd;
 use self::room::Stall;
-use self::segment::{Segment, definition_bytes};
+use self::segment::Segment;
 use crate::layout::{
-    Call, DefinitionKind, FIRST_BYTES, JobPage, MAX_DEFINITION_BYTES, MAX_SEGMENTS, PAGE,
-    STREAM_MAGIC, SegmentKind, StreamHeader, Unrecorded, VERSION,
+    Call, FIRST_BYTES, JobPage, MAX_SEGMENTS, PAGE, STREAM_MAGIC, SegmentKind, StreamHeader,
+    Unrecorded, VERSION,
 };
 
 /// Records between two looks at whether the reader sleeps.
@@ -215,53 +217,6 @@ impl Writer {
         opened.and(Err(Unrecorded::Interrupted))
     }
 
-    /// Gives an identity its meaning; the parts of the payload are put together.
-    /// `false` if there is no room, the payload exceeds [`MAX_DEFINITION_BYTES`],
-    /// or a handler interrupted the writer: then it is to be tried again later.
-    pub fn define(
-        &self,
-        host: &mut impl Host,
-        job: &JobPage,
-        kind: DefinitionKind,
-        id: u64,
-        payload: &[&[u8]],
-    ) -> bool {
-        let length = payload.iter().fold(0_usize, |sum, part| sum.saturating_add(part.len()));
-        if length > MAX_DEFINITION_BYTES {
-            return false;
-        }
-        host.uninterrupted(|host| {
-            self.guarded(|| self.define_next(host, job, kind, id, payload, length))
-        })
-        .is_ok()
-    }
-
-    fn define_next(
-        &self,
-        host: &mut impl Host,
-        job: &JobPage,
-        kind: DefinitionKind,
-        id: u64,
-        payload: &[&[u8]],
-        length: usize,
-    ) -> Result<(), Unrecorded> {
-        let (mut place, mut used) = self.definitions.load();
-        let mut segment = self.segments.get(place).ok_or(Unrecorded::NoRoom)?;
-        // One that was published by a call that never came back.
-        while let Some(bytes) = segment.published_definition(used) {
-            used = used.saturating_add(bytes);
-        }
-        let needed = definition_bytes(length).ok_or(Unrecorded::NoRoom)?;
-        if used.saturating_add(needed) > segment.bytes() {
-            place = self.open_definitions(host, job, needed)?;
-            used = 0;
-            segment = self.segments.get(place).ok_or(Unrecorded::NoRoom)?;
-        }
-        let end = segment.define(used, kind, id, payload, length);
-        self.definitions.store(place, end.ok_or(Unrecorded::NoRoom)?);
-        Ok(())
-    }
-
     /// Counts a call that is not recorded.
     pub fn count_unrecorded(&self, cause: Unrecorded) {
         // SAFETY: the header is mapped as long as the pointer is not null.
@@ -329,24 +284,6 @@ impl Writer {
         if sleeping.load(Relaxed) == 1 && sleeping.swap(0, Relaxed) == 1 {
             host.wake(sleeping);
         }
-    }
-}
-
-/// Segment and place in it of the next definition, in one word.
-struct DefinitionsEnd(AtomicU64);
-
-impl DefinitionsEnd {
-    const fn new() -> DefinitionsEnd {
-        DefinitionsEnd(AtomicU64::new(0))
-    }
-
-    fn load(&self) -> (usize, usize) {
-        let word = self.0.load(Relaxed);
-        ((word >> 32) as usize, word as u32 as usize)
-    }
-
-    fn store(&self, place: usize, used: usize) {
-        self.0.store(((place as u64) << 32) | used as u64, Relaxed);
     }
 }
 

@@ -7,7 +7,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use super::*;
-use crate::layout::{DefinitionHeader, Record, SegmentEntry};
+use crate::layout::{DefinitionHeader, DefinitionKind, MAX_DEFINITION_BYTES, Record, SegmentEntry};
 
 /// 64 bytes, aligned as mappings are.
 #[repr(align(64))]

@@ -6,12 +6,14 @@
 //! published. Then it reads definitions, then those records, again: the copy in
 //! which a record was seen to be published may hold its bytes from before.
 
+mod holes;
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::definitions::Definitions;
-use super::read::{call_of, is_published, read_first_page, read_records, records, tell_consumed};
+use super::read::{call_of, is_published, read_first_page, read_records, records};
 use super::sink::{Sink, StreamInfo, StreamNumber};
 use super::table::{self, FirstPage, Header, Segment};
 use super::totals::Totals;
@@ -22,14 +24,6 @@ use crate::layout::{MAX_SEGMENT_BYTES, MAX_SEGMENTS, Record, Unrecorded};
 const MAX_RECORDS: u64 = 8192;
 /// Records that a final reading takes, whatever is written meanwhile.
 const MAX_FINAL: u64 = (MAX_SEGMENTS * MAX_SEGMENT_BYTES / size_of::<Record>()) as u64;
-/// Records behind a hole that are looked at while the stream lives.
-const LOOK_PAST: u64 = 256;
-/// How long a hole may be filled later.
-const HOLE_PATIENCE: Duration = Duration::from_secs(1);
-/// How long a segment with a hole is kept from the writer: whoever was
-/// interrupted there may still come back and write.
-const HOLE_RELEASE: Duration = Duration::from_secs(30);
-
 /// How a stream is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -55,7 +49,7 @@ pub(super) struct Stream {
     /// Number after the last one that may be delivered in this pass.
     ready: u64,
     definitions: Definitions,
-    /// A number not published since, while later ones may be.
+    /// The position, since when later records are seen to be published.
     waiting: Option<(u64, Instant)>,
     /// Number after the last hole that was skipped.
     after_hole: u64,
@@ -118,37 +112,6 @@ impl Stream {
         if self.has_ready() {
             self.waiting = None;
         }
-    }
-
-    /// Looks for records behind one that is not published, and skips it if it
-    /// will not be any more.
-    pub(super) fn look_past_hole(
-        &mut self,
-        file: &File,
-        buffer: &mut [u8],
-        mode: Mode,
-        now: Instant,
-        totals: &mut Totals,
-    ) {
-        let since = match self.waiting {
-            Some((number, since)) if number == self.position => since,
-            _ => now,
-        };
-        self.waiting = Some((self.position, since));
-        if mode == Mode::Live && now.duration_since(since) < HOLE_PATIENCE {
-            return;
-        }
-        let last = match mode {
-            Mode::Live => self.position + LOOK_PAST,
-            Mode::Final => u64::MAX,
-        };
-        let Some(found) = self.next_published(file, last, buffer, totals) else { return };
-        // A record published just now is no hole: what stands before it may have
-        // been published too.
-        if self.published_run(file, self.position, 1, buffer, totals).1 == 0 {
-            self.skip_to(found, mode, totals);
-        }
-        self.look(file, buffer, totals);
     }
 
     /// Hands over the records found by the last look.
@@ -225,18 +188,6 @@ impl Stream {
         }
     }
 
-    /// Tells the writer of segments with holes that nobody writes to any more.
-    pub(super) fn release(&mut self, file: &File, now: Instant, sink: &mut impl Sink) {
-        self.releases.retain(|(since, segment)| {
-            let wait = now.duration_since(*since) < HOLE_RELEASE;
-            if !wait {
-                sink.keep();
-                tell_consumed(file, segment);
-            }
-            wait
-        });
-    }
-
     /// Remembers the first thing that is wrong with the file.
     pub(super) fn damage(&mut self, what: &str, totals: &mut Totals) {
         if !self.is_damaged {
@@ -272,65 +223,6 @@ impl Stream {
         (read as u64, run.count() as u64)
     }
 
-    /// The first published record behind the position, at most `last`.
-    fn next_published(
-        &mut self,
-        file: &File,
-        last: u64,
-        buffer: &mut [u8],
-        totals: &mut Totals,
-    ) -> Option<u64> {
-        self.refresh(file, totals);
-        let mut segments: Vec<Segment> = self.segments.clone();
-        segments.retain(|segment| !segment.is_definitions() && segment.end() > self.position);
-        segments.sort_unstable_by_key(|segment| segment.first);
-        for segment in segments {
-            let mut number = segment.first.max(self.position + 1);
-            let mut n_records = 16_usize;
-            while number < segment.end() && number <= last {
-                let read = read_records(file, &segment, number, n_records, buffer);
-                n_records = n_records.saturating_mul(4);
-                let records = records(buffer, read);
-                let mut records = records.zip(number..);
-                if let Some((_, found)) = records.find(|(record, it)| is_published(record, *it)) {
-                    return (found <= last).then_some(found);
-                }
-                if read == 0 {
-                    break;
-                }
-                number += read as u64;
-            }
-        }
-        None
-    }
-
-    /// Leaves out the numbers up to `found`: holes where they have a place in a
-    /// segment; else they were consumed by an earlier reader, or the table lies.
-    fn skip_to(&mut self, found: u64, mode: Mode, totals: &mut Totals) {
-        let skipped = self.position..found;
-        let placed = |segment: &Segment| {
-            let end = segment.end().min(skipped.end);
-            end.saturating_sub(segment.first.max(skipped.start))
-        };
-        let n_placed = self.segments.iter().map(placed).sum::<u64>().min(found - self.position);
-        totals.n_holes += n_placed;
-        let n_gone = found - self.position - n_placed;
-        totals.n_consumed_before = totals.n_consumed_before.saturating_add(n_gone);
-        if n_gone > 0 && mode == Mode::Live {
-            self.damage("numbers of records are missing", totals);
-        }
-        if mode == Mode::Live {
-            let now = Instant::now();
-            let passed = self
-                .segments
-                .iter()
-                .filter(|segment| segment.end() > skipped.start && segment.end() <= skipped.end);
-            self.releases.extend(passed.map(|segment| (now, *segment)));
-        }
-        self.position = found;
-        self.after_hole = found;
-    }
-
     fn deliver_one(&mut self, record: &[u8], sink: &mut impl Sink, totals: &mut Totals) {
         let number = self.position;
         self.position += 1;
@@ -345,14 +237,5 @@ impl Stream {
         }
         totals.n_records += 1;
         sink.record(self.number, &call);
-    }
-
-    fn consumed(&mut self, file: &File, segment: Segment, sink: &mut impl Sink) {
-        if self.after_hole > segment.first {
-            self.releases.push((Instant::now(), segment));
-        } else {
-            sink.keep();
-            tell_consumed(file, &segment);
-        }
     }
 }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Definitions are written one after the other, under the writer's flag: unlike
+//! records they have no place that a number gives them.
+//!
+//! One that a handler jumped away from is written over by the next, unless it
+//! was published: then it stays, and is found to be there.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::segment::definition_bytes;
+use super::{Host, Writer};
+use crate::layout::{DefinitionKind, JobPage, MAX_DEFINITION_BYTES, Unrecorded};
+
+impl Writer {
+    /// Gives an identity its meaning; the parts of the payload are put together.
+    /// `false` if there is no room, the payload exceeds [`MAX_DEFINITION_BYTES`],
+    /// or a handler interrupted the writer: then it is to be tried again later.
+    pub fn define(
+        &self,
+        host: &mut impl Host,
+        job: &JobPage,
+        kind: DefinitionKind,
+        id: u64,
+        payload: &[&[u8]],
+    ) -> bool {
+        let length = payload.iter().fold(0_usize, |sum, part| sum.saturating_add(part.len()));
+        if length > MAX_DEFINITION_BYTES {
+            return false;
+        }
+        host.uninterrupted(|host| {
+            self.guarded(|| self.define_next(host, job, kind, id, payload, length))
+        })
+        .is_ok()
+    }
+
+    fn define_next(
+        &self,
+        host: &mut impl Host,
+        job: &JobPage,
+        kind: DefinitionKind,
+        id: u64,
+        payload: &[&[u8]],
+        length: usize,
+    ) -> Result<(), Unrecorded> {
+        let (mut place, mut used) = self.definitions.load();
+        let mut segment = self.segments.get(place).ok_or(Unrecorded::NoRoom)?;
+        // One that was published by a call that never came back.
+        while let Some(bytes) = segment.published_definition(used) {
+            used = used.saturating_add(bytes);
+        }
+        let needed = definition_bytes(length).ok_or(Unrecorded::NoRoom)?;
+        if used.saturating_add(needed) > segment.bytes() {
+            place = self.open_definitions(host, job, needed)?;
+            used = 0;
+            segment = self.segments.get(place).ok_or(Unrecorded::NoRoom)?;
+        }
+        let end = segment.define(used, kind, id, payload, length);
+        self.definitions.store(place, end.ok_or(Unrecorded::NoRoom)?);
+        Ok(())
+    }
+}
+
+/// Segment and place in it of the next definition, in one word.
+pub(super) struct DefinitionsEnd(AtomicU64);
+
+impl DefinitionsEnd {
+    pub(super) const fn new() -> DefinitionsEnd {
+        DefinitionsEnd(AtomicU64::new(0))
+    }
+
+    pub(super) fn load(&self) -> (usize, usize) {
+        let word = self.0.load(Relaxed);
+        ((word >> 32) as usize, word as u32 as usize)
+    }
+
+    pub(super) fn store(&self, place: usize, used: usize) {
+        self.0.store(((place as u64) << 32) | used as u64, Relaxed);
+    }
+}
