@@ -13,6 +13,7 @@ use std::arch::x86_64::{_mm_lfence, _rdtsc};
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
+use std::mem::MaybeUninit;
 use std::time::Instant;
 
 use ioracle_capture::stack::{Caller, Definitions, Frame, Walker};
@@ -82,14 +83,17 @@ extern "C" fn look(sp: usize, fp: usize) {
             End::Context => probe.walker.context(caller, &mut Kept) as usize,
             End::Rules => probe.walker.addresses(caller).0 as usize,
             End::CountFrames => probe.walker.addresses(caller).1.len(),
-            End::Backtrace => {
-                let mut room = [std::ptr::null_mut(); 96];
-                // SAFETY: as long as told.
-                unsafe { backtrace(room.as_mut_ptr(), 96) as usize }
-            }
+            End::Backtrace => n_found_by_backtrace(),
         };
         probe.ticks += ticks() - start;
     });
+}
+
+#[inline(never)]
+fn n_found_by_backtrace() -> usize {
+    let mut room = [std::ptr::null_mut(); 96];
+    // SAFETY: as long as told.
+    unsafe { backtrace(room.as_mut_ptr(), 96) as usize }
 }
 
 /// The processor's clock, once all before is done.
@@ -169,12 +173,48 @@ fn main() {
     }
 }
 
+const ROOM: usize = 32 * 1024;
+const PAINT: u8 = 0xa5;
+
+/// Bytes of stack that a look takes, with all that is around it here.
+fn stack_use() -> usize {
+    paint();
+    travel(&[Vec::new()], &[0]);
+    n_overwritten()
+}
+
+#[inline(never)]
+fn paint() {
+    black_box(&mut [PAINT; ROOM]);
+}
+
+#[inline(never)]
+fn n_overwritten() -> usize {
+    let room = [const { MaybeUninit::<u8>::uninit() }; ROOM];
+    let start = black_box(&room).as_ptr().cast::<u8>();
+    // SAFETY: stack that was painted, and then used or not.
+    let is_painted = |place: usize| unsafe { start.add(place).read_volatile() } == PAINT;
+    // Large frames touch each of their pages once, so a single word says nothing.
+    let is_used = |place: usize| (place..ROOM).take(256).filter(|&at| !is_painted(at)).count() > 32;
+    ROOM - (256..ROOM).find(|&place| is_used(place)).unwrap_or(ROOM)
+}
+
 extern "C" fn measure(_: *mut c_void) -> *mut c_void {
     let mut random = Random(7);
     set(End::CountFrames);
     travel(&[Vec::new()], &[0]);
     // SAFETY: no path is under way.
     let n_around = PROBE.with(|probe| unsafe { (*probe.get()).result });
+    set(End::Nothing);
+    let nothing = stack_use();
+    set(End::Context);
+    // SAFETY: no path is under way.
+    PROBE.with(|probe| unsafe { (*probe.get()).walker.forget_code() });
+    let mut uses = [0; 2];
+    for bytes in black_box(&mut uses[..]) {
+        *bytes = stack_use() - nothing;
+    }
+    println!("stack used: {} bytes by new code, {} by a known path\n", uses[0], uses[1]);
     assert!(n_around <= DEPTHS[0], "{n_around} frames around");
     println!("| frames | live paths | known paths, ns | rules, ns | backtrace(), ns |");
     println!("| ---: | ---: | ---: | ---: | ---: |");

@@ -200,11 +200,17 @@ pub(crate) fn sleep_ms(ms: u32) {
 
 /// Whether the thread runs on its alternate signal stack.
 pub(crate) fn on_alternate_stack() -> bool {
+    alternate_stack().is_some()
+}
+
+/// The lower end of the alternate signal stack that the thread runs on, if it does.
+pub(crate) fn alternate_stack() -> Option<usize> {
     let mut stack = MaybeUninit::<libc::stack_t>::uninit();
     // SAFETY: the kernel fills the structure if it answers with success.
     unsafe {
-        let result = syscall(libc::SYS_sigaltstack, [0, stack.as_mut_ptr() as usize, 0, 0, 0, 0]);
-        result == 0 && stack.assume_init().ss_flags & libc::SS_ONSTACK != 0
+        check(syscall(libc::SYS_sigaltstack, [0, stack.as_mut_ptr() as usize, 0, 0, 0, 0])).ok()?;
+        let stack = stack.assume_init();
+        (stack.ss_flags & libc::SS_ONSTACK != 0).then_some(stack.ss_sp as usize)
     }
 }
 

@@ -11,7 +11,8 @@
 //! (`cfi`). All this reads only `memory` that is known to be there.
 //!
 //! What is promised: no allocation, no lock of ours, no panic, no recursion,
-//! no call of a function that can be intercepted. A stack that cannot be walked
+//! no call of a function that can be intercepted; about 50 bytes of the program's
+//! stack for a known path, 2 KiB for new code. A stack that cannot be walked
 //! to its end is a context too: the frames that were found. At most
 //! [`MAX_FRAMES`] innermost frames count; the outer ones of a deeper stack are
 //! left out. Code outside any module (made at run time) ends the stack with the

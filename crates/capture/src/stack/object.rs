@@ -97,7 +97,7 @@ fn ask_lock_free(find_object: FindObject, address: usize) -> Option<Object> {
             high: found.map_end,
             load_address: link_map.load_address,
             name: link_map.name,
-            headers: (found.map_start + header.e_phoff as usize) as *const Elf64_Phdr,
+            headers: found.map_start.wrapping_add(header.e_phoff as usize) as *const Elf64_Phdr,
             // A module that does not begin with its header has no parts for us.
             n_headers: if is_elf { usize::from(header.e_phnum) } else { 0 },
         })

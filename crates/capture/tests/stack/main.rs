@@ -86,6 +86,16 @@ fn signal_handlers_and_coroutines_are_walked() {
 }
 
 #[test]
+fn on_a_small_alternate_stack_the_context_is_unknown() {
+    with_shapes(|shapes| {
+        with_probe(|probe| probe.compares = false);
+        assert_eq!(shapes.travel("pm"), 0);
+        with_probe(|probe| probe.compares = true);
+        assert_ne!(shapes.travel("pS"), 0);
+    });
+}
+
+#[test]
 fn a_signal_at_any_instruction_is_walked() {
     with_shapes(|shapes| {
         let path = std::ffi::CString::new("ptlvrq").unwrap();
@@ -164,8 +174,7 @@ fn a_broken_frame_pointer_ends_the_stack() {
 #[test]
 fn a_changed_frame_pointer_is_another_context_where_it_is_used() {
     with_shapes(|shapes| {
-        // backtrace() would crash. The standard library, which called this
-        // test, is compiled with frame pointers.
+        // backtrace() would crash.
         with_probe(|probe| probe.compares = false);
         let [first, changed, again] = shapes.change_a_word(0, 4711);
         assert_eq!(first, again);

@@ -2,6 +2,7 @@
 //
 // Functions whose frames have many shapes, which call each other along a path:
 // one letter per function, and a probe at its end.
+#define _GNU_SOURCE
 #include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
 
@@ -104,13 +106,27 @@ NOINLINE static void signalled(struct journey *journey) {
     AFTER(journey);
 }
 
-NOINLINE static void alternate(struct journey *journey) {
-    stack_t stack = {.ss_size = 1 << 18, .ss_sp = malloc(1 << 18)}, before;
+// The alternate stack is the upper end of a larger room, so that using more
+// than it harms nobody.
+NOINLINE static void raise_on_alternate(struct journey *journey, size_t size) {
+    size_t room = 1 << 18;
+    char *start = malloc(room);
+    stack_t stack = {.ss_size = size, .ss_sp = start + room - size}, before;
     sigaltstack(&stack, &before);
     raise_on(journey, SA_ONSTACK);
     if (!(before.ss_flags & SS_ONSTACK))
         sigaltstack(&before, NULL);
-    free(stack.ss_sp);
+    free(start);
+}
+
+NOINLINE static void alternate(struct journey *journey) {
+    raise_on_alternate(journey, 1 << 17);
+    AFTER(journey);
+}
+
+NOINLINE static void small_alternate(struct journey *journey) {
+    raise_on_alternate(journey, sysconf(_SC_MINSIGSTKSZ) + 1024);
+    AFTER(journey);
 }
 
 static void begin_coroutine(unsigned low, unsigned high) {
@@ -167,6 +183,7 @@ NOINLINE static void go_on(struct journey *journey) {
     case 'q': sorted(journey); break;
     case 's': signalled(journey); break;
     case 'S': alternate(journey); break;
+    case 'm': small_alternate(journey); break;
     case 'c': coroutine(journey); break;
     }
     AFTER(journey);
@@ -177,9 +194,7 @@ void travel(const char *path, void (*probe)(void)) {
     go_on(&journey);
 }
 
-// Calls the probe from one place: with all as it is, with the `word`th word
-// above the frame's own address changed, and as it was.
-NOINLINE void change_a_word(void (*probe)(void), int word, void *value) {
+NOINLINE static void change_below(void (*probe)(void), int word, void *value) {
     void *volatile *place = (void *volatile *)__builtin_frame_address(0) + word;
     void *kept = *place;
     volatile int turns = 3; // one call for all turns
@@ -187,6 +202,16 @@ NOINLINE void change_a_word(void (*probe)(void), int word, void *value) {
         *place = turn == 1 ? value : kept;
         probe();
     }
+}
+
+// Calls the probe from one place: with all as it is, with the `word`th word
+// above a frame's own address changed, and as it was. The frame is that of a
+// function whose caller, this one, needs its frame pointer.
+void change_a_word(void (*probe)(void), int word, void *value) {
+    volatile char *room = alloca((size_t)word + 1);
+    room[0] = 1;
+    change_below(probe, word, value);
+    room[0] = 2;
 }
 
 // Calls the probe with a frame pointer that is none, from a function that says

@@ -5,9 +5,10 @@
 //! The thread's own stack is read directly: from the lowest mapped address to
 //! its known upper end, which is `__libc_stack_end` for the thread that began
 //! the program and the thread control block for all others, because glibc puts
-//! it on top of the stack. What lies between the stack pointer and there
-//! stays mapped as long as the thread runs on this stack. The lower end is
-//! looked up once, and again when the first thread's stack has grown.
+//! it on top of the stack. Only what lies between the stack pointer and there
+//! is read: it stays mapped as long as the thread runs on this stack. The lower
+//! end, which tells whether it does, is looked up once, and again when the
+//! first thread's stack has grown.
 //!
 //! Every other address (alternate signal stacks, coroutines, whatever a broken
 //! frame pointer says) is read by the kernel into a window of ours, which fails
@@ -27,6 +28,8 @@ pub(super) struct Memory {
     high: usize,
     /// Where the own stack cannot have grown down to.
     floor: usize,
+    /// The stack pointer, if it is on the own stack; else no word is read directly.
+    from: usize,
     /// Whether the own stack has been looked for.
     is_located: bool,
     /// Part of a page that the kernel has copied.
@@ -36,11 +39,18 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Whether a word of the thread's own stack lies at an address. Words are
-    /// aligned, and so are both ends of the stack.
+    /// Whether a stack pointer is on the thread's own stack. Words are aligned,
+    /// and so are both ends of the stack.
     #[inline]
-    pub(super) fn is_own(&self, address: usize) -> bool {
-        address.wrapping_sub(self.low) < self.high - self.low && address.is_multiple_of(8)
+    pub(super) fn is_own(&self, sp: usize) -> bool {
+        sp >= self.low && sp < self.high && sp.is_multiple_of(8)
+    }
+
+    /// Whether a word lies on the own stack, above the stack pointer that was
+    /// located last.
+    #[inline]
+    pub(super) fn is_direct(&self, address: usize) -> bool {
+        address >= self.from && address < self.high && address.is_multiple_of(8)
     }
 
     /// Learns about the stack that the thread is on now. To be called before a
@@ -52,6 +62,13 @@ impl Memory {
             self.is_located = true;
             self.locate_own(sp);
         }
+        self.from = if self.is_own(sp) { sp } else { usize::MAX };
+    }
+
+    /// Knows nothing again.
+    pub(super) fn forget(&mut self) {
+        (self.low, self.high, self.floor, self.from) = (0, 0, 0, usize::MAX);
+        (self.is_located, self.window_bytes) = (false, 0);
     }
 
     fn locate_own(&mut self, sp: usize) {
@@ -78,7 +95,7 @@ impl Memory {
     /// The word at an address, if there is one.
     #[inline]
     pub(super) fn read(&mut self, address: usize) -> Option<usize> {
-        if self.is_own(address) {
+        if self.is_direct(address) {
             // SAFETY: on the thread's own stack, which is mapped and readable.
             // Others may change it meanwhile; any value will do.
             return Some(unsafe { (address as *const usize).read_volatile() });

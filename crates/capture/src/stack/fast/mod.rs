@@ -4,6 +4,7 @@
 //! cache over cached rules over the modules' unwind tables.
 
 mod cfi;
+mod cursor;
 mod expression;
 mod maps;
 mod memory;

@@ -8,10 +8,15 @@ use super::super::modules::{ModuleId, Modules, NoModule};
 use super::super::seen::Seen;
 use super::super::{Caller, Definitions, Frame, GENERATION, MAX_FRAMES, identify};
 use super::cfi;
+use super::cursor::Cursor;
 use super::memory::Memory;
 use super::paths::{Path, Paths};
-use super::rules::{Base, CallerFp, Pc, Rule, Rules};
+use super::rules::{Pc, Rules};
 use super::trail::Trail;
+use crate::sys;
+
+/// Bytes of stack that a walk through new code takes, and some more.
+const NEEDED_ROOM: usize = 3072;
 
 /// Finds the contexts of one thread's calls.
 ///
@@ -33,6 +38,9 @@ pub struct Walker {
     walk: Walk,
 }
 
+// A program may have thousands of threads.
+const _: () = assert!(size_of::<Walker>() < 3 << 19);
+
 /// The result of a walk.
 struct Walk {
     addresses: [usize; MAX_FRAMES],
@@ -44,7 +52,8 @@ struct Walk {
 
 impl Walker {
     /// The identity of the caller's stack. What has not been defined yet is
-    /// defined: the context, and before it the modules of its frames.
+    /// defined: the context, and before it the modules of its frames. 0 for
+    /// unknown, on an alternate signal stack that is nearly full.
     #[inline]
     pub fn context(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
         if self.generation == GENERATION.load(Ordering::Relaxed) && self.memory.is_own(caller.sp) {
@@ -65,6 +74,9 @@ impl Walker {
     #[inline(never)]
     fn context_by_walk(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
         self.n_walks += 1;
+        if !self.memory.is_own(caller.sp) && !has_room(caller.sp) {
+            return 0;
+        }
         let return_address = self.walk(caller);
         let context = identify(self.frames());
         let is_defined = self.define(context, definitions);
@@ -103,8 +115,14 @@ impl Walker {
         }
     }
 
-    /// Starts anew: modules have changed, or a walk was left halfway.
+    /// Starts anew: a walk was left halfway, so that anything may be half done.
     pub fn forget_code(&mut self) {
+        self.memory.forget();
+        self.forget_modules();
+    }
+
+    /// Modules have changed: code is not what it was.
+    fn forget_modules(&mut self) {
         self.paths.clear();
         self.rules.clear();
         self.modules.clear();
@@ -132,7 +150,7 @@ impl Walker {
     fn walk(&mut self, caller: Caller) -> usize {
         let generation = GENERATION.load(Ordering::Relaxed);
         if self.generation != generation {
-            self.forget_code();
+            self.forget_modules();
             self.generation = generation;
         }
         self.memory.locate(caller.sp);
@@ -140,7 +158,7 @@ impl Walker {
         let return_address = unsafe { (caller.sp as *const usize).read_unaligned() };
         if let Err(Stale) = self.walk_from(caller, return_address) {
             // With all modules new it cannot happen again.
-            self.forget_code();
+            self.forget_modules();
             let _ = self.walk_from(caller, return_address);
         }
         return_address
@@ -152,12 +170,7 @@ impl Walker {
         if !self.memory.is_own(caller.sp) {
             self.walk.trail.unrepeatable();
         }
-        let mut cursor = Cursor {
-            entry_sp: caller.sp,
-            pc: Pc { address: return_address, is_interrupted: false },
-            sp: caller.sp.wrapping_add(8),
-            fp: FramePointer::Incoming(caller.fp),
-        };
+        let mut cursor = Cursor::new(caller, return_address);
         while self.walk.n_frames < MAX_FRAMES {
             if self.rules.get(cursor.pc).is_none() && !self.learn(cursor.pc)? {
                 self.walk.note(ModuleId::OUTSIDE, cursor.pc.address, Frame::default());
@@ -192,6 +205,12 @@ impl Walker {
     }
 }
 
+/// Whether there is room for a walk: programs may give their signal handlers
+/// an alternate stack of two kilobytes, most of which the kernel fills.
+fn has_room(sp: usize) -> bool {
+    sys::alternate_stack().is_none_or(|low| sp.saturating_sub(low) >= NEEDED_ROOM)
+}
+
 impl Walk {
     fn note(&mut self, module: ModuleId, address: usize, frame: Frame) {
         let number = self.n_frames;
@@ -208,98 +227,3 @@ impl Walk {
 
 /// What is known of code is void.
 struct Stale;
-
-/// What is known of the frame pointer. Where it was saved is remembered without
-/// looking, because most of the time no rule further out uses it.
-#[derive(Clone, Copy)]
-enum FramePointer {
-    /// As it was when the intercepted function was entered.
-    Incoming(usize),
-    /// Saved at an address.
-    At(usize),
-    /// This value; the trail knows.
-    Known(usize),
-    Lost,
-}
-
-/// A frame on the way out.
-#[derive(Clone, Copy)]
-struct Cursor {
-    entry_sp: usize,
-    pc: Pc,
-    sp: usize,
-    fp: FramePointer,
-}
-
-impl Cursor {
-    /// The frame that called this one.
-    fn caller(mut self, rule: &Rule, memory: &mut Memory, trail: &mut Trail) -> Option<Cursor> {
-        let mut cfa = self.place(rule.cfa_base, rule.cfa_offset, 0, memory, trail)?;
-        if rule.cfa_is_word {
-            cfa = self.read(cfa, memory, trail)?;
-        }
-        let return_place = self.place(rule.return_base, rule.return_offset, cfa, memory, trail)?;
-        let address = self.read(return_place, memory, trail)?;
-        if address == 0 {
-            return None;
-        }
-        let saved_from = match rule.fp {
-            CallerFp::AtCfa => Some(Base::Cfa),
-            CallerFp::AtSp => Some(Base::Sp),
-            CallerFp::AtFp => Some(Base::Fp),
-            CallerFp::Same | CallerFp::Lost => None,
-        };
-        let fp = match saved_from {
-            Some(base) => FramePointer::At(self.place(base, rule.fp_offset, cfa, memory, trail)?),
-            None if rule.fp == CallerFp::Same => self.fp,
-            None => FramePointer::Lost,
-        };
-        let pc = Pc { address, is_interrupted: rule.is_interrupted };
-        Some(Cursor { pc, sp: cfa, fp, ..self })
-    }
-
-    fn place(
-        &mut self,
-        base: Base,
-        offset: i32,
-        cfa: usize,
-        memory: &mut Memory,
-        trail: &mut Trail,
-    ) -> Option<usize> {
-        let start = match base {
-            Base::Cfa => cfa,
-            Base::Sp => self.sp,
-            Base::Fp => self.frame_pointer(memory, trail)?,
-        };
-        Some(start.wrapping_add_signed(offset as isize))
-    }
-
-    fn frame_pointer(&mut self, memory: &mut Memory, trail: &mut Trail) -> Option<usize> {
-        let value = match self.fp {
-            FramePointer::Known(value) => value,
-            FramePointer::Incoming(value) => {
-                trail.incoming_fp();
-                value
-            }
-            FramePointer::At(address) => self.read(address, memory, trail)?,
-            FramePointer::Lost => return None,
-        };
-        self.fp = FramePointer::Known(value);
-        Some(value)
-    }
-
-    /// Reads a word and notes it in the trail.
-    fn read(&self, address: usize, memory: &mut Memory, trail: &mut Trail) -> Option<usize> {
-        let Some(value) = memory.read(address) else {
-            // It may be there the next time.
-            trail.unrepeatable();
-            return None;
-        };
-        if memory.is_own(address) {
-            trail.word(address.wrapping_sub(self.entry_sp), value);
-        } else {
-            trail.unrepeatable();
-        }
-        Some(value)
-    }
-}
