@@ -44,6 +44,11 @@ impl Oracle {
         })
     }
 
+    /// From where on a wait lies between bursts, once that can be told.
+    pub fn quiet_threshold_ns(&self) -> Option<u64> {
+        self.quiet.threshold_ns()
+    }
+
     /// Operations still expected before the present burst ends; 0 if it just
     /// ended, `None` while bursts cannot be told from quiet.
     pub fn operations_left_in_burst(&self) -> Option<u64> {

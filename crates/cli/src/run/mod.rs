@@ -18,6 +18,7 @@ mod ranks;
 mod signals;
 mod supervise;
 
+mod bursts;
 mod tally;
 mod watch;
 

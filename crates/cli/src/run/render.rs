@@ -2,9 +2,9 @@
 
 //! The summary for people: one screen, at most 40 lines of 100 columns.
 
-use super::summary::{BusyFile, LoopSeen, Summary};
+use super::summary::{Bursts, BusyFile, LoopSeen, Summary};
 use super::supervise::Ending;
-use crate::shared::numbers::{bytes, grouped, nanoseconds, seconds};
+use crate::shared::numbers::{bytes, grouped, seconds};
 use crate::shared::table::{Cell, Colours, Side, Table, Tone};
 use crate::shared::text::{shorten_start, wrap};
 
@@ -18,7 +18,9 @@ const FILES: usize = 5;
 const LOOPS: usize = 3;
 /// Operations below which predictions had nothing to learn from.
 const ENOUGH: u64 = 50;
-/// Confidence from which on a burst is worth telling.
+/// Bursts from which on there is a pattern.
+const SEVERAL: u64 = 3;
+/// Confidence from which on the next burst is worth telling.
 const LIKELY: f64 = 0.5;
 /// Columns of a path.
 const PATH: usize = 30;
@@ -207,23 +209,28 @@ fn what_was_learned(summary: &Summary, page: &mut Page) {
             ),
         );
     }
-    if let Some(bursts) = summary.bursts.filter(|bursts| bursts.confidence >= LIKELY) {
-        let period = match bursts.period_s {
-            Some(period_s) => format!(", about every {}", seconds(Some(period_s))),
-            None => String::new(),
-        };
-        page.say(
-            "bursts",
-            &format!(
-                "of {}, {}{period}; the next was expected {} after the last operation \
-                 (confidence {:.2})",
-                counted(bursts.operations, "operation"),
-                bytes(bursts.bytes),
-                nanoseconds((bursts.next_in_s * 1e9) as u64),
-                bursts.confidence
-            ),
-        );
+    if let Some(bursts) = summary.bursts.filter(|bursts| bursts.seen >= SEVERAL) {
+        page.say("bursts", &bursts_in_words(&bursts));
     }
+}
+
+fn bursts_in_words(bursts: &Bursts) -> String {
+    let mut text = format!(
+        "{} of {} and {} on average, every {}",
+        grouped(bursts.seen),
+        counted(bursts.operations.round() as u64, "operation"),
+        bytes(bursts.bytes.round() as u64),
+        seconds(Some(bursts.period_s))
+    );
+    if let Some(next) = bursts.next.filter(|next| next.confidence >= LIKELY) {
+        text.push_str(&format!(
+            "; the next, of {} and {}, was expected {} after the last operation",
+            counted(next.operations, "operation"),
+            bytes(next.bytes),
+            seconds(Some(next.starts_in_s))
+        ));
+    }
+    text
 }
 
 fn in_words(found: &LoopSeen) -> String {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use ioracle_events::FileId;
+use ioracle_events::{FileId, StreamId};
 use ioracle_oracle::Oracle;
 use ioracle_spool::layout;
 use ioracle_trace::{Process, Totals};
@@ -13,7 +13,8 @@ use ioracle_trace::{Process, Totals};
 use super::Ran;
 use super::advice::{Measured, advise};
 use super::summary::{
-    Bursts, BusyFile, Calls, Io, LoopSeen, Missing, Predicted, Processes, Summary, Unrecorded,
+    Bursts, BusyFile, Calls, Io, LoopSeen, Missing, NextBurst, Predicted, Processes, Summary,
+    Unrecorded,
 };
 use super::tally::{FileTally, Tally};
 use super::unseen::{Circumstances, Unseen};
@@ -34,7 +35,7 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
         Some(path) => path.to_string(),
         None => "(unknown file)".to_owned(),
     };
-    let main = busiest_oracle(watch);
+    let main = busiest_stream(watch);
     let ranks = written_by_rank(tally, processes);
     let measured = Measured { tally, path: &path, wall_s: ran.wall_s, ranks: &ranks };
     let circumstances = Circumstances {
@@ -54,9 +55,9 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
         processes: who_took_part(ran, processes, totals),
         io: io(tally),
         busiest_files: busiest_files(tally, &path),
-        loops: main.map(loops).unwrap_or_default(),
+        loops: main.map(|(_, oracle)| loops(oracle)).unwrap_or_default(),
         predicted: predicted(watch),
-        bursts: main.and_then(bursts),
+        bursts: main.and_then(|(stream, oracle)| bursts(watch, stream, oracle)),
         advice: advise(&measured),
         unrecorded: unrecorded(watch, totals),
         unseen: (tally.events == 0).then(|| Unseen::why(&circumstances)),
@@ -65,10 +66,11 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
     }
 }
 
-/// The oracle of the thread with most operations.
-fn busiest_oracle(watch: &Watch) -> Option<&Oracle> {
-    let oracles = watch.engine.streams().filter_map(|stream| watch.engine.oracle(stream));
-    oracles.max_by_key(|oracle| oracle.operations())
+/// The thread with most operations.
+fn busiest_stream(watch: &Watch) -> Option<(StreamId, &Oracle)> {
+    let streams = watch.engine.streams();
+    let oracles = streams.filter_map(|stream| Some((stream, watch.engine.oracle(stream)?)));
+    oracles.max_by_key(|(_, oracle)| oracle.operations())
 }
 
 fn who_took_part(ran: &Ran, processes: &[Process], totals: &Totals) -> Processes {
@@ -182,18 +184,21 @@ fn predicted(watch: &Watch) -> Option<Predicted> {
     })
 }
 
-fn bursts(oracle: &Oracle) -> Option<Bursts> {
-    let ahead: Vec<_> = oracle.bursts().take(3).collect();
+fn bursts(watch: &Watch, stream: StreamId, oracle: &Oracle) -> Option<Bursts> {
+    let seen = watch.bursts.of(stream)?;
     // Of a burst that has begun only the rest is known; the next one is whole.
-    let whole = ahead.iter().position(|burst| burst.starts_in_ns > 0)?;
-    let burst = ahead[whole];
-    let next = ahead.get(whole + 1);
+    let next = oracle.bursts().take(2).find(|burst| burst.starts_in_ns > 0);
     Some(Bursts {
-        operations: burst.operations,
-        bytes: burst.bytes,
-        next_in_s: in_seconds(burst.starts_in_ns),
-        period_s: next.map(|next| in_seconds(next.starts_in_ns - burst.starts_in_ns)),
-        confidence: burst.confidence,
+        seen: seen.n,
+        operations: seen.operations as f64 / seen.n as f64,
+        bytes: seen.bytes as f64 / seen.n as f64,
+        period_s: in_seconds(seen.period_ns()),
+        next: next.map(|burst| NextBurst {
+            operations: burst.operations,
+            bytes: burst.bytes,
+            starts_in_s: in_seconds(burst.starts_in_ns),
+            confidence: burst.confidence,
+        }),
     })
 }
 

@@ -116,15 +116,27 @@ pub struct Predicted {
     pub time_error_s: f64,
 }
 
-/// What the busiest thread was expected to do next.
+/// The bursts of the busiest thread.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Bursts {
+    /// How many there were.
+    pub seen: u64,
+    /// Of one burst, on average.
+    pub operations: f64,
+    pub bytes: f64,
+    /// From the start of one burst to the start of the next, on average.
+    pub period_s: f64,
+    /// What was expected in the end.
+    pub next: Option<NextBurst>,
+}
+
+/// A burst that was expected after the last operation.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct NextBurst {
     pub operations: u64,
     pub bytes: u64,
     /// From the end of the last operation.
-    pub next_in_s: f64,
-    /// From the start of one burst to the start of the next.
-    pub period_s: Option<f64>,
+    pub starts_in_s: f64,
     pub confidence: f64,
 }
 

@@ -108,10 +108,10 @@ impl Tally {
             self.failed += 1;
             return;
         }
-        let access = event.function.access();
-        if !matches!(event.function.layer(), Layer::Posix | Layer::Stdio) || !access.is_atomic() {
+        if !is_counted(event) {
             return;
         }
+        let access = event.function.access();
         self.operations += 1;
         let bytes = event.transferred();
         match access {
@@ -198,6 +198,13 @@ impl Accesses {
     pub fn extent_bytes(&self) -> u64 {
         self.extent.map_or(0, |(first, end)| end - first)
     }
+}
+
+/// Whether an event is an operation of the layers that move the data.
+pub fn is_counted(event: &Event) -> bool {
+    matches!(event.function.layer(), Layer::Posix | Layer::Stdio)
+        && event.function.access().is_atomic()
+        && !event.failed()
 }
 
 /// Time of a call that counts: not of an enclosed one.

@@ -20,6 +20,7 @@ use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_trace::{CsvWriter, Follower, Observer, Process, ProcessNumber};
 use rustix::time::{ClockId, clock_gettime};
 
+use super::bursts::BurstTally;
 use super::tally::Tally;
 
 const NICENESS: i32 = 10;
@@ -42,6 +43,7 @@ const MAX_PATHS: usize = 1 << 18;
 pub struct Watch {
     pub engine: Engine,
     pub tally: Tally,
+    pub bursts: BurstTally,
     pub paths: HashMap<FileId, Box<str>>,
     /// Events that were counted and recorded, not learned.
     pub n_not_learned: u64,
@@ -60,6 +62,7 @@ impl Watch {
         Watch {
             engine: Engine::new(Config::default()),
             tally: Tally::default(),
+            bursts: BurstTally::default(),
             paths: HashMap::new(),
             n_not_learned: 0,
             recorder,
@@ -173,6 +176,8 @@ impl Observer for Watch {
         }
         if self.learns {
             self.engine.observe(event);
+            let oracle = self.engine.oracle(event.stream);
+            self.bursts.add(event, oracle.and_then(|oracle| oracle.quiet_threshold_ns()));
         } else {
             self.n_not_learned += 1;
         }
@@ -180,6 +185,9 @@ impl Observer for Watch {
 
     fn stream_ended(&mut self, id: StreamId) {
         self.engine.end_stream(id);
+        if self.engine.oracle(id).is_none() {
+            self.bursts.forget(id);
+        }
         if let Some(recorder) = &mut self.recorder {
             recorder.stream_ended(id);
         }

@@ -5,7 +5,8 @@
 use expect_test::{Expect, expect};
 
 use super::super::summary::{
-    Advice, Bursts, BusyFile, Calls, Io, LoopSeen, Missing, Predicted, Processes, Unrecorded,
+    Advice, Bursts, BusyFile, Calls, Io, LoopSeen, Missing, NextBurst, Predicted, Processes,
+    Unrecorded,
 };
 use super::super::unseen::Unseen;
 use super::*;
@@ -93,11 +94,16 @@ fn busy() -> Summary {
             time_error_s: 0.0012,
         }),
         bursts: Some(Bursts {
-            operations: 240,
-            bytes: 12 << 20,
-            next_in_s: 1.1,
-            period_s: Some(3.2),
-            confidence: 0.93,
+            seen: 12,
+            operations: 240.4,
+            bytes: 12.6e6,
+            period_s: 3.2,
+            next: Some(NextBurst {
+                operations: 240,
+                bytes: 12 << 20,
+                starts_in_s: 1.1,
+                confidence: 0.93,
+            }),
         }),
         advice: vec![Advice {
             kind: "small_writes",
@@ -118,23 +124,23 @@ fn a_run_is_told_on_one_screen() {
     check(
         &busy(),
         expect![[r#"
-        ioracle: app ran for 3.20 s
-          I/O           12,345 operations on 37 files, by 2 programs and 5 threads; 3 calls failed
-          data          1.0 GB read in 8,000 reads, 56.2 KB written in 1 write
-          time in I/O   1.24 s over all threads; the busiest spent 400.0 ms, 12.5 % of the run
-          busiest files                   read  written      time  calls
-          out/log.txt                      0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B, open ×1
-          …ion/runs/2024/state_000001.nc   0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B, open ×1
-          loops         120 turns of open, write ×3, close
-                        2 to 9 turns of read, run 40 times
-          predicted     99.1 % of what came next, 98.0 % of files, 97.5 % of offsets (hit ratio 96.4 %), the
-                        next wait to 1.2 ms on average
-          bursts        of 240 operations, 12.0 MB, about every 3.20 s; the next was expected 1.10 s after
-                        the last operation (confidence 0.93)
-          what to do    1,200 writes of 48 B on average of 'out/log.txt' took 0.30 s (9 % of the run):
-                        collect them in a buffer of some 100 KB (setvbuf, or a buffered writer)
-          trace         'trace'; 'ioracle eval trace' evaluates it
-    "#]],
+            ioracle: app ran for 3.20 s
+              I/O           12,345 operations on 37 files, by 2 programs and 5 threads; 3 calls failed
+              data          1.0 GB read in 8,000 reads, 56.2 KB written in 1 write
+              time in I/O   1.24 s over all threads; the busiest spent 400.0 ms, 12.5 % of the run
+              busiest files                   read  written      time  calls
+              out/log.txt                      0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B, open ×1
+              …ion/runs/2024/state_000001.nc   0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B, open ×1
+              loops         120 turns of open, write ×3, close
+                            2 to 9 turns of read, run 40 times
+              predicted     99.1 % of what came next, 98.0 % of files, 97.5 % of offsets (hit ratio 96.4 %), the
+                            next wait to 1.2 ms on average
+              bursts        12 of 240 operations and 12.0 MB on average, every 3.20 s; the next, of 240
+                            operations and 12.0 MB, was expected 1.10 s after the last operation
+              what to do    1,200 writes of 48 B on average of 'out/log.txt' took 0.30 s (9 % of the run):
+                            collect them in a buffer of some 100 KB (setvbuf, or a buffered writer)
+              trace         'trace'; 'ioracle eval trace' evaluates it
+        "#]],
     );
 }
 
@@ -208,24 +214,24 @@ fn ranks_mark_their_lines_and_only_the_first_tells_all() {
     check(
         &Summary { rank: Some(0), ending: Ending::Exited(2), ..busy() },
         expect![[r#"
-        [rank 0] ioracle: app ended with exit code 2 after 3.20 s
-        [rank 0]   I/O           12,345 operations on 37 files, by 2 programs and 5 threads; 3 calls failed
-        [rank 0]   data          1.0 GB read in 8,000 reads, 56.2 KB written in 1 write
-        [rank 0]   time in I/O   1.24 s over all threads; the busiest spent 400.0 ms, 12.5 % of the run
-        [rank 0]   busiest files                   read  written      time  calls
-        [rank 0]   out/log.txt                      0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B
-        [rank 0]   …ion/runs/2024/state_000001.nc   0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B
-        [rank 0]   loops         120 turns of open, write ×3, close
-        [rank 0]                 2 to 9 turns of read, run 40 times
-        [rank 0]   predicted     99.1 % of what came next, 98.0 % of files, 97.5 % of offsets (hit ratio
-        [rank 0]                 96.4 %), the next wait to 1.2 ms on average
-        [rank 0]   bursts        of 240 operations, 12.0 MB, about every 3.20 s; the next was expected 1.10
-        [rank 0]                 s after the last operation (confidence 0.93)
-        [rank 0]   what to do    1,200 writes of 48 B on average of 'out/log.txt' took 0.30 s (9 % of the
-        [rank 0]                 run): collect them in a buffer of some 100 KB (setvbuf, or a buffered
-        [rank 0]                 writer)
-        [rank 0]   trace         'trace'; 'ioracle eval trace' evaluates it
-    "#]],
+            [rank 0] ioracle: app ended with exit code 2 after 3.20 s
+            [rank 0]   I/O           12,345 operations on 37 files, by 2 programs and 5 threads; 3 calls failed
+            [rank 0]   data          1.0 GB read in 8,000 reads, 56.2 KB written in 1 write
+            [rank 0]   time in I/O   1.24 s over all threads; the busiest spent 400.0 ms, 12.5 % of the run
+            [rank 0]   busiest files                   read  written      time  calls
+            [rank 0]   out/log.txt                      0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B
+            [rank 0]   …ion/runs/2024/state_000001.nc   0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B
+            [rank 0]   loops         120 turns of open, write ×3, close
+            [rank 0]                 2 to 9 turns of read, run 40 times
+            [rank 0]   predicted     99.1 % of what came next, 98.0 % of files, 97.5 % of offsets (hit ratio
+            [rank 0]                 96.4 %), the next wait to 1.2 ms on average
+            [rank 0]   bursts        12 of 240 operations and 12.0 MB on average, every 3.20 s; the next, of 240
+            [rank 0]                 operations and 12.0 MB, was expected 1.10 s after the last operation
+            [rank 0]   what to do    1,200 writes of 48 B on average of 'out/log.txt' took 0.30 s (9 % of the
+            [rank 0]                 run): collect them in a buffer of some 100 KB (setvbuf, or a buffered
+            [rank 0]                 writer)
+            [rank 0]   trace         'trace'; 'ioracle eval trace' evaluates it
+        "#]],
     );
     check(
         &Summary { rank: Some(3), ..busy() },
