@@ -56,8 +56,12 @@ could not be set up, and the program was not started; 2: wrong use.";
 
 /// Run a program and watch its I/O
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = format!("{}\n\n{EXAMPLES}", settings::variables_without_flag()))]
 pub struct Arguments {
+    /// The program and its arguments
+    #[arg(value_name = "COMMAND", required = true)]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
     /// Name of the application (default: that of the command)
     #[arg(long, value_name = "APP")]
     name: Option<String>,
@@ -72,10 +76,6 @@ pub struct Arguments {
     summary: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
-    /// The program and its arguments
-    #[arg(value_name = "COMMAND", required = true)]
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    command: Vec<OsString>,
 }
 
 /// What is known of a run besides its I/O.

@@ -2,18 +2,19 @@
 
 //! The summary for people: one screen, at most 40 lines of 100 columns.
 
-use super::summary::{Bursts, BusyFile, LoopSeen, Summary};
+mod files;
+
+use self::files::files;
+use super::summary::{Bursts, LoopSeen, Summary};
 use super::supervise::Ending;
 use crate::shared::numbers::{bytes, grouped, seconds};
-use crate::shared::table::{Cell, Colours, Side, Table, Tone};
-use crate::shared::text::{shorten_start, wrap};
+use crate::shared::table::{Cell, Colours, Tone};
+use crate::shared::text::wrap;
 
 /// Columns of a line.
 const WIDTH: usize = 100;
 /// Columns of the words before the text.
 const LABEL: usize = 14;
-/// Rows of the table of files.
-const FILES: usize = 5;
 /// Loops that are told.
 const LOOPS: usize = 3;
 /// Operations below which predictions had nothing to learn from.
@@ -22,12 +23,6 @@ const ENOUGH: u64 = 50;
 const SEVERAL: u64 = 3;
 /// Confidence from which on the next burst is worth telling.
 const LIKELY: f64 = 0.5;
-/// Columns of a path.
-const PATH: usize = 30;
-/// Columns of a number, and of the space behind each column.
-const NUMBER: usize = 9;
-const GAP: usize = 2;
-
 /// The summary as text; of a rank but the first one, a single line.
 pub fn render(summary: &Summary, colours: Colours) -> String {
     let mark = summary.rank.map_or_else(String::new, |rank| format!("[rank {rank}] "));
@@ -148,47 +143,6 @@ fn what_was_done(summary: &Summary, page: &mut Page) {
     if !summary.busiest_files.is_empty() {
         files(&summary.busiest_files, page);
     }
-}
-
-fn files(files: &[BusyFile], page: &mut Page) {
-    let columns = [
-        ("  busiest files", Side::Left),
-        ("read", Side::Right),
-        ("written", Side::Right),
-        ("time", Side::Right),
-        ("calls", Side::Left),
-    ];
-    let mut table = Table::new(&columns);
-    let before = page.mark.chars().count() + 2 * GAP + PATH + 3 * (NUMBER + GAP);
-    for file in files.iter().take(FILES) {
-        table.push(vec![
-            format!("  {}", shorten_start(&file.path, PATH)).into(),
-            bytes(file.bytes_read).into(),
-            bytes(file.bytes_written).into(),
-            seconds(Some(file.io_time_s)).into(),
-            calls(file, WIDTH.saturating_sub(before)).into(),
-        ]);
-    }
-    let marked = table.render(page.colours);
-    marked.lines().for_each(|line| page.text.push_str(&format!("{}{line}\n", page.mark)));
-}
-
-/// The calls that took most time, as many as there is room for.
-fn calls(file: &BusyFile, room: usize) -> String {
-    let mut text = String::new();
-    for calls in &file.calls {
-        let separator = if text.is_empty() { "" } else { ", " };
-        let times = format!("{separator}{} ×{}", calls.function, grouped(calls.calls));
-        let more = match calls.bytes.saturating_add(calls.calls / 2) / calls.calls.max(1) {
-            0 => times,
-            mean => format!("{times} of {}", bytes(mean)),
-        };
-        if !text.is_empty() && text.chars().count() + more.chars().count() > room {
-            break;
-        }
-        text.push_str(&more);
-    }
-    text
 }
 
 fn what_was_learned(summary: &Summary, page: &mut Page) {

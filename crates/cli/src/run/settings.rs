@@ -11,6 +11,7 @@ use ioracle_spool::settings::{self, SETTINGS, Setting};
 use ioracle_trace::JobSettings;
 
 use super::launch::Variables;
+use crate::shared::text::wrap;
 
 /// Flags of `ioracle run` that are settings of the capture library.
 #[derive(clap::Args, Debug)]
@@ -72,6 +73,20 @@ fn row(variable: &str) -> &'static Setting {
 fn help(variable: &str) -> &'static str {
     row(variable).help.trim_end_matches('.')
 }
+
+/// The rest of the table, for `--help`.
+pub fn variables_without_flag() -> String {
+    let rows = SETTINGS.iter().filter(|row| row.flag.is_empty());
+    let lines = rows.map(|row| {
+        let lines = wrap(help(row.variable), WIDTH - INDENT);
+        format!("  {:<22}{}", row.variable, lines.join(&format!("\n{}", " ".repeat(INDENT))))
+    });
+    format!("Variables without a flag:\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// Columns of the help, and where its sentences begin.
+const WIDTH: usize = 100;
+const INDENT: usize = 24;
 
 /// The page `docs/configuration.md`.
 #[cfg(test)]

@@ -20,7 +20,8 @@ const PREFIX: &str = "ioracle-";
 pub fn base(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(given) = given {
         if is_writable(given) {
-            return Ok(given.to_owned());
+            // The program may change its directory.
+            return Ok(std::path::absolute(given)?);
         }
         bail!(
             "'{}' is not a directory that can be written to; name another one with --dir or {}",

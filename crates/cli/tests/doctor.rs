@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle doctor`, where capture works and where it does not.
+
+mod support;
+
+use support::{command, done, ioracle};
+
+#[test]
+fn doctor_finds_that_capture_works() {
+    let findings = ioracle(["doctor", "--json"]);
+    assert_eq!(findings.code, Some(0), "{}", findings.out);
+    let findings = findings.json();
+    let found = |about: &str| {
+        findings.as_array().unwrap().iter().find(|finding| finding["about"] == about).cloned()
+    };
+    let preloading = found("preloading").expect("it was tried");
+    assert!(preloading["text"].as_str().unwrap().contains("works"), "{preloading}");
+    assert!(found("C library").is_some() && found("spool").is_some());
+}
+
+#[test]
+fn doctor_tells_what_keeps_capture_from_working() {
+    let run =
+        |name: &str, value: &str| done(command().env(name, value).arg("doctor").output().unwrap());
+    let missing = run("IORACLE_LIBRARY", "/no/library.so");
+    assert_eq!(missing.code, Some(1));
+    assert!(
+        missing.out.contains("problem") && missing.out.contains("/no/library.so"),
+        "{}",
+        missing.out
+    );
+    let unwritable = run("IORACLE_DIR", "/no/such/base");
+    assert_eq!(unwritable.code, Some(1));
+    assert!(unwritable.out.contains("/no/such/base"), "{}", unwritable.out);
+    assert_eq!(run("IORACLE_DISABLE", "1").code, Some(1));
+}
