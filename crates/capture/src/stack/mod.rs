@@ -48,8 +48,8 @@ pub const MAX_FRAMES: usize = 96;
 /// function.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
-    /// Stack pointer: where the return address into the caller lies. Where the
-    /// processor keeps it elsewhere, the address of a copy, or 0 for unknown.
+    /// Stack pointer: where the return address into the caller lies. Not looked
+    /// at where `backtrace()` walks the stack.
     pub sp: usize,
     /// Frame pointer, which may hold anything.
     pub fp: usize,

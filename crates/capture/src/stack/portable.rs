@@ -46,7 +46,7 @@ impl Walker {
     }
 
     /// The identity of the context and its return addresses, innermost first.
-    pub fn addresses(&mut self, caller: Caller) -> (u64, &[usize]) {
+    pub fn addresses(&mut self, _caller: Caller) -> (u64, &[usize]) {
         let generation = GENERATION.load(Ordering::Relaxed);
         if self.generation != generation {
             self.forget_code();
@@ -57,25 +57,18 @@ impl Walker {
         let room = self.found.as_mut_ptr().cast::<*mut c_void>();
         // SAFETY: as long as told.
         let n_found = unsafe { backtrace(room, self.found.len() as c_int) } as usize;
-        self.first = self.first_of_caller(caller, n_found);
+        self.first = self.first_of_caller(n_found);
         self.name_frames(n_found);
         let addresses = self.found.get(self.first..self.first + self.n_frames);
         let frames = self.frames.get(..self.n_frames).unwrap_or_default();
         (identify(frames), addresses.unwrap_or_default())
     }
 
-    /// Where the frames of ours end: at the known return address, else where
-    /// another module begins.
-    fn first_of_caller(&self, caller: Caller, n_found: usize) -> usize {
-        let found = self.found.get(..n_found).unwrap_or_default();
-        if caller.sp != 0 {
-            // SAFETY: the address of a copy of the return address.
-            let return_address = unsafe { *(caller.sp as *const usize) };
-            return found.iter().position(|&address| address == return_address).unwrap_or(n_found);
-        }
+    /// Where the frames of this library end.
+    fn first_of_caller(&self, n_found: usize) -> usize {
         let Some(own) = object::containing(identify as *const () as usize) else { return 0 };
-        let is_own = |&address: &usize| (own.low..own.high).contains(&address);
-        found.iter().position(|address| !is_own(address)).unwrap_or(n_found)
+        let found = self.found.iter().take(n_found);
+        found.take_while(|address| (own.low..own.high).contains(address)).count()
     }
 
     fn name_frames(&mut self, n_found: usize) {
