@@ -131,6 +131,19 @@ fn quiet_says_nothing_and_a_summary_can_go_to_a_file() {
 }
 
 #[test]
+fn a_summary_that_nobody_reads_leaves_the_exit_code() {
+    let options = ["--quiet", "--summary", "/no/such/place/summary.json"];
+    let done = run(&options, &["sh", "-c", "exit 3"]);
+    assert_eq!(done.code, Some(3));
+    assert!(done.err.contains("/no/such/place") && done.err.lines().count() == 1, "{}", done.err);
+    let base = tempfile::tempdir().unwrap();
+    let mut ioracle = in_base(&base, &["--json"], &["sh", "-c", "sleep 0.2; exit 3"]);
+    let mut child = ioracle.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+}
+
+#[test]
 fn a_program_that_touches_no_file_is_told_so() {
     let done = run(&[], &["true"]);
     assert_eq!(done.code, Some(0));

@@ -29,7 +29,7 @@ mod summary;
 mod unseen;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -40,6 +40,7 @@ use self::session::Plan;
 use self::settings::Settings;
 use self::summary::Summary;
 use self::supervise::Ending;
+use crate::shared::failure;
 use crate::shared::output::{self, say};
 use crate::shared::table::Colours;
 
@@ -99,7 +100,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     match done {
         Ok(summary) => {
-            tell(arguments, &summary)?;
+            tell(arguments, &summary);
             summary.ending.imitate();
             Ok(ExitCode::from(summary.ending.shell_code()))
         }
@@ -110,20 +111,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-fn tell(arguments: &Arguments, summary: &Summary) -> Result<()> {
+/// Tells the summary wherever it was asked for. If that fails somewhere, it is
+/// said, and the program's run is no failure for it.
+fn tell(arguments: &Arguments, summary: &Summary) {
     if !arguments.settings.quiet {
         output::print_error_text(&render::render(summary, Colours::for_stderr()));
     }
-    if let Some(file) = &arguments.summary {
-        let mut document = serde_json::to_vec_pretty(summary)?;
-        document.push(b'\n');
-        // A summary that cannot be kept does not make the program's run a failure.
-        if let Err(error) = output::write_file(file, &document) {
-            say(format_args!("{error:#}"));
-        }
+    let written = arguments.summary.as_ref().map_or(Ok(()), |file| write(file, summary));
+    let printed = if arguments.json { output::print_json(summary) } else { Ok(()) };
+    for error in [written, printed].into_iter().filter_map(Result::err) {
+        failure::report(&error);
     }
-    if arguments.json {
-        output::print_json(summary)?;
-    }
-    Ok(())
+}
+
+fn write(file: &Path, summary: &Summary) -> Result<()> {
+    let mut document = serde_json::to_vec_pretty(summary)?;
+    document.push(b'\n');
+    output::write_file(file, &document)
 }

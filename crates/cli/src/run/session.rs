@@ -99,8 +99,9 @@ impl Plan<'_> {
         let recorder = self.trace.as_deref().map(CsvWriter::create).transpose()?;
         let variables = self.variables(follower);
         let mask = signals.inherited_mask();
+        let started = Instant::now();
         match launch::start(&self.path, &self.arguments.command, &variables, mask) {
-            Ok(program) => self.follow(program, follower, signals, recorder).map(Ok),
+            Ok(program) => self.follow((program, started), follower, signals, recorder).map(Ok),
             Err(not_started) => {
                 recorder.map(CsvWriter::discard).transpose()?;
                 Ok(Err(not_started))
@@ -111,12 +112,11 @@ impl Plan<'_> {
     /// Follows the program to its end, on two threads.
     fn follow(
         self,
-        program: Pid,
+        (program, started): (Pid, Instant),
         follower: &mut Follower,
         signals: &Signals,
         recorder: Option<CsvWriter>,
     ) -> Result<Summary> {
-        let started = Instant::now();
         let ended = Arc::new(AtomicBool::new(false));
         let mut watch = Watch::new(recorder, Arc::clone(&ended));
         let waker = follower.waker();
