@@ -117,6 +117,7 @@ pub(crate) fn is_line(text: &str) -> bool {
 #[derive(Debug)]
 pub(crate) struct LogWriter<W: Write = File> {
     out: BufWriter<W>,
+    /// Holds the longest entry.
     scratch: Vec<u8>,
     /// Bytes written by this writer.
     n_bytes: u64,
@@ -124,7 +125,8 @@ pub(crate) struct LogWriter<W: Write = File> {
 
 impl<W: Write> LogWriter<W> {
     pub(crate) fn new(out: W) -> LogWriter<W> {
-        LogWriter { out: BufWriter::with_capacity(1 << 16, out), scratch: Vec::new(), n_bytes: 0 }
+        let scratch = vec![0; u16::MAX.into()];
+        LogWriter { out: BufWriter::with_capacity(1 << 16, out), scratch, n_bytes: 0 }
     }
 
     pub(crate) fn n_bytes(&self) -> u64 {
@@ -132,14 +134,11 @@ impl<W: Write> LogWriter<W> {
     }
 
     pub(crate) fn push<T: Serialize>(&mut self, entry: &T) -> io::Result<()> {
-        self.scratch.clear();
-        self.scratch = postcard::to_extend(entry, std::mem::take(&mut self.scratch))
-            .map_err(io::Error::other)?;
-        let length = u16::try_from(self.scratch.len()).map_err(io::Error::other)?;
-        self.write(&length.to_le_bytes())?;
-        self.out.write_all(&self.scratch)?;
-        self.n_bytes += u64::from(length);
-        Ok(())
+        let bytes = postcard::to_slice(entry, &mut self.scratch).map_err(io::Error::other)?;
+        let length = u16::try_from(bytes.len()).map_err(io::Error::other)?;
+        self.n_bytes += 2 + u64::from(length);
+        self.out.write_all(&length.to_le_bytes())?;
+        self.out.write_all(bytes)
     }
 
     /// Adds bytes as they are.
