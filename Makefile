@@ -22,8 +22,10 @@ demo: release ## watch a real application (NCO) live; predicted against observed
 test: lint ## lint, then all tests
 	$(CARGO) test --workspace --quiet
 
-test-apps: ## all real applications: comes with the capture library
-	@echo "test-apps: nothing to do yet; real applications are run once calls can be captured"
+test-apps: release ## real applications and CPython's tests with and without capture; 1000 kills
+	scripts/test-apps
+	scripts/test-cpython
+	KILL_ROUNDS=1000 $(CARGO) test --package ioracle-cli --test capture kill:: -- --nocapture
 
 eval: release ## run the corpus, write docs/evaluation.md and docs/figures
 	@mkdir -p docs/figures

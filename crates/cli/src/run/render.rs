@@ -226,6 +226,11 @@ fn what_is_missing(summary: &Summary, page: &mut Page) {
             &format!("{calls}: the program made them faster than they are learned"),
         );
     }
+    if let Some(stacks) = &summary.stacks {
+        let checked = counted(stacks.checked, "call stack");
+        let different = grouped(stacks.different);
+        page.say("compared", &format!("{checked} with those of backtrace(); {different} differ"));
+    }
     let processes = &summary.processes;
     if processes.still_running > 0 {
         let running = counted(processes.still_running, "process");

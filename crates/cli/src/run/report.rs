@@ -13,8 +13,8 @@ use ioracle_trace::{Process, Totals};
 use super::Ran;
 use super::advice::{Measured, advise};
 use super::summary::{
-    Bursts, BusyFile, Calls, Io, LoopSeen, Missing, NextBurst, Predicted, Processes, Summary,
-    Unrecorded,
+    Bursts, BusyFile, Calls, Io, LoopSeen, Missing, NextBurst, Predicted, Processes,
+    StacksCompared, Summary, Unrecorded,
 };
 use super::tally::{FileTally, Tally};
 use super::unseen::{Circumstances, Unseen};
@@ -60,6 +60,7 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
         bursts: main.and_then(|(stream, oracle)| bursts(watch, stream, oracle)),
         advice: advise(&measured),
         unrecorded: unrecorded(watch, totals),
+        stacks: stacks(totals),
         unseen: (tally.events == 0).then(|| Unseen::why(&circumstances)),
         trace: None,
         own_cpu_s: ran.own_cpu_s,
@@ -200,6 +201,12 @@ fn bursts(watch: &Watch, stream: StreamId, oracle: &Oracle) -> Option<Bursts> {
             confidence: burst.confidence,
         }),
     })
+}
+
+fn stacks(totals: &Totals) -> Option<StacksCompared> {
+    let checked = totals.spool.n_stacks_checked;
+    let different = totals.spool.n_stacks_different;
+    (checked > 0).then_some(StacksCompared { checked, different })
 }
 
 fn unrecorded(watch: &Watch, totals: &Totals) -> Unrecorded {

@@ -33,6 +33,8 @@ pub struct Summary {
     /// What took most time first.
     pub advice: Vec<Advice>,
     pub unrecorded: Unrecorded,
+    /// Only when that was asked for.
+    pub stacks: Option<StacksCompared>,
     /// Why there is nothing to tell.
     pub unseen: Option<Unseen>,
     /// The recorded trace.
@@ -164,6 +166,13 @@ pub struct Unrecorded {
     pub not_learned: u64,
     /// Streams that could not be read to their end, a sentence each.
     pub damaged: Vec<String>,
+}
+
+/// Call stacks compared with those that `backtrace()` finds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct StacksCompared {
+    pub checked: u64,
+    pub different: u64,
 }
 
 /// Calls that are missing for one cause.

@@ -15,6 +15,7 @@ mod compile;
 mod expected;
 mod run;
 
+mod apps;
 mod kill;
 mod preload;
 mod programs;

@@ -38,6 +38,7 @@ fn idle() -> Summary {
         bursts: None,
         advice: Vec::new(),
         unrecorded: Unrecorded::default(),
+        stacks: None,
         unseen: None,
         trace: None,
         own_cpu_s: 0.01,
