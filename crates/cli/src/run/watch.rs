@@ -28,8 +28,10 @@ const NICENESS: i32 = 10;
 /// long. Writers wake us earlier when a batch is full.
 const SHORT_SLEEP: Duration = Duration::from_millis(20);
 const LONG_SLEEP: Duration = Duration::from_millis(250);
-/// How far behind the program learning is given up for a while.
+/// How far behind the program learning is given up for a while, unless there is
+/// still much room for records.
 const MAX_LAG_NS: u64 = 1_000_000_000;
+const MUCH_ROOM: f64 = 0.75;
 /// How long is learned after the program has ended.
 const MAX_AFTER_END: Duration = Duration::from_secs(2);
 /// Events between two looks at the clock.
@@ -51,6 +53,7 @@ pub struct Watch {
     not_recorded: Option<anyhow::Error>,
     /// When each process began, by its number.
     starts_ns: Vec<u64>,
+    has_room: bool,
     learns: bool,
     ended: Arc<AtomicBool>,
     ended_at: Option<Instant>,
@@ -68,6 +71,7 @@ impl Watch {
             recorder,
             not_recorded: None,
             starts_ns: Vec::new(),
+            has_room: true,
             learns: true,
             ended,
             ended_at: None,
@@ -82,6 +86,7 @@ impl Watch {
         let mut flushed = Instant::now();
         loop {
             let n_records = follower.poll(self).context(NOT_FOLLOWED)?;
+            self.has_room = follower.fill() <= 1.0 - MUCH_ROOM;
             if flushed.elapsed() >= FLUSH_EVERY {
                 flushed = Instant::now();
                 self.flush();
@@ -121,7 +126,8 @@ impl Watch {
             self.ended_at = Some(Instant::now());
         }
         self.learns = match self.ended_at {
-            Some(ended_at) => self.learns && ended_at.elapsed() < MAX_AFTER_END,
+            Some(ended_at) => ended_at.elapsed() < MAX_AFTER_END,
+            None if self.has_room => true,
             None => {
                 let start_ns = self.starts_ns.get(process.index()).copied().unwrap_or(0);
                 now_ns().saturating_sub(start_ns.saturating_add(event.end_ns)) < MAX_LAG_NS
