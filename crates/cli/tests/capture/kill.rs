@@ -33,8 +33,8 @@ fn every_call_that_returned_before_the_program_was_killed_is_recorded() {
     eprintln!("{} rounds, {n_calls} calls that had returned, all recorded", n_rounds());
 }
 
-/// What the reader had taken it has written, but for what was on its way to
-/// the disk; what it had not taken is in the spool, to the last call.
+/// What the reader had taken it has written, and what it had not is in the
+/// spool. What was on its way is in both.
 #[test]
 fn a_job_killed_with_its_reader_is_recovered_to_the_last_call() {
     for round in 0..n_rounds().min(100) {
@@ -51,7 +51,13 @@ fn a_job_killed_with_its_reader_is_recovered_to_the_last_call() {
         let left = recover(&job, &[job.spool().as_os_str(), "--output".as_ref()], "left");
         compare_ends(round, &expected, &left);
         let recorded = recover(&job, &[], "trace");
-        assert!(recorded.len() + left.len() <= expected.len() + 1, "round {round}: none twice");
+        assert!(
+            recorded.len() + left.len() >= expected.len(),
+            "round {round}: {} calls had returned, {} are recorded and {} were left",
+            expected.len(),
+            recorded.len(),
+            left.len()
+        );
         for (place, (expected, recorded)) in expected.iter().zip(&recorded).enumerate().skip(1) {
             assert_eq!(expected.offset, recorded.offset, "round {round}, call {place}");
         }
