@@ -211,7 +211,10 @@ fn ranks_that_were_not_seen_are_counted() {
 
 #[test]
 fn daemons_are_counted_and_left_alone() {
-    let done = shell("(cat /etc/passwd >/dev/null; exec sleep 5) >/dev/null 2>&1 & sleep 0.3");
+    let directory = tempfile::tempdir().unwrap();
+    let daemon = "(echo > started; exec sleep 5) >/dev/null 2>&1 & \
+                  while [ ! -e started ]; do sleep 0.02; done";
+    let done = shell(&format!("cd '{}'; {daemon}", directory.path().display()));
     assert!(done.err.contains("still running") && done.err.contains("1 process"), "{}", done.err);
 }
 
