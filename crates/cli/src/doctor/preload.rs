@@ -13,6 +13,7 @@ use ioracle_spool::settings;
 use ioracle_trace::{Follower, JobSettings, Observer, Process, ProcessNumber};
 
 use super::finding::Finding;
+use crate::shared::failure::sentence;
 use crate::shared::library;
 use crate::shared::numbers::seconds;
 
@@ -26,12 +27,14 @@ const MUCH: Duration = Duration::from_millis(1);
 pub fn examine(base: &Path) -> Vec<Finding> {
     let library = match library::find() {
         Ok(library) => library,
-        Err(error) => return vec![Finding::problem("library", format_args!("{error:#}"))],
+        Err(error) => {
+            return vec![Finding::problem("library", format_args!("{}", sentence(&error)))];
+        }
     };
     let found = Finding::ok("library", format_args!("'{}'", library.display()));
     let tried = match try_out(base, &library) {
         Ok(trial) => trial.judge(),
-        Err(error) => Finding::problem("preloading", format_args!("{error:#}")),
+        Err(error) => Finding::problem("preloading", format_args!("{}", sentence(&error))),
     };
     vec![found, tried]
 }

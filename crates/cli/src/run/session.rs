@@ -26,6 +26,7 @@ use super::summary::Summary;
 use super::supervise::supervise;
 use super::watch::Watch;
 use super::{Arguments, Ran, settings};
+use crate::shared::failure::sentence;
 use crate::shared::output::say;
 use crate::shared::{jobs, library};
 
@@ -128,7 +129,7 @@ impl Plan<'_> {
             waker.wake();
             // What was read before it failed is still worth telling.
             if let Ok(Err(error)) = following.join() {
-                say(format_args!("{error:#}"));
+                say(sentence(&error));
             }
             (ending, wall_s)
         });
@@ -180,7 +181,7 @@ impl Plan<'_> {
         match finished {
             Ok(written) => Some(written.directory),
             Err(error) => {
-                say(format_args!("{error:#}"));
+                say(sentence(&error));
                 None
             }
         }

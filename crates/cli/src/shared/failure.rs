@@ -33,7 +33,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 
 /// The causes of a failure in one sentence, from what was tried to why not. An
 /// error whose text already tells its cause is not told twice.
-fn sentence(error: &anyhow::Error) -> String {
+pub fn sentence(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |text, cause| {
         if text.is_empty() {
             cause
