@@ -4,7 +4,7 @@
 //! borrow our memory, sandboxes, unloaded modules. And io_uring, whose requests
 //! are noticed and counted.
 
-use core::ffi::{c_int, c_uint, c_ulong, c_void};
+use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use core::sync::atomic::Ordering;
 
 use crate::interpose::interpose;
@@ -29,6 +29,14 @@ interpose! {
     exported [io_uring_submit_and_wait_timeout]
         (ring: *mut c_void, completed: *mut c_void, wait: c_uint, time: *mut c_void, mask: *mut c_void) -> c_int
         => |real| count_requests(real());
+}
+
+/// AddressSanitizer refuses to run a program in which another library was loaded
+/// before it, unless told so; a program's own options come before these. Its
+/// functions are then between ours and those of the C library, which is no harm.
+#[unsafe(no_mangle)]
+extern "C" fn __asan_default_options() -> *const c_char {
+    c"verify_asan_link_order=0".as_ptr()
 }
 
 fn count_requests(submitted: c_int) -> c_int {
