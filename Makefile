@@ -44,8 +44,8 @@ fuzz: ## the fuzz targets, a minute each
 	@if [ -d fuzz ]; then scripts/fuzz; else \
 	    echo "fuzz: nothing to do yet; there are no fuzz targets"; fi
 
-soak: ## long runs under load: come with the capture library
-	@echo "soak: nothing to do yet; long runs come with the capture library"
+soak: tools ## the tests of capture again and again under load (SOAK_MINUTES=10)
+	scripts/soak
 
 lint: tools ## format, clippy, documentation, direction of dependencies
 	$(CARGO) fmt --all --check

@@ -78,6 +78,11 @@ fn parent_and_forked_child_share_a_position() {
 }
 
 #[test]
+fn children_may_be_forked_while_threads_are_at_work() {
+    checked("forks_among_threads");
+}
+
+#[test]
 fn a_vfork_child_closes_and_duplicates_for_itself_alone() {
     checked("vfork_exec");
 }
@@ -105,6 +110,11 @@ fn eight_threads_at_once_are_eight_streams() {
 #[test]
 fn ten_thousand_threads_in_turn_leave_nothing_behind() {
     checked("threads_in_turn");
+}
+
+#[test]
+fn threads_with_the_smallest_stack_have_room_enough() {
+    checked("threads_small");
 }
 
 #[test]
@@ -215,8 +225,24 @@ fn only_files_are_recorded() {
 }
 
 #[test]
+fn streams_that_are_no_files_are_left_alone() {
+    checked("memory_streams");
+}
+
+#[test]
 fn asynchronous_requests_are_recorded_when_they_are_made() {
     checked("asynchronous");
+}
+
+/// AddressSanitizer used to refuse to run below a library that it had not
+/// expected.
+#[test]
+fn sanitized_programs_run_as_ever() {
+    for sanitizer in ["-fsanitize=address", "-fsanitize=undefined"] {
+        for name in ["posix_calls", "threads_at_once", "fork_shares_position"] {
+            check(&Program::new(c_with(name, &[sanitizer])));
+        }
+    }
 }
 
 #[test]
