@@ -79,6 +79,10 @@ pub(crate) fn rank() -> (i32, u32) {
         ("SLURM_PROCID", "SLURM_NTASKS"),
     ];
     for (rank, size) in LAUNCHERS {
+        // Slurm tells a rank to batch scripts too, which are no rank of anything.
+        if rank.starts_with("SLURM") && value_of("SLURM_STEP_ID").is_none() {
+            continue;
+        }
         if let Some(rank) = number(rank) {
             return (rank as i32, number(size).unwrap_or(0));
         }
