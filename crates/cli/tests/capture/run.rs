@@ -87,7 +87,15 @@ impl Program {
         }
         before.extend(self.options.iter().cloned());
         before.push("--".into());
-        self.run(before, &[("IORACLE_LIBRARY", library().into_os_string())])
+        // Apart from jobs that others have left behind, which a run mentions.
+        let memory = Path::new("/dev/shm");
+        let jobs = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        let jobs = jobs.expect("a directory for jobs");
+        let variables = [
+            ("IORACLE_LIBRARY", library().into_os_string()),
+            ("IORACLE_DIR", jobs.path().as_os_str().to_owned()),
+        ];
+        self.run(before, &variables)
     }
 
     fn run(&self, before: Vec<OsString>, environment: &[(&str, OsString)]) -> Done {

@@ -50,8 +50,11 @@ pub fn command() -> Command {
     let ioracle = Path::new(env!("CARGO_BIN_EXE_ioracle"));
     let library = ioracle.with_file_name("deps").join("libioracle_capture.so");
     assert!(library.exists(), "the capture library was not built at '{}'", library.display());
+    // Apart from jobs that others have left behind, which a run mentions.
+    let jobs = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("jobs-{}", std::process::id()));
+    std::fs::create_dir_all(&jobs).expect("a directory for jobs");
     let mut command = Command::new(ioracle);
-    command.env("IORACLE_LIBRARY", library);
+    command.env("IORACLE_LIBRARY", library).env("IORACLE_DIR", jobs);
     command
 }
 
