@@ -46,7 +46,7 @@ settings! {
     WAIT_MS "--wait-ms" "milliseconds" "0"
         "How long a call at the space limit waits for the reader; 0 counts it as not recorded and goes on.";
     INCLUDE "--include" "patterns" "*"
-        "Files to record, as patterns with * and ? separated by colons.";
+        "Files to record, as patterns with * and ? separated by colons: one without a slash is matched with the base name, one with a slash with the absolute path.";
     EXCLUDE "--exclude" "patterns" ""
         "Files not to record, likewise; wins over the files to record.";
     ANONYMISE "--anonymise" "0 or 1" "0"

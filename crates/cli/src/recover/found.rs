@@ -14,8 +14,8 @@ pub struct Found {
     pub written: Written,
     /// What only a job tells.
     pub job: Option<FoundJob>,
-    /// Whether the job's directory was deleted.
-    pub removed: bool,
+    /// Whether the job's directory was deleted, if that was asked for.
+    pub removed: Option<bool>,
 }
 
 /// What was there of the trace before.
@@ -54,7 +54,7 @@ pub struct FoundJob {
 impl Found {
     /// A recording that was finished.
     pub fn recording(directory: &Path, written: Written) -> Found {
-        Found { source: directory.into(), written, job: None, removed: false }
+        Found { source: directory.into(), written, job: None, removed: None }
     }
 
     /// A job that was read to its end.
@@ -77,6 +77,6 @@ impl Found {
             damaged: totals.spool.damaged,
             n_damaged: totals.spool.n_damaged,
         };
-        Found { source: directory.into(), written, job: Some(job), removed: false }
+        Found { source: directory.into(), written, job: Some(job), removed: None }
     }
 }

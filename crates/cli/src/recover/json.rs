@@ -16,7 +16,7 @@ pub fn document(found: &Found) -> Value {
         "ranks": written.n_ranks,
         "contexts": written.n_contexts,
         "files": written.n_files,
-        "removed": found.removed,
+        "removed": found.removed == Some(true),
     });
     if let Some(job) = &found.job {
         document["job"] = of_job(job);

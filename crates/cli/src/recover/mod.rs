@@ -14,11 +14,12 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ioracle_trace::{CsvWriter, Description, Follower, Process, Written};
+use ioracle_trace::{CsvWriter, Description, Follower, Written};
 
 use crate::recover::found::{Found, Recording};
 use crate::shared::failure::WrongUse;
 use crate::shared::output;
+use crate::shared::process::is_alive;
 use crate::shared::table::Colours;
 
 const EXAMPLES: &str = "\
@@ -126,11 +127,11 @@ fn recover_job(arguments: &Arguments) -> Result<(Found, Result<()>)> {
     };
     let written = write(&mut follower, recording, output)?;
     let mut found = Found::job(&arguments.directory, &follower, recording, written);
-    let removed = match arguments.remove {
-        true => remove(follower, &arguments.directory),
-        false => Ok(()),
-    };
-    found.removed = arguments.remove && removed.is_ok();
+    if !arguments.remove {
+        return Ok((found, Ok(())));
+    }
+    let removed = remove(follower, &arguments.directory);
+    found.removed = Some(removed.is_ok());
     Ok((found, removed))
 }
 
@@ -173,8 +174,7 @@ fn description(follower: &Follower) -> Description {
 
 /// Deletes the job's directory, unless a process of it still writes there.
 fn remove(follower: Follower, directory: &Path) -> Result<()> {
-    let lives = |process: &&Process| Path::new("/proc").join(process.pid.to_string()).exists();
-    if let Some(process) = follower.processes().iter().find(lives) {
+    if let Some(process) = follower.processes().iter().find(|process| is_alive(process.pid)) {
         bail!(
             "the trace is written, but '{}' is kept: process {} of the job still runs; remove it when that has ended",
             directory.display(),

@@ -3,7 +3,7 @@
 //! What was found, for people: numbers and what they count, one per line.
 
 use crate::recover::found::{Found, FoundJob};
-use crate::shared::numbers::grouped;
+use crate::shared::numbers::{counted, grouped, noun_for};
 use crate::shared::table::{Cell, Colours, Tone};
 
 /// A number and what it counts.
@@ -28,26 +28,29 @@ pub fn render(found: &Found, colours: Colours) -> String {
     for sentence in found.job.iter().flat_map(|job| &job.damaged) {
         text.push_str(&format!("damaged: {sentence}\n"));
     }
-    match &found.job {
-        Some(_) if found.removed => text.push_str("The job's directory is deleted.\n"),
-        Some(_) => text.push_str("The job's directory is kept; --remove would delete it.\n"),
-        None => {}
+    match (&found.job, found.removed) {
+        (Some(_), Some(true)) => text.push_str("The job's directory is deleted.\n"),
+        (Some(_), None) => {
+            text.push_str("The job's directory is kept; --remove would delete it.\n");
+        }
+        // Why it could not be deleted is told on standard error.
+        _ => {}
     }
     text
 }
 
 fn lines(found: &Found) -> Vec<Line> {
     let written = &found.written;
+    let ranks = counted(written.n_ranks as u64, "rank");
     let mut lines = vec![
-        (written.n_events, format!("events of {}", counted(written.n_ranks as u64, "rank"))),
-        (written.n_contexts, "call stacks".to_owned()),
-        (written.n_files, "files".to_owned()),
+        (written.n_events, format!("{} of {ranks}", noun_for(written.n_events, "event"))),
+        (written.n_contexts, noun_for(written.n_contexts, "call stack")),
+        (written.n_files, noun_for(written.n_files, "file")),
     ];
     if let Some(job) = &found.job {
-        lines.push((
-            job.n_processes,
-            format!("processes with {}", counted(job.n_streams, "thread")),
-        ));
+        let (processes, threads) =
+            (noun_for(job.n_processes, "process"), counted(job.n_streams, "thread"));
+        lines.push((job.n_processes, format!("{processes} with {threads}")));
     }
     let there = lines.into_iter().map(|(n, what)| (n, what, Tone::Plain));
     there.chain(found.job.iter().flat_map(missing)).collect()
@@ -56,24 +59,17 @@ fn lines(found: &Found) -> Vec<Line> {
 /// What is not in the trace.
 fn missing(job: &FoundJob) -> Vec<Line> {
     let not_recorded = job.not_recorded.iter().map(|missing| {
-        (missing.n_calls, format!("calls not recorded because {}", missing.because))
+        (missing.n_calls, "call", format!("not recorded because {}", missing.because))
     });
     // What that reader took, it had recorded in the same place.
     let n_lost = if job.continued { 0 } else { job.n_taken_before };
     let others = [
-        (job.n_holes, "calls whose record was begun and never finished"),
-        (n_lost, "records taken by an earlier reader"),
-        (job.n_io_uring, "requests to io_uring, which are not recorded"),
-        (job.n_damaged, "faults in the files of the job"),
+        (job.n_holes, "call", "whose record was begun and never finished"),
+        (n_lost, "record", "taken by an earlier reader"),
+        (job.n_io_uring, "request", "to io_uring, not recorded"),
+        (job.n_damaged, "fault", "in the files of the job"),
     ];
-    let others = others.map(|(n, what)| (n, what.to_owned()));
-    let all = not_recorded.chain(others).filter(|(n, _)| *n > 0);
-    all.map(|(n, what)| (n, what, Tone::Bad)).collect()
-}
-
-fn counted(n: u64, what: &str) -> String {
-    match n {
-        1 => format!("1 {what}"),
-        _ => format!("{} {what}s", grouped(n)),
-    }
+    let others = others.map(|(n, noun, what)| (n, noun, what.to_owned()));
+    let all = not_recorded.chain(others).filter(|(n, ..)| *n > 0);
+    all.map(|(n, noun, what)| (n, format!("{} {what}", noun_for(n, noun)), Tone::Bad)).collect()
 }

@@ -60,8 +60,7 @@ could not be set up, and the program was not started; 2: wrong use.";
 #[command(after_help = format!("{}\n\n{EXAMPLES}", settings::variables_without_flag()))]
 pub struct Arguments {
     /// The program and its arguments
-    #[arg(value_name = "COMMAND", required = true)]
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
     /// Name of the application (default: that of the command)
     #[arg(long, value_name = "APP")]

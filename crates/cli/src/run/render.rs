@@ -7,7 +7,7 @@ mod files;
 use self::files::files;
 use super::summary::{Bursts, LoopSeen, Summary};
 use super::supervise::Ending;
-use crate::shared::numbers::{bytes, grouped, seconds};
+use crate::shared::numbers::{bytes, counted, grouped, seconds};
 use crate::shared::table::{Cell, Colours, Tone};
 use crate::shared::text::wrap;
 
@@ -42,8 +42,13 @@ pub fn render(summary: &Summary, colours: Colours) -> String {
     }
     what_is_missing(summary, &mut page);
     if let Some(trace) = &summary.trace {
-        let evaluate = format!("'{0}'; 'ioracle eval {0}' evaluates it", trace.display());
-        page.say("trace", &evaluate);
+        page.say(
+            "trace",
+            &match summary.unseen {
+                None => format!("'{0}'; 'ioracle eval {0}' evaluates it", trace.display()),
+                Some(_) => format!("'{}', without events", trace.display()),
+            },
+        );
     }
     page.text
 }
@@ -96,8 +101,8 @@ fn one_line(summary: &Summary) -> String {
     match summary.unseen {
         Some(unseen) => format!("{headline}; nothing was seen: {}", unseen.sentence()),
         None => format!(
-            "{headline}; {} operations, {} read, {} written, {} in I/O",
-            grouped(summary.io.operations),
+            "{headline}; {}, {} read, {} written, {} in I/O",
+            counted(summary.io.operations, "operation"),
             bytes(summary.io.bytes_read),
             bytes(summary.io.bytes_written),
             seconds(Some(summary.io.io_time_s))
@@ -189,7 +194,7 @@ fn bursts_in_words(bursts: &Bursts) -> String {
 
 fn in_words(found: &LoopSeen) -> String {
     let turns = match (found.turns_min, found.turns_max) {
-        (least, most) if least == most => format!("{} turns", grouped(least)),
+        (least, most) if least == most => counted(least, "turn"),
         (least, most) => format!("{} to {} turns", grouped(least), grouped(most)),
     };
     let runs = match found.runs {
@@ -208,12 +213,11 @@ fn what_is_missing(summary: &Summary, page: &mut Page) {
         .collect();
     if missing.unfinished > 0 {
         let calls = counted(missing.unfinished, "call");
-        sentences
-            .push(format!("{calls}: the program ended, or jumped away, while they were recorded"));
+        sentences.push(format!("{calls}: the program ended, or jumped away, while recording"));
     }
     if missing.io_uring > 0 {
         let requests = counted(missing.io_uring, "request");
-        sentences.push(format!("{requests} to io_uring, which are counted only"));
+        sentences.push(format!("{requests} to io_uring, counted only"));
     }
     sentences.extend(missing.damaged.iter().take(3).cloned());
     for (n, sentence) in sentences.iter().enumerate() {
@@ -248,16 +252,6 @@ fn what_is_missing(summary: &Summary, page: &mut Page) {
             ),
         );
     }
-}
-
-/// A number with its noun.
-fn counted(number: u64, noun: &str) -> String {
-    let plural = match noun {
-        _ if number == 1 => noun.to_owned(),
-        "process" => "processes".to_owned(),
-        _ => format!("{noun}s"),
-    };
-    format!("{} {plural}", grouped(number))
 }
 
 fn signal_name(signal: i32) -> String {

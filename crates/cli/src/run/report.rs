@@ -3,7 +3,6 @@
 //! Makes the summary of what was seen.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use ioracle_events::{FileId, StreamId};
 use ioracle_oracle::Oracle;
@@ -20,6 +19,7 @@ use super::tally::{FileTally, Tally};
 use super::unseen::{Circumstances, Unseen};
 use super::watch::Watch;
 use crate::shared::loops::loops_of;
+use crate::shared::process::is_alive;
 
 /// Busy files, and calls of each, that a summary holds.
 const MAX_FILES: usize = 10;
@@ -92,15 +92,6 @@ fn who_took_part(ran: &Ran, processes: &[Process], totals: &Totals) -> Processes
 fn still_running(processes: &[Process]) -> u64 {
     let pids: BTreeSet<u32> = processes.iter().map(|process| process.pid).collect();
     pids.into_iter().filter(|pid| is_alive(*pid)).count() as u64
-}
-
-/// Whether a process is there and has not ended. Ended ones whose parent does
-/// not look wait as zombies.
-fn is_alive(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
-    stat.is_ok_and(|stat| {
-        stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
-    })
 }
 
 fn written_by_rank(tally: &Tally, processes: &[Process]) -> Vec<(u32, u64, u64)> {

@@ -79,7 +79,8 @@ impl Plan<'_> {
         if let Some(first) = left.first() {
             let others = match left.len() {
                 1 => String::new(),
-                n => format!(" and {} others there", n - 1),
+                2 => " and of another one there".to_owned(),
+                n => format!(" and of {} others there", n - 1),
             };
             say(format_args!(
                 "the records of an earlier job were left in '{0}'{others}; 'ioracle recover {0} -o \

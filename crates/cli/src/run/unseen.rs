@@ -10,7 +10,8 @@ use super::executable::Kind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unseen {
-    /// The library was there and had nothing to record.
+    /// The library was there and had nothing to record. What the program started
+    /// without it may have done more.
     NoFileIo,
     /// `IORACLE_DISABLE` is set.
     Disabled,
@@ -58,8 +59,9 @@ impl Unseen {
     pub fn sentence(self) -> &'static str {
         match self {
             Unseen::NoFileIo => {
-                "it did no I/O on regular files; terminals, pipes, sockets, /proc, /sys and what \
-                 --exclude names are left out"
+                "no I/O on regular files was seen; not watched are terminals, pipes, sockets, /proc, \
+                 /sys, files that --include or --exclude leaves out, and programs that are static, \
+                 set-user-ID, for musl or started with a cleared environment"
             }
             Unseen::Disabled => "IORACLE_DISABLE is set; unset it to record",
             Unseen::Static => {

@@ -11,6 +11,8 @@ use anyhow::{Result, bail};
 use ioracle_spool::settings;
 use rustix::fs::{Access, AtFlags, CWD};
 
+use crate::shared::process::is_alive;
+
 /// How names of job directories begin; the number of the reading process
 /// follows.
 const PREFIX: &str = "ioracle-";
@@ -80,7 +82,7 @@ fn reader_of(name: &str) -> Option<u32> {
 }
 
 fn is_gone(process: u32) -> bool {
-    Path::new("/proc/self").exists() && !Path::new("/proc").join(process.to_string()).exists()
+    Path::new("/proc/self").exists() && !is_alive(process)
 }
 
 #[cfg(test)]

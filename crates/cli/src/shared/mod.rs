@@ -10,6 +10,7 @@ pub mod loops;
 pub mod models;
 pub mod numbers;
 pub mod output;
+pub mod process;
 pub mod progress;
 pub mod table;
 pub mod text;

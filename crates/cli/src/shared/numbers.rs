@@ -55,6 +55,20 @@ pub fn bytes(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
+/// A number with its noun.
+pub fn counted(number: u64, noun: &str) -> String {
+    format!("{} {}", grouped(number), noun_for(number, noun))
+}
+
+/// A noun as it stands behind a number.
+pub fn noun_for(number: u64, noun: &str) -> String {
+    match noun {
+        _ if number == 1 => noun.to_owned(),
+        "process" => "processes".to_owned(),
+        _ => format!("{noun}s"),
+    }
+}
+
 /// What stands where there is no number.
 pub fn none() -> String {
     "–".to_owned()
@@ -69,6 +83,13 @@ mod tests {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn one_thing_is_told_in_the_singular() {
+        assert_eq!(counted(1, "process"), "1 process");
+        assert_eq!(counted(0, "process"), "0 processes");
+        assert_eq!(counted(2000, "call"), "2,000 calls");
     }
 
     #[test]

@@ -62,8 +62,7 @@ fn what_a_dead_job_left_becomes_a_trace_that_can_be_evaluated() {
     let done = ioracle(arguments);
     assert_eq!(done.code, Some(0), "{}", done.err);
     assert_eq!(done.err, "");
-    for part in
-        ["600  events of 1 rank", "3  call stacks", "1  files", "1  processes with 2 threads"]
+    for part in ["600  events of 1 rank", "3  call stacks", "1  file", "1  process with 2 threads"]
     {
         assert!(done.out.contains(part), "'{part}' is not in: {}", done.out);
     }

@@ -19,6 +19,8 @@ fn a_job_whose_processes_still_run_is_kept() {
     let done = ioracle(["recover", spool.name(), "-o", &target.name(), "--remove"]);
     assert_eq!(done.code, Some(1), "{}", done.err);
     assert!(done.err.contains("is kept: process "), "{}", done.err);
+    assert!(done.out.contains("1  process with 1 thread"), "{}", done.out);
+    assert!(!done.out.contains("--remove"), "{}", done.out);
     assert!(spool.path().exists());
     assert_eq!(names(&target.path()), TRACE);
 }

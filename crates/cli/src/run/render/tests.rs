@@ -151,10 +151,11 @@ fn a_program_that_was_killed_is_told_with_its_signal_and_what_was_kept() {
     check(
         &summary,
         expect![[r#"
-        ioracle: app was ended by SIGSEGV (11) after 3.20 s; what it did until then is recorded
-          nothing seen  it did no I/O on regular files; terminals, pipes, sockets, /proc, /sys and what
-                        --exclude names are left out
-    "#]],
+            ioracle: app was ended by SIGSEGV (11) after 3.20 s; what it did until then is recorded
+              nothing seen  no I/O on regular files was seen; not watched are terminals, pipes, sockets, /proc,
+                            /sys, files that --include or --exclude leaves out, and programs that are static,
+                            set-user-ID, for musl or started with a cleared environment
+        "#]],
     );
 }
 
@@ -193,20 +194,20 @@ fn what_is_missing_is_told_by_cause() {
     check(
         &Summary { unrecorded, processes, io, ..idle() },
         expect![[r#"
-        ioracle: app ran for 3.20 s
-          I/O           5 operations on 1 file, by 9 programs and 1 thread
-          data          0 B read in 0 reads, 0 B written in 0 writes
-          time in I/O   100.0 ms, 3.1 % of the run
-          not recorded  1 call: made between vfork and exec
-                        20,000 calls: the space limit was reached; raise it with --limit
-                        2 calls: the program ended, or jumped away, while they were recorded
-                        3 requests to io_uring, which are counted only
-                        '1-1-ff.stream': its header is cut off
-          not learned   400,000 recorded calls: the program made them faster than they are learned
-          still running 1 process, not recorded any more
-          not seen      4 of 8 ranks, as they run where this command does not; use 'mpirun … ioracle run --
-                        app'
-    "#]],
+            ioracle: app ran for 3.20 s
+              I/O           5 operations on 1 file, by 9 programs and 1 thread
+              data          0 B read in 0 reads, 0 B written in 0 writes
+              time in I/O   100.0 ms, 3.1 % of the run
+              not recorded  1 call: made between vfork and exec
+                            20,000 calls: the space limit was reached; raise it with --limit
+                            2 calls: the program ended, or jumped away, while recording
+                            3 requests to io_uring, counted only
+                            '1-1-ff.stream': its header is cut off
+              not learned   400,000 recorded calls: the program made them faster than they are learned
+              still running 1 process, not recorded any more
+              not seen      4 of 8 ranks, as they run where this command does not; use 'mpirun … ioracle run --
+                            app'
+        "#]],
     );
 }
 
