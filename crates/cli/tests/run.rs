@@ -143,11 +143,34 @@ fn quiet_says_nothing_and_a_summary_can_go_to_a_file() {
 }
 
 #[test]
+fn a_summary_that_cannot_be_written_is_refused_before_anything_is_started() {
+    let directory = tempfile::tempdir().unwrap();
+    let started = directory.path().join("started");
+    let touch = ["touch", started.to_str().unwrap()];
+    let missing = "/no/such/place/summary.json";
+    run(&["--summary", missing], &touch).fails_saying(1, &[missing, "/no/such/place'"]);
+    let taken = directory.path().to_str().unwrap();
+    run(&["--summary", taken], &touch).fails_saying(1, &[taken, "not a regular file"]);
+    assert!(!started.exists());
+}
+
+#[test]
+fn anonymised_a_command_is_its_name_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace");
+    let options = ["--anonymise", "--json", "--record", trace.to_str().unwrap()];
+    let done = run(&options, &["/bin/cat", "/etc/passwd"]);
+    assert!(done.out.contains("root:"), "{}", done.out);
+    let summary = &done.out[done.out.find("{\n").unwrap()..];
+    assert!(!summary.contains("passwd") && !done.err.contains("passwd"), "{summary}{}", done.err);
+    let meta = fs::read_to_string(trace.join("meta.json")).unwrap();
+    let meta: serde_json::Value = serde_json::from_str(&meta).unwrap();
+    assert_eq!((&meta["command"], &meta["application"]), (&"cat".into(), &"cat".into()));
+    assert!(!meta.to_string().contains("passwd"), "{meta}");
+}
+
+#[test]
 fn a_summary_that_nobody_reads_leaves_the_exit_code() {
-    let options = ["--quiet", "--summary", "/no/such/place/summary.json"];
-    let done = run(&options, &["sh", "-c", "exit 3"]);
-    assert_eq!(done.code, Some(3));
-    assert!(done.err.contains("/no/such/place") && done.err.lines().count() == 1, "{}", done.err);
     let base = tempfile::tempdir().unwrap();
     let mut ioracle = in_base(&base, &["--json"], &["sh", "-c", "sleep 0.2; exit 3"]);
     let mut child = ioracle.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -204,14 +227,20 @@ fn ranks_mark_their_lines_and_record_apart() {
     let directory = tempfile::tempdir().unwrap();
     for rank in ["0", "1"] {
         let base = tempfile::tempdir().unwrap();
-        let record = ["--record", directory.path().to_str().unwrap()];
-        let mut ioracle = in_base(&base, &record, &["cat", "/etc/passwd"]);
+        let summary = directory.path().join("summary.json");
+        let options = ["--record", directory.path().to_str().unwrap(), "--json", "--summary"];
+        let options = [&options[..], &[summary.to_str().unwrap()]].concat();
+        let mut ioracle = in_base(&base, &options, &["grep", "-c", "root", "/etc/passwd"]);
         ioracle.env("OMPI_COMM_WORLD_RANK", rank).env("OMPI_COMM_WORLD_SIZE", "2");
         let done = done(ioracle.output().unwrap());
         let mark = format!("[rank {rank}] ");
         assert!(done.err.lines().all(|line| line.starts_with(&mark)), "{}", done.err);
         assert_eq!(done.err.lines().count() == 1, rank == "1", "{}", done.err);
-        assert!(directory.path().join(format!("rank-{rank}/events.csv.zst")).exists());
+        assert_eq!(done.out.contains("\"application\""), rank == "0", "{}", done.out);
+        for file in [format!("rank-{rank}/events.csv.zst"), format!("summary.rank-{rank}.json")] {
+            assert!(directory.path().join(&file).exists(), "{file}");
+        }
+        assert!(!summary.exists());
     }
 }
 

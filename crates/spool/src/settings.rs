@@ -50,7 +50,7 @@ settings! {
     EXCLUDE "--exclude" "patterns" ""
         "Files not to record, likewise; wins over the files to record.";
     ANONYMISE "--anonymise" "0 or 1" "0"
-        "Stores hashes instead of paths.";
+        "Stores hashes instead of paths, and of a command its name only.";
     QUIET "--quiet" "0 or 1" "0"
         "Keeps the library's warning and the summary off standard error.";
     CHECK_STACKS "" "0 or 1" "0"

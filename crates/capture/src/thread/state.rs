@@ -155,7 +155,9 @@ impl ThreadState {
             let read = sys::with_file(c"/proc/self/cmdline", libc::O_RDONLY, 0, |file| {
                 sys::read(file, arguments).unwrap_or(0)
             });
-            let n_arguments = read.unwrap_or(0);
+            // Arguments are paths mostly.
+            let hidden = RECORDER.set_up().anonymise;
+            let n_arguments = read.ok().filter(|_| !hidden).unwrap_or(0);
             let end = MAX_EXECUTABLE + n_arguments;
             buffer.copy_within(MAX_EXECUTABLE..end, n_executable + 1);
             Ok::<_, sys::Errno>(n_executable + 1 + n_arguments)

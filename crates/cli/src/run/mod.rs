@@ -68,14 +68,23 @@ pub struct Arguments {
     /// Keep the trace in this directory; below mpirun or srun in 'rank-N' in it
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// Print the summary as one JSON document on standard output
+    /// Print the summary as one JSON document on standard output; below mpirun or srun rank 0 does
     #[arg(long)]
     json: bool,
-    /// Write the summary as a JSON document to this file, too
+    /// Write the summary as a JSON document to this file, too; below mpirun or srun 'rank-N' is put
+    /// before its extension
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
+}
+
+impl Arguments {
+    /// Where the summary of this rank is written to.
+    fn summary_file(&self, place: Option<Place>) -> Option<PathBuf> {
+        let file = self.summary.as_ref()?;
+        Some(place.map_or_else(|| file.clone(), |place| place.own_file(file)))
+    }
 }
 
 /// What is known of a run besides its I/O.
@@ -113,11 +122,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// Tells the summary wherever it was asked for. If that fails somewhere, it is
 /// said, and the program's run is no failure for it.
 fn tell(arguments: &Arguments, summary: &Summary) {
+    let place = summary.rank.map(|rank| Place { rank, world_size: summary.world_size });
     if !arguments.settings.quiet {
         output::print_error_text(&render::render(summary, Colours::for_stderr()));
     }
-    let written = arguments.summary.as_ref().map_or(Ok(()), |file| write(file, summary));
-    let printed = if arguments.json { output::print_json(summary) } else { Ok(()) };
+    let file = arguments.summary_file(place);
+    let written = file.map_or(Ok(()), |file| write(&file, summary));
+    // Of many documents on one standard output nothing could be read.
+    let prints = arguments.json && place.is_none_or(|place| place.rank == 0);
+    let printed = if prints { output::print_json(summary) } else { Ok(()) };
     for error in [written, printed].into_iter().filter_map(Result::err) {
         failure::report(&error);
     }

@@ -4,6 +4,7 @@
 //! variables.
 
 use std::env;
+use std::path::{Path, PathBuf};
 
 /// Variables for the rank and the number of ranks, and one that must be there
 /// besides: in a batch script Slurm names rank 0 where there are no ranks.
@@ -28,6 +29,18 @@ impl Place {
     /// Of this process; `None` outside a parallel job.
     pub fn of_environment() -> Option<Place> {
         Place::told_by(&|name| env::var(name).ok())
+    }
+
+    /// The file of this rank where all were told to write the same one:
+    /// `summary.json` becomes `summary.rank-1.json`.
+    pub fn own_file(&self, file: &Path) -> PathBuf {
+        let mark = format!("rank-{}", self.rank);
+        let mut name = file.file_stem().unwrap_or_default().to_owned();
+        for part in [Some(mark.as_ref()), file.extension()].into_iter().flatten() {
+            name.push(".");
+            name.push(part);
+        }
+        file.with_file_name(name)
     }
 
     fn told_by(variable: &dyn Fn(&str) -> Option<String>) -> Option<Place> {
@@ -59,6 +72,13 @@ mod tests {
         check(&[("OMPI_COMM_WORLD_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "8")], place(3, Some(8)));
         check(&[("PMI_RANK", "1")], place(1, None));
         check(&[("PMIX_RANK", "many")], None);
+    }
+
+    #[test]
+    fn every_rank_has_its_own_file() {
+        let own = |file: &str| Place { rank: 1, world_size: None }.own_file(Path::new(file));
+        assert_eq!(own("out/s.json"), Path::new("out/s.rank-1.json"));
+        assert_eq!(own("a.b/s"), Path::new("a.b/s.rank-1"));
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! first, then the job directory is made, the program started and followed, and
 //! the directory removed again whatever happened.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -27,7 +28,7 @@ use super::supervise::supervise;
 use super::watch::Watch;
 use super::{Arguments, Ran, settings};
 use crate::shared::failure::sentence;
-use crate::shared::output::say;
+use crate::shared::output::{self, say};
 use crate::shared::{jobs, library};
 
 /// What is going to be done.
@@ -54,6 +55,9 @@ impl Plan<'_> {
             Some(Place { rank, .. }) => directory.join(format!("rank-{rank}")),
             None => directory.clone(),
         });
+        if let Some(file) = arguments.summary_file(place) {
+            output::check_place(&file)?;
+        }
         Ok(Plan { arguments, path, kind, place, library, base, trace })
     }
 
@@ -136,7 +140,7 @@ impl Plan<'_> {
         });
         let ran = Ran {
             application: self.application(),
-            command: self.arguments.command.clone(),
+            command: self.command(),
             kind: self.kind,
             disabled: settings::is_disabled(),
             place: self.place,
@@ -156,6 +160,17 @@ impl Plan<'_> {
         variables.push((LD_PRELOAD, launch::preload(library, std::env::var_os(LD_PRELOAD))));
         variables.push((SPOOL, follower.directory().into()));
         variables
+    }
+
+    /// The words of the command. Arguments are paths mostly, which nobody may
+    /// learn of where files have no names.
+    fn command(&self) -> Vec<OsString> {
+        let command = &self.arguments.command;
+        if self.arguments.settings.anonymise {
+            let program = Path::new(&command[0]);
+            return vec![program.file_name().unwrap_or(program.as_os_str()).to_owned()];
+        }
+        command.clone()
     }
 
     fn application(&self) -> String {

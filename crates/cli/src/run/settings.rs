@@ -34,7 +34,7 @@ pub struct Settings {
     exclude: Option<OsString>,
     #[arg(long, env = settings::ANONYMISE, hide_env_values = true)]
     #[arg(help = help(settings::ANONYMISE), value_parser = FalseyValueParser::new())]
-    anonymise: bool,
+    pub anonymise: bool,
     #[arg(long, env = settings::QUIET, hide_env_values = true)]
     #[arg(help = help(settings::QUIET), value_parser = FalseyValueParser::new())]
     pub quiet: bool,

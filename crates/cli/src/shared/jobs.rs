@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use ioracle_spool::settings;
-use rustix::fs::{Access, AtFlags, CWD};
 
+use crate::shared::output::is_writable;
 use crate::shared::process::is_alive;
 
 /// How names of job directories begin; the number of the reading process
@@ -51,11 +51,6 @@ fn usual() -> Vec<PathBuf> {
     let temporary = named("TMPDIR").unwrap_or_else(|| "/tmp".into());
     let places = [named("XDG_RUNTIME_DIR"), Some("/dev/shm".into()), Some(temporary)];
     places.into_iter().flatten().map(PathBuf::from).collect()
-}
-
-fn is_writable(place: &Path) -> bool {
-    let rights = Access::WRITE_OK | Access::EXEC_OK;
-    place.is_dir() && rustix::fs::accessat(CWD, place, rights, AtFlags::EACCESS).is_ok()
 }
 
 /// Directories that jobs of this user have left in `base` without a reader that

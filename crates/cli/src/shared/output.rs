@@ -3,9 +3,10 @@
 //! Standard output and error, and files that appear whole or not at all.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::{Access, AtFlags, CWD};
 use serde::Serialize;
 
 /// Prints one JSON document.
@@ -36,10 +37,27 @@ pub fn say(sentence: impl std::fmt::Display) {
     let _ = writeln!(io::stderr(), "ioracle: {sentence}");
 }
 
-/// Writes a file under a temporary name beside its place and renames it, so
-/// that no reader ever sees half of it. Links are followed; what is no regular
-/// file (a device, a directory) is never replaced.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+/// Refuses a place where [`write_file`] could not write.
+pub fn check_place(path: &Path) -> Result<()> {
+    let (_, directory) = place_of(path)?;
+    if !is_writable(&directory) {
+        bail!(
+            "could not write '{}': the directory '{}' may not be written to; name another place",
+            path.display(),
+            directory.display()
+        );
+    }
+    Ok(())
+}
+
+/// Whether files can be made in a directory.
+pub fn is_writable(place: &Path) -> bool {
+    let rights = Access::WRITE_OK | Access::EXEC_OK;
+    place.is_dir() && rustix::fs::accessat(CWD, place, rights, AtFlags::EACCESS).is_ok()
+}
+
+/// The file that a path leads to, and its directory.
+fn place_of(path: &Path) -> Result<(PathBuf, PathBuf)> {
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if target.exists() && !target.is_file() {
         bail!("'{}' is not a regular file; name another file to write to", path.display());
@@ -53,8 +71,17 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
             directory.display()
         );
     }
+    let directory = directory.to_owned();
+    Ok((target, directory))
+}
+
+/// Writes a file under a temporary name beside its place and renames it, so
+/// that no reader ever sees half of it. Links are followed; what is no regular
+/// file (a device, a directory) is never replaced.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let (target, directory) = place_of(path)?;
     let write = || -> io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".ioracle-").tempfile_in(directory)?;
+        let mut file = tempfile::Builder::new().prefix(".ioracle-").tempfile_in(&directory)?;
         file.write_all(bytes)?;
         set_usual_permissions(file.as_file())?;
         file.as_file().sync_all()?;
