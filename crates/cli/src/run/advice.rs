@@ -17,6 +17,9 @@ const MAX_ADVICE: usize = 4;
 /// Calls below which a habit cannot be told.
 const MANY: u64 = 100;
 
+/// Syncs below which a file is only made safe.
+const SEVERAL_SYNCS: u64 = 16;
+
 /// What the rules look at.
 pub struct Measured<'a> {
     pub tally: &'a Tally,
@@ -65,45 +68,49 @@ impl Measured<'_> {
 /// Kind, time, what was seen, what to do.
 type Finding = (&'static str, u64, String, &'static str);
 
-/// Rules on one file.
-const RULES: [fn(&FileTally) -> Option<Finding>; 7] =
-    [small_writes, small_reads, jumps, syncs, reopened, read_again, unaligned];
+/// Rules on one file, each on time of its own.
+const RULES: [fn(&FileTally) -> Option<Finding>; 4] = [writes, reads, syncs, reopened];
 
-fn small_writes(file: &FileTally) -> Option<Finding> {
-    let seen = small(&file.written, "write")?;
+/// The first of these that holds: a buffer does not help against jumps.
+fn writes(file: &FileTally) -> Option<Finding> {
+    let accesses = &file.written;
+    if accesses.is_scattered() {
+        let small = small(accesses, "write", "at scattered places")?;
+        return Some(("scattered_writes", accesses.small.io_ns, small, "write in order"));
+    }
     let remedy = "collect them in a buffer of some 100 KB (setvbuf, or a buffered writer)";
-    Some(("small_writes", file.written.small.io_ns, seen, remedy))
+    Some(("small_writes", accesses.small.io_ns, small(accesses, "write", "on average")?, remedy))
 }
 
-fn small_reads(file: &FileTally) -> Option<Finding> {
-    let seen = small(&file.read, "read")?;
+fn reads(file: &FileTally) -> Option<Finding> {
+    let accesses = &file.read;
+    if accesses.is_scattered() {
+        let seen = format!("{} reads at scattered places", grouped(accesses.jumps.operations));
+        let remedy = "read it in order, or in one piece if it fits into memory";
+        return Some(("scattered_reads", accesses.jumps.io_ns, seen, remedy));
+    }
     let remedy = "read larger pieces at once (setvbuf, or a buffered reader)";
-    Some(("small_reads", file.read.small.io_ns, seen, remedy))
+    let small = small(accesses, "read", "on average");
+    small
+        .map(|seen| ("small_reads", accesses.small.io_ns, seen, remedy))
+        .or_else(|| read_again(accesses))
 }
 
-fn small(accesses: &Accesses, word: &str) -> Option<String> {
+fn small(accesses: &Accesses, word: &str, how: &str) -> Option<String> {
     let small = accesses.small;
     if small.operations < MANY || small.operations * 5 < accesses.moved.operations * 4 {
         return None;
     }
     let mean = small.mean_bytes();
-    Some(format!("{} {word}s of {} on average", grouped(small.operations), bytes(mean)))
-}
-
-fn jumps(file: &FileTally) -> Option<Finding> {
-    let Accesses { moved, jumps, .. } = file.read;
-    if jumps.operations < MANY || jumps.operations * 2 < moved.operations {
-        return None;
-    }
-    let seen = format!("{} reads at scattered places", grouped(jumps.operations));
-    let remedy = "read it in order, or in one piece if it fits into memory";
-    Some(("scattered_reads", jumps.io_ns, seen, remedy))
+    Some(format!("{} {word}s of {} {how}", grouped(small.operations), bytes(mean)))
 }
 
 fn syncs(file: &FileTally) -> Option<Finding> {
-    (file.syncs >= 2).then(|| {
+    (file.syncs >= SEVERAL_SYNCS).then(|| {
         let seen = format!("{} syncs", grouped(file.syncs));
-        ("syncs", file.sync_ns, seen, "sync once, after the last write of a step")
+        let remedy = "if they are not all needed for crash safety (those of a database are), sync \
+                      once, after the last write of a step";
+        ("syncs", file.sync_ns, seen, remedy)
     })
 }
 
@@ -114,8 +121,8 @@ fn reopened(file: &FileTally) -> Option<Finding> {
     })
 }
 
-fn read_again(file: &FileTally) -> Option<Finding> {
-    let (read, extent) = (file.read.moved.bytes, file.read.extent_bytes());
+fn read_again(accesses: &Accesses) -> Option<Finding> {
+    let (read, extent) = (accesses.moved.bytes, accesses.extent_bytes());
     if read < 1 << 20 || extent == 0 || read < 2 * extent {
         return None;
     }
@@ -126,18 +133,15 @@ fn read_again(file: &FileTally) -> Option<Finding> {
         read as f64 / extent as f64
     );
     let again = 1.0 - extent as f64 / read as f64;
-    let io_ns = (file.read.moved.io_ns as f64 * again) as u64;
+    let io_ns = (accesses.moved.io_ns as f64 * again) as u64;
     Some(("read_again", io_ns, seen, "keep what was read in memory"))
 }
 
-fn unaligned(file: &FileTally) -> Option<Finding> {
-    let unaligned = file.written.unaligned;
-    if unaligned.operations < MANY / 4 || unaligned.operations * 2 < file.written.moved.operations {
-        return None;
+impl Accesses {
+    /// Whether most go elsewhere than where the one before had ended.
+    fn is_scattered(&self) -> bool {
+        self.jumps.operations >= MANY && self.jumps.operations * 2 >= self.moved.operations
     }
-    let seen = format!("{} large writes off page boundaries", grouped(unaligned.operations));
-    let remedy = "let them begin at multiples of 4 KB, or of the file system's stripe";
-    Some(("unaligned_writes", unaligned.io_ns, seen, remedy))
 }
 
 /// Opening and closing takes most of the time, spread over many files.
@@ -209,11 +213,38 @@ mod tests {
             (0..200).map(|n| event("pread", 1, Some((n % 2 * 65536, 65536)))),
             "reading 12.5 MB out of 128.0 KB, each byte 100.0 times",
         );
-        check(
-            (0..200).map(|n| event("pwrite", 1, Some((n * 100_000 + 1, 100_000)))),
-            "large writes off page boundaries",
-        );
         check((0..200).map(|n| event("open", n, None)), "opening and closing 200 files");
+    }
+
+    #[test]
+    fn scattered_accesses_are_told_once_and_not_to_be_buffered() {
+        for (function, expected) in [("pread", "read it in order"), ("pwrite", "write in order")] {
+            let events = (0..500).map(|n| event(function, 1, Some((n * 7919 % 512 * 8192, 48))));
+            let given = advice(events, &[]);
+            assert!(given.len() == 1 && given[0].contains(expected), "{given:?}");
+        }
+    }
+
+    #[test]
+    fn small_calls_of_stdio_count_where_they_are_not_collected() {
+        let events = |ns: u64| {
+            let end_ns = 1000 + ns;
+            (0..5000).map(move |n| Event { end_ns, ..event("fprintf", 1, Some((n * 9, 9))) })
+        };
+        let given = advice(events(2000), &[]);
+        assert!(
+            given[0].contains("5,000 writes of 9 B") && given[0].contains("setvbuf"),
+            "{given:?}"
+        );
+        assert_eq!(advice(events(200), &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_few_syncs_and_those_of_a_database_are_nothing_to_drop() {
+        let long = || Event { end_ns: 5_000_000, ..event("fsync", 1, None) };
+        let syncs = |n| advice((0..n).map(|_| long()), &[]);
+        assert_eq!(syncs(15), Vec::<String>::new());
+        assert!(syncs(16)[0].contains("if they are not all needed for crash safety"));
     }
 
     #[test]

@@ -32,8 +32,8 @@ const LONG_SLEEP: Duration = Duration::from_millis(250);
 /// still much room for records.
 const MAX_LAG_NS: u64 = 1_000_000_000;
 const MUCH_ROOM: f64 = 0.75;
-/// How long is learned after the program has ended.
-const MAX_AFTER_END: Duration = Duration::from_secs(2);
+/// How long is learned after the program has ended. Nothing is said meanwhile.
+const MAX_AFTER_END: Duration = Duration::from_secs(1);
 /// Events between two looks at the clock.
 const CLOCK_EVERY: u64 = 64;
 /// How often a recording is handed to the system.
