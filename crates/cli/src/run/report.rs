@@ -68,7 +68,7 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
 }
 
 /// The thread with most operations.
-fn busiest_stream(watch: &Watch) -> Option<(StreamId, &Oracle)> {
+fn busiest_stream<'a>(watch: &'a Watch) -> Option<(StreamId, &'a Oracle)> {
     let streams = watch.engine.streams();
     let oracles = streams.filter_map(|stream| Some((stream, watch.engine.oracle(stream)?)));
     oracles.max_by_key(|(_, oracle)| oracle.operations())

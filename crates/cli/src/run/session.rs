@@ -124,7 +124,7 @@ impl Plan<'_> {
         recorder: Option<CsvWriter>,
     ) -> Result<Summary> {
         let ended = Arc::new(AtomicBool::new(false));
-        let mut watch = Watch::new(recorder, Arc::clone(&ended));
+        let mut watch = Watch::new(recorder, Arc::clone(&ended), signals);
         let waker = follower.waker();
         let (ending, wall_s) = thread::scope(|scope| {
             let following = scope.spawn(|| watch.follow(follower));

@@ -19,6 +19,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
+use rustix::fs::OFlags;
 
 /// Generations from a sender up to the program.
 const MAX_GENERATIONS: usize = 64;
@@ -33,6 +34,9 @@ const FAULTS: [Signal; 7] = [
     Signal::SIGABRT,
     Signal::SIGSYS,
 ];
+
+/// Signals by which people and batch systems ask a program to end.
+const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
 /// All signals that are not faults, taken over from their default actions.
 pub struct Signals {
@@ -73,6 +77,21 @@ impl Signals {
     /// The mask that the program starts with.
     pub fn inherited_mask(&self) -> &SigSet {
         &self.inherited
+    }
+
+    /// Whether a signal has come that asks us to end. Does not wait, and takes
+    /// signals away, so it is for when the program has ended.
+    pub fn ask_to_end(&self) -> bool {
+        if rustix::fs::fcntl_setfl(&self.fd, OFlags::NONBLOCK).is_err() {
+            return false;
+        }
+        while let Ok(Some(info)) = self.fd.read_signal() {
+            let signal = Signal::try_from(info.ssi_signo as i32);
+            if signal.is_ok_and(|signal| ENDING.contains(&signal)) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Waits for the next signal. Real-time signals are kept from ending us,
@@ -158,6 +177,18 @@ mod tests {
         let receiver = Receiver { program, is_stopped: false, leads_session: false };
         let arrived = Arrived { signal, sender };
         assert_eq!(arrived.is_for(&receiver), passed_on, "{arrived:?}");
+    }
+
+    #[test]
+    fn only_some_signals_ask_to_end() {
+        let signals = Signals::take_over().unwrap();
+        assert!(!signals.ask_to_end());
+        // To this thread alone, where it waits to be read.
+        nix::sys::signal::raise(Signal::SIGWINCH).unwrap();
+        assert!(!signals.ask_to_end());
+        nix::sys::signal::raise(Signal::SIGTERM).unwrap();
+        assert!(signals.ask_to_end());
+        assert!(!signals.ask_to_end());
     }
 
     #[test]

@@ -21,6 +21,7 @@ use ioracle_trace::{CsvWriter, Follower, Observer, Process, ProcessNumber};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::bursts::BurstTally;
+use super::signals::Signals;
 use super::tally::Tally;
 
 const NICENESS: i32 = 10;
@@ -42,7 +43,7 @@ const FLUSH_EVERY: Duration = Duration::from_secs(1);
 const MAX_PATHS: usize = 1 << 18;
 
 /// All that is known of a job.
-pub struct Watch {
+pub struct Watch<'a> {
     pub engine: Engine,
     pub tally: Tally,
     pub bursts: BurstTally,
@@ -57,11 +58,19 @@ pub struct Watch {
     learns: bool,
     ended: Arc<AtomicBool>,
     ended_at: Option<Instant>,
+    signals: &'a Signals,
+    /// Somebody does not want to wait for what is still to be learned.
+    is_hurried: bool,
 }
 
-impl Watch {
-    /// Nothing seen yet. `ended` is set by whoever sees the program end.
-    pub fn new(recorder: Option<CsvWriter>, ended: Arc<AtomicBool>) -> Watch {
+impl<'a> Watch<'a> {
+    /// Nothing seen yet. `ended` is set by whoever sees the program end, and
+    /// reads no signals from then on.
+    pub fn new(
+        recorder: Option<CsvWriter>,
+        ended: Arc<AtomicBool>,
+        signals: &'a Signals,
+    ) -> Watch<'a> {
         Watch {
             engine: Engine::new(Config::default()),
             tally: Tally::default(),
@@ -75,6 +84,8 @@ impl Watch {
             learns: true,
             ended,
             ended_at: None,
+            signals,
+            is_hurried: false,
         }
     }
 
@@ -126,7 +137,10 @@ impl Watch {
             self.ended_at = Some(Instant::now());
         }
         self.learns = match self.ended_at {
-            Some(ended_at) => ended_at.elapsed() < MAX_AFTER_END,
+            Some(ended_at) => {
+                self.is_hurried = self.is_hurried || self.signals.ask_to_end();
+                !self.is_hurried && ended_at.elapsed() < MAX_AFTER_END
+            }
             None if self.has_room => true,
             None => {
                 let start_ns = self.starts_ns.get(process.index()).copied().unwrap_or(0);
@@ -138,7 +152,7 @@ impl Watch {
 
 const NOT_FOLLOWED: &str = "the records of the program could not be read to their end";
 
-impl Observer for Watch {
+impl Observer for Watch<'_> {
     fn process(&mut self, number: ProcessNumber, process: &Process) {
         if self.starts_ns.len() <= number.index() {
             self.starts_ns.resize(number.index() + 1, 0);
