@@ -5,6 +5,8 @@
 
 use core::ffi::{CStr, c_char};
 
+use crate::sys;
+
 /// Bytes of a text, the end mark included.
 const CAPACITY: usize = 4096 + 256;
 
@@ -39,6 +41,28 @@ impl Text {
         if let Some(end) = self.bytes.get_mut(self.length) {
             *end = 0;
         }
+    }
+
+    /// Adds the C string at an address that may be anything: the kernel copies
+    /// it, page by page. False if it does not end within PATH_MAX bytes.
+    pub(crate) fn push_string_at(&mut self, address: usize) -> bool {
+        const PAGE: usize = 4096;
+        let mut from = address;
+        while from.wrapping_sub(address) < libc::PATH_MAX as usize {
+            let start = self.length;
+            let rest_of_page = PAGE - from % PAGE;
+            let end = (start + rest_of_page).min(CAPACITY - 1);
+            let Some(room) = self.bytes.get_mut(start..end) else { return false };
+            let Ok(n_copied @ 1..) = sys::copy_memory(from, room) else { return false };
+            let copied = room.get(..n_copied).unwrap_or_default();
+            if let Some(length) = copied.iter().position(|&byte| byte == 0) {
+                self.length = start + length;
+                return true;
+            }
+            self.length = start + n_copied;
+            from = from.wrapping_add(n_copied);
+        }
+        false
     }
 
     /// The text.

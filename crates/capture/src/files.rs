@@ -16,12 +16,31 @@ use crate::recorder::RECORDER;
 use crate::sys;
 use crate::thread::{self, ThreadState};
 
+/// A path as the program passed it, relative to a directory. It may point
+/// anywhere: it is only ever copied by the kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct Named {
+    /// A descriptor, or AT_FDCWD.
+    pub(crate) directory: i32,
+    /// The path.
+    pub(crate) path: *const c_char,
+}
+
 /// A descriptor was opened by a call that we saw; the file's identity, if it
 /// is recorded.
-pub(crate) fn opened(fd: i32, flags: i32) -> Option<u64> {
-    let file = recorded_file(fd);
+pub(crate) fn opened(fd: i32, flags: i32, named: Named) -> Option<u64> {
     let closed_on_exec = flags & libc::O_CLOEXEC != 0;
     let ask = flags & libc::O_APPEND != 0;
+    let file = match Found::of(fd, Some(named)) {
+        Found::Recorded(file) => Some(file),
+        Found::KeptOut => None,
+        Found::Passing => {
+            if let Some(entry) = descriptors::entry(fd) {
+                entry.forget();
+            }
+            return None;
+        }
+    };
     descriptors::opened(fd, Opened { file, ask, closed_on_exec });
     file
 }
@@ -30,63 +49,79 @@ pub(crate) fn opened(fd: i32, flags: i32) -> Option<u64> {
 /// It may be shared with whoever opened it.
 #[cold]
 pub(crate) fn find_out(fd: i32, entry: &'static Entry) -> Option<&'static Entry> {
-    let file = recorded_file(fd);
-    if file.is_none() && sys::stat(fd).is_err() {
-        // Not open: it may be anything by the time it is.
-        return None;
-    }
+    let file = match Found::of(fd, None) {
+        Found::Recorded(file) => Some(file),
+        Found::KeptOut => None,
+        Found::Passing => return None,
+    };
     descriptors::opened(fd, Opened { file, ask: true, closed_on_exec: false });
     (entry.kind() == Kind::File).then_some(entry)
 }
 
-/// The identity of the file that a descriptor is, if it is a regular file that
-/// is recorded.
-fn recorded_file(fd: i32) -> Option<u64> {
-    let stat = sys::stat(fd).ok()?;
-    if stat.st_mode & libc::S_IFMT != libc::S_IFREG {
-        return None;
-    }
-    // Without a state there is no room for the path; the file has no name then.
-    let file = thread::with_state(|state| {
-        let link = Link::of(fd);
-        state.path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
-        identity_of_path(state)
-    });
-    file.unwrap_or(Some(0))
+/// What a descriptor turned out to be.
+enum Found {
+    /// A file to record, by its identity; 0 if its path cannot be found out.
+    Recorded(u64),
+    /// Nothing to record, for as long as it is open.
+    KeptOut,
+    /// Not open, or a directory, which libc closes out of our sight: it may be
+    /// something else the next time.
+    Passing,
 }
 
-/// The identity of a path that the program passed, as far as it is recorded.
-///
-/// # Safety
-///
-/// The path is a C string: the kernel has read it.
-pub(crate) unsafe fn named(directory: i32, path: *const c_char) -> Option<u64> {
-    if path.is_null() {
-        return None;
+impl Found {
+    fn of(fd: i32, named: Option<Named>) -> Found {
+        let Ok(stat) = sys::stat(fd) else { return Found::Passing };
+        match stat.st_mode & libc::S_IFMT {
+            libc::S_IFREG => {}
+            libc::S_IFDIR => return Found::Passing,
+            _ => return Found::KeptOut,
+        }
+        let file = thread::with_state(|state| {
+            let link = Link::of(fd);
+            state.path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
+            if !state.path.bytes().is_empty() {
+                return identity_of_path(state);
+            }
+            // There is no /proc to ask.
+            match named {
+                Some(named) if named.put_into(state) => identity_of_path(state),
+                _ => Some(0),
+            }
+        });
+        // Without a state there is no room for the path; the file has no name then.
+        file.unwrap_or(Some(0)).map_or(Found::KeptOut, Found::Recorded)
     }
-    // SAFETY: the caller's promise.
-    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-    let file = thread::with_state(|state| {
+}
+
+impl Named {
+    /// The identity of the path, as far as it can be read and is recorded.
+    pub(crate) fn identity(self) -> Option<u64> {
+        thread::with_state(
+            |state| {
+                if self.put_into(state) { identity_of_path(state) } else { None }
+            },
+        )?
+    }
+
+    /// Makes the path absolute in the thread's room for it.
+    fn put_into(self, state: &mut ThreadState) -> bool {
+        let mut first = [0];
+        if sys::copy_memory(self.path as usize, &mut first) != Ok(1) {
+            return false;
+        }
         state.path = Text::EMPTY;
-        if path.first() != Some(&b'/') {
-            if directory == libc::AT_FDCWD {
+        if first != *b"/" {
+            if self.directory == libc::AT_FDCWD {
                 state.path.fill(|buffer| sys::working_directory(buffer).map(<[u8]>::len));
             } else {
-                let link = Link::of(directory);
+                let link = Link::of(self.directory);
                 state.path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
             }
             state.path.push(b"/");
         }
-        state.path.push(path);
-        identity_of_path(state)
-    });
-    file.unwrap_or(Some(0))
-}
-
-/// Whether a real call has read the path that it was given.
-pub(crate) fn was_read(result: i32) -> bool {
-    // SAFETY: the thread's own errno, just set by the real call.
-    result >= 0 || unsafe { *libc::__errno_location() } != libc::EFAULT
+        state.path.push_string_at(self.path as usize)
+    }
 }
 
 fn identity_of_path(state: &mut ThreadState) -> Option<u64> {

@@ -38,10 +38,34 @@ impl Real {
     #[cold]
     pub(crate) fn find(&self) -> Option<*mut libc::c_void> {
         // SAFETY: the name is a C string.
-        let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        let mut address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        if is_ours(address as usize) {
+            // A program with a `dlsym` of its own searches from where it is.
+            address = self.find_in_libc();
+        }
         self.address.store(address, Ordering::Relaxed);
         (!address.is_null()).then_some(address)
     }
+
+    fn find_in_libc(&self) -> *mut libc::c_void {
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+        // SAFETY: names are C strings; libc is loaded and stays.
+        unsafe {
+            let libc = libc::dlopen(c"libc.so.6".as_ptr(), flags);
+            if libc.is_null() { libc } else { libc::dlsym(libc, self.name.as_ptr()) }
+        }
+    }
+}
+
+/// Whether an address is in this library.
+fn is_ours(address: usize) -> bool {
+    unsafe extern "C" {
+        static __ehdr_start: u8;
+        static _end: u8;
+    }
+    let start = &raw const __ehdr_start as usize;
+    let end = &raw const _end as usize;
+    (start..end).contains(&address)
 }
 
 /// What a function returns, with ENOSYS, that this C library does not have: a

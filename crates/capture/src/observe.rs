@@ -50,7 +50,15 @@ pub(crate) fn observe_with<R: Copy>(
     real: impl FnOnce() -> R,
     describe: impl FnOnce(R, Option<&Begun>, u64) -> Option<Call>,
 ) -> R {
-    let begun = thread::begin();
+    finish(thread::begin(), real, describe)
+}
+
+#[inline(always)]
+fn finish<R: Copy>(
+    begun: Option<Begun>,
+    real: impl FnOnce() -> R,
+    describe: impl FnOnce(R, Option<&Begun>, u64) -> Option<Call>,
+) -> R {
     let result = real();
     let end_ns = clock::now_ns();
     let errno = Errno::keep();
@@ -63,6 +71,17 @@ pub(crate) fn observe_with<R: Copy>(
     }
     errno.put_back();
     result
+}
+
+/// The same, for calls that record others within themselves before the real one.
+pub(crate) fn observe_within<R: Copy>(
+    before: impl FnOnce(Option<&Begun>),
+    real: impl FnOnce() -> R,
+    describe: impl FnOnce(R) -> Option<Call>,
+) -> R {
+    let begun = thread::begin();
+    before(begun.as_ref());
+    finish(begun, real, |result, _, _| describe(result))
 }
 
 /// The program's errno after the real call.
@@ -179,6 +198,16 @@ pub(crate) fn on_file<R: Copy + Into<i64>>(
     observe(real, |result| {
         let call = call(function, entry.file(), fd, result.into());
         Some(Call { offset, requested, ..call })
+    })
+}
+
+/// A write whose result tells how much was asked for.
+pub(crate) fn formatted(fd: i32, real: impl FnOnce() -> i32) -> i32 {
+    let Some(entry) = file_of(fd) else { return real() };
+    observe(real, |count| {
+        let call = call(Function::Write, entry.file(), fd, count.into());
+        let offset = entry.advance(fd, count.into());
+        Some(Call { offset, requested: count.max(0) as u64, ..call })
     })
 }
 

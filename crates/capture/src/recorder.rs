@@ -13,7 +13,7 @@
 
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use ioracle_spool::layout::{JOB_FILE, JOB_MAGIC, JobPage, PAGE, Unrecorded, VERSION};
 use ioracle_spool::settings;
@@ -28,6 +28,7 @@ pub(crate) static RECORDER: Recorder = Recorder {
     mode: AtomicPtr::new(core::ptr::null_mut()),
     job: AtomicPtr::new(core::ptr::null_mut()),
     set_up: UnsafeCell::new(SetUp::EMPTY),
+    is_sandboxed: AtomicBool::new(false),
     generation: AtomicU32::new(0),
     n_forks: AtomicU32::new(0),
     n_spawns: AtomicU32::new(0),
@@ -38,8 +39,8 @@ pub(crate) static RECORDER: Recorder = Recorder {
 
 /// Calls are recorded.
 const ON: u32 = 1;
-/// The process is in a sandbox: our system calls could end it.
-const SANDBOXED: u32 = 2;
+/// They are not.
+const OFF: u32 = 0;
 
 /// See the module.
 pub(crate) struct Recorder {
@@ -48,6 +49,8 @@ pub(crate) struct Recorder {
     job: AtomicPtr<JobPage>,
     /// Written by the constructor before `mode`, only read after.
     set_up: UnsafeCell<SetUp>,
+    /// Not in the page of `mode`, because forked children inherit the sandbox.
+    is_sandboxed: AtomicBool,
     /// Raised in forked children; threads notice and begin a new stream.
     generation: AtomicU32,
     n_forks: AtomicU32,
@@ -104,7 +107,7 @@ impl Recorder {
 
     #[cold]
     fn is_on_after_all(&self, mode: &AtomicU32) -> bool {
-        if mode.load(Ordering::Relaxed) == SANDBOXED {
+        if self.is_sandboxed.load(Ordering::Relaxed) {
             self.count(Unrecorded::Sandboxed);
             return false;
         }
@@ -185,9 +188,10 @@ impl Recorder {
 
     /// From here on the process makes no system call of ours.
     pub(crate) fn enters_sandbox(&self) {
+        self.is_sandboxed.store(true, Ordering::Relaxed);
         // SAFETY: the word is in a page that is never unmapped.
         if let Some(mode) = unsafe { self.mode.load(Ordering::Relaxed).as_ref() } {
-            mode.store(SANDBOXED, Ordering::Relaxed);
+            mode.store(OFF, Ordering::Relaxed);
         }
     }
 
@@ -281,7 +285,7 @@ pub(crate) extern "C" fn after_fork_in_child() {
     if let Some(mode) = unsafe { RECORDER.mode.load(Ordering::Relaxed).as_ref() }
         && mode.load(Ordering::Relaxed) == ON
     {
-        mode.store(0, Ordering::Relaxed);
+        mode.store(OFF, Ordering::Relaxed);
     }
 }
 

@@ -224,6 +224,34 @@ pub(crate) fn copy_memory(from: usize, to: &mut [u8]) -> Result<usize, Errno> {
     check(unsafe { syscall(libc::SYS_process_vm_readv, arguments) })
 }
 
+/// Whether every page of a range can be read.
+pub(crate) fn is_readable(start: usize, end: usize) -> bool {
+    const PAGE: usize = 4096;
+    const AT_ONCE: usize = 16;
+    let pid = process_id() as usize;
+    let mut page = start;
+    while page < end {
+        let mut byte = [0_u8; AT_ONCE];
+        let local = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: AT_ONCE };
+        let mut remote = [libc::iovec { iov_base: core::ptr::null_mut(), iov_len: 1 }; AT_ONCE];
+        let mut n_pages = 0;
+        for vector in &mut remote {
+            if page >= end {
+                break;
+            }
+            vector.iov_base = page as *mut libc::c_void;
+            page += PAGE;
+            n_pages += 1;
+        }
+        let arguments = [pid, &raw const local as usize, 1, remote.as_ptr() as usize, n_pages, 0];
+        // SAFETY: the kernel writes into our bytes only, and checks what it reads.
+        if check(unsafe { syscall(libc::SYS_process_vm_readv, arguments) }) != Ok(n_pages) {
+            return false;
+        }
+    }
+    true
+}
+
 /// Does something that takes long with all signals held back, so that no
 /// handler finds it half done.
 pub(crate) fn without_signals<R>(work: impl FnOnce() -> R) -> R {

@@ -17,6 +17,8 @@ void *ioracle_portable_thread_cell(void) { return ioracle_thread_cell; }
 
 extern int (*const ioracle_vfprintf)(FILE *, const char *, va_list);
 extern int (*const ioracle_vfprintf_chk)(FILE *, int, const char *, va_list);
+extern int (*const ioracle_vdprintf)(int, const char *, va_list);
+extern int (*const ioracle_vdprintf_chk)(int, int, const char *, va_list);
 extern int (*const ioracle_vfscanf)(FILE *, const char *, va_list);
 extern int (*const ioracle_isoc99_vfscanf)(FILE *, const char *, va_list);
 extern int (*const ioracle_isoc23_vfscanf)(FILE *, const char *, va_list);
@@ -36,6 +38,14 @@ int ioracle_fprintf(FILE *stream, const char *format, ...) {
 
 int ioracle_fprintf_chk(FILE *stream, int flag, const char *format, ...) {
     PASS_ON(format, ioracle_vfprintf_chk(stream, flag, format, arguments));
+}
+
+int ioracle_dprintf(int fd, const char *format, ...) {
+    PASS_ON(format, ioracle_vdprintf(fd, format, arguments));
+}
+
+int ioracle_dprintf_chk(int fd, int flag, const char *format, ...) {
+    PASS_ON(format, ioracle_vdprintf_chk(fd, flag, format, arguments));
 }
 
 int ioracle_printf(const char *format, ...) {

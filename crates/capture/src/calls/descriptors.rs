@@ -8,7 +8,7 @@ use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
 
 use crate::descriptors::{self, Kind};
-use crate::files;
+use crate::files::{self, Named};
 use crate::observe::{call, file_of, is_on, observe, observe_with};
 
 /// Opens a path; a failure is recorded too.
@@ -22,12 +22,8 @@ pub(super) fn open(
         return real();
     }
     observe(real, |fd| {
-        let file = match fd {
-            0.. => files::opened(fd, flags),
-            // SAFETY: the kernel has read the path.
-            _ if files::was_read(fd) => unsafe { files::named(directory, path) },
-            _ => None,
-        }?;
+        let named = Named { directory, path };
+        let file = if fd >= 0 { files::opened(fd, flags, named) } else { named.identity() }?;
         let call = call(Function::Open, file, fd, fd.into());
         Some(Call { offset: 0, detail: flags as u32, ..call })
     })

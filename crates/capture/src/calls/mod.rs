@@ -15,6 +15,7 @@ mod copying;
 mod descriptors;
 mod memory;
 mod paths;
+mod stream_state;
 mod streams;
 
 /// Looks up the real function of every row, before the program needs one where

@@ -7,7 +7,7 @@ use core::ffi::{c_char, c_int};
 use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
 
-use crate::files;
+use crate::files::Named;
 use crate::observe::{call, is_on, observe};
 
 /// A call on a path relative to a directory.
@@ -22,11 +22,7 @@ pub(super) fn on_path(
         return real();
     }
     observe(real, |result| {
-        if !files::was_read(result) {
-            return None;
-        }
-        // SAFETY: the kernel has read the path.
-        let file = unsafe { files::named(directory, path) }?;
+        let file = Named { directory, path }.identity()?;
         Some(Call { requested, ..call(function, file, -1, result.into()) })
     })
 }

@@ -55,12 +55,14 @@ fn count_requests(submitted: c_int) -> c_int {
 mod frameless {
     use core::arch::naked_asm;
 
+    use crate::descriptors;
     use crate::interpose::Real;
+    use crate::observe::is_on;
     use crate::recorder::RECORDER;
     use crate::thread;
 
-    /// Writes an entry that tells `$note` the first and third arguments and
-    /// goes on where that says, with all arguments as they were.
+    /// Writes an entry that tells `$note` the first three arguments and goes on
+    /// where that says, with all arguments as they were.
     macro_rules! frameless {
         ($($name:ident => $note:ident;)*) => {$(
             #[unsafe(naked)]
@@ -68,7 +70,6 @@ mod frameless {
             unsafe extern "C" fn $name() {
                 naked_asm!(
                     "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
-                    "mov rsi, rdx",
                     "call {note}",
                     "mov r11, rax",
                     "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
@@ -101,10 +102,17 @@ mod frameless {
         address_of(&VFORK)
     }
 
-    extern "C" fn note_clone(_function: usize, flags: usize) -> usize {
+    extern "C" fn note_clone(_function: usize, _stack: usize, flags: usize) -> usize {
         static CLONE: Real = Real::new(c"clone");
-        let flags = flags as i32;
-        if flags & libc::CLONE_VM != 0 && flags & libc::CLONE_SETTLS == 0 {
+        note_flags(flags as i32);
+        address_of(&CLONE)
+    }
+
+    /// What the flags of a clone mean for us.
+    fn note_flags(flags: i32) {
+        if flags & libc::CLONE_VM == 0 {
+            RECORDER.forks();
+        } else if flags & libc::CLONE_SETTLS == 0 {
             let until = if flags & libc::CLONE_VFORK != 0 {
                 thread::Until::ChildIsGone
             } else {
@@ -112,17 +120,29 @@ mod frameless {
             };
             thread::lend_memory(until);
         }
-        address_of(&CLONE)
     }
 
-    extern "C" fn note_syscall(number: usize, third: usize) -> usize {
+    /// Descriptors come to mean something else, out of the sight of our rows.
+    fn forget(first: i32, last: i32) {
+        if is_on() {
+            for (_, entry) in descriptors::files_between(first as u32, last as u32) {
+                entry.forget();
+            }
+        }
+    }
+
+    extern "C" fn note_syscall(number: usize, first: usize, second: usize) -> usize {
         static SYSCALL: Real = Real::new(c"syscall");
         match number as libc::c_long {
             libc::SYS_seccomp => RECORDER.enters_sandbox(),
             libc::SYS_vfork => thread::lend_memory(thread::Until::ChildIsGone),
-            libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3 => RECORDER.forks(),
+            libc::SYS_clone => note_flags(first as i32),
+            libc::SYS_fork | libc::SYS_clone3 => RECORDER.forks(),
+            libc::SYS_close => forget(first as i32, first as i32),
+            libc::SYS_dup2 | libc::SYS_dup3 => forget(second as i32, second as i32),
+            libc::SYS_close_range => forget(first as i32, second as i32),
             libc::SYS_io_uring_enter => {
-                super::count_requests(third as i32);
+                super::count_requests(second as i32);
             }
             _ => {}
         }

@@ -10,6 +10,7 @@ use libc::{FILE, fpos_t, fpos64_t, off_t, off64_t, size_t, ssize_t};
 
 use crate::calls::streams::{self, Moved, data, on_stream, seek};
 use crate::interpose::interpose;
+use crate::observe::formatted;
 
 interpose! {
     libc [fopen, fopen64] (path: *const c_char, mode: *const c_char) -> *mut FILE
@@ -18,6 +19,8 @@ interpose! {
         => |real| streams::open(Function::Freopen, (path, mode), stream, real);
     libc [fdopen] (fd: c_int, mode: *const c_char) -> *mut FILE => |real| streams::open_descriptor(fd, mode, real);
     libc [fclose] (stream: *mut FILE) -> c_int => |real| streams::close(stream, real);
+    // No file, but its descriptor is free again.
+    header [pclose] (stream: *mut FILE) -> c_int => |real| streams::close(stream, real);
 
     libc [fread] (buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         => |real| data(Function::Fread, stream, product(size, count), real, |items| Moved::items(size, items, count));
@@ -72,6 +75,10 @@ interpose! {
         => |real| data(Function::Fprintf, stream, None, real, |count| Moved::count(count as isize));
     exported [__vfprintf_chk] (stream: *mut FILE, flag: c_int, format: *const c_char, arguments: VaList) -> c_int
         => |real| data(Function::Fprintf, stream, None, real, |count| Moved::count(count as isize));
+    // A write to a descriptor, which libc makes inside itself.
+    header [vdprintf] (fd: c_int, format: *const c_char, arguments: VaList) -> c_int => |real| formatted(fd, real);
+    exported [__vdprintf_chk] (fd: c_int, flag: c_int, format: *const c_char, arguments: VaList) -> c_int
+        => |real| formatted(fd, real);
     header [vprintf] (format: *const c_char, arguments: VaList) -> c_int
         => |real| data(Function::Fprintf, output(), None, real, |count| Moved::count(count as isize));
     exported [__vprintf_chk] (flag: c_int, format: *const c_char, arguments: VaList) -> c_int
@@ -140,6 +147,8 @@ mod variadic {
         to {
         fprintf => ioracle_fprintf;
         __fprintf_chk => ioracle_fprintf_chk;
+        dprintf => ioracle_dprintf;
+        __dprintf_chk => ioracle_dprintf_chk;
         printf => ioracle_printf;
         __printf_chk => ioracle_printf_chk;
         fscanf => ioracle_fscanf;
@@ -148,6 +157,8 @@ mod variadic {
         } back {
         ioracle_vfprintf (*mut FILE, *const c_char, *mut c_void) => vfprintf::hook;
         ioracle_vfprintf_chk (*mut FILE, c_int, *const c_char, *mut c_void) => __vfprintf_chk::hook;
+        ioracle_vdprintf (c_int, *const c_char, *mut c_void) => vdprintf::hook;
+        ioracle_vdprintf_chk (c_int, c_int, *const c_char, *mut c_void) => __vdprintf_chk::hook;
         ioracle_vfscanf (*mut FILE, *const c_char, *mut c_void) => vfscanf::hook;
         ioracle_isoc99_vfscanf (*mut FILE, *const c_char, *mut c_void) => __isoc99_vfscanf::hook;
         ioracle_isoc23_vfscanf (*mut FILE, *const c_char, *mut c_void) => __isoc23_vfscanf::hook;

@@ -10,12 +10,14 @@ use ioracle_spool::layout::Call;
 use libc::FILE;
 
 use crate::calls::descriptors::forget;
+use crate::calls::stream_state::{
+    asked_position_of, descriptor_of, goes_to_end, position_of, state_of,
+};
 use crate::descriptors::Entry;
-use crate::files;
-use crate::observe::{Errno, call, file_of, is_on, observe};
+use crate::files::{self, Named};
+use crate::observe::{call, file_of, is_on, observe};
 
 unsafe extern "C" {
-    fn fileno_unlocked(stream: *mut FILE) -> c_int;
     fn ferror_unlocked(stream: *mut FILE) -> c_int;
 }
 
@@ -32,21 +34,20 @@ pub(super) fn open(
     if !replaced.is_null() {
         forget(descriptor_of(replaced));
     }
+    // Before the call, which reads it too; after it the program may have changed it.
+    // SAFETY: libc reads the mode of every call.
+    let mode = unsafe { Mode::read(mode) };
     observe(real, |stream| {
-        // SAFETY: libc has read the mode, and the path unless it refused it.
-        let (file, fd, mode) = unsafe {
-            let mode = Mode::read(mode);
-            if stream.is_null() {
-                let read = files::was_read(-1);
-                (if read { files::named(libc::AT_FDCWD, path) } else { None }, -1, mode)
-            } else {
-                let fd = descriptor_of(stream);
-                let file = files::opened(fd, mode.flags());
-                if let Some(entry) = file_of(fd) {
-                    entry.share_position();
-                }
-                (file, fd, mode)
+        let named = Named { directory: libc::AT_FDCWD, path };
+        let (file, fd) = if stream.is_null() {
+            (named.identity(), -1)
+        } else {
+            let fd = descriptor_of(stream);
+            let file = files::opened(fd, mode.flags(), named);
+            if let Some(entry) = file_of(fd) {
+                entry.share_position();
             }
+            (file, fd)
         };
         let call = call(function, file?, fd, fd.into());
         Some(Call { offset: 0, detail: mode.0, ..call })
@@ -148,7 +149,7 @@ pub(super) fn data<R: Copy>(
 ) -> R {
     let Some((fd, entry)) = file_of_stream(stream) else { return real() };
     let offset = position_of(stream, entry);
-    let goes_to_end = goes_to_end(function, stream);
+    let goes_to_end = writes(function) && goes_to_end(stream);
     observe(real, |result| {
         let moved = match moved(result) {
             Moved::Bytes(bytes) => bytes as i64,
@@ -220,81 +221,8 @@ fn file_of_stream(stream: *mut FILE) -> Option<(c_int, &'static Entry)> {
     Some((fd, file_of(fd)?))
 }
 
-/// Streams without a descriptor (fmemopen, fopencookie) have a negative one.
-#[inline]
-fn descriptor_of(stream: *mut FILE) -> c_int {
-    let errno = Errno::keep();
-    // SAFETY: the program passes an open stream.
-    let fd = unsafe { fileno_unlocked(stream) };
-    errno.put_back();
-    fd
-}
-
-/// The position of a stream over a recorded file: as we left it, or else asked.
-#[inline]
-fn position_of(stream: *mut FILE, entry: &Entry) -> i64 {
-    match entry.stream_position(state_of(stream)) {
-        Some(position) => position,
-        None => asked_position_of(stream),
-    }
-}
-
-/// Whether a call is the first write of an appending stream after something
-/// else: the stream says where it is only once it has gone to the end.
-#[inline]
-fn goes_to_end(function: Function, stream: *mut FILE) -> bool {
-    /// Flags of glibc's `FILE`.
-    const APPENDING: c_int = 0x1000;
-    const WRITING: c_int = 0x800;
-    let writes = matches!(
-        function,
-        Function::Fwrite | Function::Fprintf | Function::Fputs | Function::Fputc
-    );
-    // SAFETY: an open stream, which begins with its flags.
-    let flags = unsafe { stream.cast::<c_int>().read_volatile() };
-    writes && flags & (APPENDING | WRITING) == APPENDING
-}
-
-/// Where the stream reads and writes in its buffer. It changes with whatever
-/// moves the position, also with what we do not see, like an inlined
-/// `putc_unlocked`. `ftello` would tell the position itself, mostly at the cost
-/// of a system call.
-#[inline]
-fn state_of(stream: *mut FILE) -> [usize; 2] {
-    /// The first fields of glibc's `FILE`, which are part of its ABI because
-    /// such functions are inlined into programs.
-    #[repr(C)]
-    struct Head {
-        flags: c_int,
-        read_ptr: usize,
-        read_end: usize,
-        read_base: usize,
-        write_base: usize,
-        write_ptr: usize,
-    }
-    /// Such a stream is back at the same place in its buffer after every call.
-    const UNBUFFERED: c_int = 2;
-    let head = stream.cast::<Head>();
-    // SAFETY: an open stream. Another thread may be at work on it; then the
-    // state is not the one that was kept, and the position is asked.
-    unsafe {
-        if (&raw const (*head).flags).read_volatile() & UNBUFFERED != 0 {
-            return [0, 0];
-        }
-        [
-            (&raw const (*head).read_ptr).read_volatile(),
-            (&raw const (*head).write_ptr).read_volatile(),
-        ]
-    }
-}
-
-/// Only asked of streams over recorded files: there it calls nothing of the program's.
-fn asked_position_of(stream: *mut FILE) -> i64 {
-    let errno = Errno::keep();
-    // SAFETY: the program passes an open stream.
-    let position = unsafe { libc::ftello64(stream) };
-    errno.put_back();
-    position
+fn writes(function: Function) -> bool {
+    matches!(function, Function::Fwrite | Function::Fprintf | Function::Fputs | Function::Fputc)
 }
 
 /// The first four characters of a mode.

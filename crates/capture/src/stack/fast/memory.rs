@@ -6,9 +6,11 @@
 //! its known upper end, which is `__libc_stack_end` for the thread that began
 //! the program and the thread control block for all others, because glibc puts
 //! it on top of the stack. Only what lies between the stack pointer and there
-//! is read: it stays mapped as long as the thread runs on this stack. The lower
-//! end, which tells whether it does, is looked up once, and again when the
-//! first thread's stack has grown.
+//! is read: it stays mapped as long as the thread runs on this stack. Whether it
+//! does is looked up once, and again when the stack has grown: for the first
+//! thread in the list of mappings, for others by asking the kernel to read from
+//! every page in between, because below a thread's stack lies a page that cannot
+//! be read.
 //!
 //! Every other address (alternate signal stacks, coroutines, whatever a broken
 //! frame pointer says) is read by the kernel into a window of ours, which fails
@@ -20,6 +22,8 @@ use crate::arch::{first_stack_end, thread_pointer};
 use crate::sys;
 
 const PAGE: usize = 4096;
+/// No stack of a thread is looked for further below its upper end.
+const MAX_THREAD_STACK: usize = 64 << 20;
 
 /// What a thread knows of its memory; knows nothing when all zero.
 pub(super) struct Memory {
@@ -72,24 +76,32 @@ impl Memory {
     }
 
     fn locate_own(&mut self, sp: usize) {
-        (self.low, self.high, self.floor) = (0, 0, 0);
-        let first_top = first_stack_end() & !7;
-        let Some(first) = maps::below(first_top.wrapping_sub(8), &mut self.window) else { return };
-        if (first.low..first_top).contains(&sp) {
-            (self.low, self.high, self.floor) = (first.low, first_top, first.floor);
-            return;
-        }
-        // The first thread runs on a coroutine, or is the child that another
-        // thread forked: no stack of its own is known, and its thread control
-        // block may lie anywhere.
-        if sys::thread_id() == sys::process_id() {
-            (self.low, self.high, self.floor) = (first.low, first_top, first.floor);
+        // A child forked by another thread runs on that thread's stack.
+        if sys::thread_id() == sys::process_id() && self.locate_first(sp) {
             return;
         }
         let top = thread_pointer() & !7;
-        if let Some(own) = maps::below(top.wrapping_sub(8), &mut self.window) {
-            (self.low, self.high, self.floor) = (own.low, top, own.low);
+        if self.high != top {
+            // Nothing of it is known to be readable yet.
+            (self.low, self.high) = (top, top);
+            self.floor = top.saturating_sub(MAX_THREAD_STACK);
         }
+        let page = sp & !(PAGE - 1);
+        // Asking for all mappings would cost more with every thread there is.
+        if page >= self.floor && page < self.low && sys::is_readable(page, self.low) {
+            self.low = page;
+        }
+    }
+
+    /// The stack of the thread that began the program.
+    fn locate_first(&mut self, sp: usize) -> bool {
+        let top = first_stack_end() & !7;
+        let Some(first) = maps::below(top.wrapping_sub(8), &mut self.window) else { return false };
+        let is_there = (first.low..top).contains(&sp);
+        if is_there {
+            (self.low, self.high, self.floor) = (first.low, top, first.floor);
+        }
+        is_there
     }
 
     /// The word at an address, if there is one.
@@ -158,7 +170,7 @@ mod tests {
     #[test]
     fn memory_that_is_not_there_is_no_word() {
         let mut memory = here();
-        for address in [0, 8, 4095, usize::MAX, usize::MAX - 7, 1 << 47, 1 << 63, memory.low - 8] {
+        for address in [0, 8, 4095, usize::MAX, usize::MAX - 7, 1 << 47, 1 << 63] {
             assert_eq!(memory.read(address), None, "{address:#x}");
         }
         let readable = libc::PROT_READ | libc::PROT_WRITE;
