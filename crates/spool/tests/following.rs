@@ -150,15 +150,6 @@ fn a_sleeping_reader_is_woken_by_a_batch() {
 }
 
 #[test]
-fn the_space_that_was_taken_is_known() {
-    let (_base, job) = job(1 << 20);
-    assert_eq!(job.fill(), 0.0);
-    let mut thread = Thread::start(job.directory(), 0);
-    (0..5000).for_each(|number| thread.append(number));
-    assert!((0.3..=1.0).contains(&job.fill()), "{}", job.fill());
-}
-
-#[test]
 fn another_thread_ends_the_sleep() {
     let (_base, mut job) = job(ROOMY);
     let waker = job.waker();

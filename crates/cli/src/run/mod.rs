@@ -14,6 +14,7 @@ mod elf;
 mod executable;
 mod find;
 mod launch;
+mod learner;
 mod ranks;
 mod signals;
 mod supervise;

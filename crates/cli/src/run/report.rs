@@ -69,8 +69,8 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
 
 /// The thread with most operations.
 fn busiest_stream<'a>(watch: &'a Watch) -> Option<(StreamId, &'a Oracle)> {
-    let streams = watch.engine.streams();
-    let oracles = streams.filter_map(|stream| Some((stream, watch.engine.oracle(stream)?)));
+    let streams = watch.learner.engine.streams();
+    let oracles = streams.filter_map(|stream| Some((stream, watch.learner.engine.oracle(stream)?)));
     oracles.max_by_key(|(_, oracle)| oracle.operations())
 }
 
@@ -165,7 +165,7 @@ fn loops(oracle: &Oracle) -> Vec<LoopSeen> {
 }
 
 fn predicted(watch: &Watch) -> Option<Predicted> {
-    let score = watch.engine.score();
+    let score = watch.learner.engine.score();
     (score.operations > 0).then(|| Predicted {
         operations: score.operations,
         context_accuracy: score.context_accuracy(),
@@ -177,7 +177,7 @@ fn predicted(watch: &Watch) -> Option<Predicted> {
 }
 
 fn bursts(watch: &Watch, stream: StreamId, oracle: &Oracle) -> Option<Bursts> {
-    let seen = watch.bursts.of(stream)?;
+    let seen = watch.learner.bursts.of(stream)?;
     // Of a burst that has begun only the rest is known; the next one is whole.
     let next = oracle.bursts().take(2).find(|burst| burst.starts_in_ns > 0);
     Some(Bursts {
@@ -211,7 +211,7 @@ fn unrecorded(watch: &Watch, totals: &Totals) -> Unrecorded {
         calls: calls.collect(),
         unfinished: spool.n_holes,
         io_uring: spool.n_io_uring,
-        not_learned: watch.n_not_learned + watch.engine.dropped_events(),
+        not_learned: watch.learner.n_not_learned + watch.learner.engine.dropped_events(),
         damaged: spool.damaged.clone(),
     }
 }

@@ -258,3 +258,23 @@ fn a_sandbox_entered_in_the_middle_is_respected() {
         checked_with("sandbox", way);
     }
 }
+
+#[test]
+fn a_bad_pointer_is_the_kernels_to_refuse() {
+    // A path that a failed call had not read was read by the recorder, which
+    // took every error but EFAULT for a sign that it had been.
+    behaves_the_same(&Program::new(c("bad_pointers")));
+}
+
+#[test]
+fn what_libc_does_inside_itself_puts_no_call_in_a_wrong_place() {
+    checked("out_of_sight");
+}
+
+#[test]
+fn no_lock_is_taken_and_nothing_is_read_that_may_be_gone() {
+    let program = c_with("careful", &["-rdynamic"]);
+    for hazard in ["lock", "aio", "dlsym"] {
+        behaves_the_same(&Program::new(&program).arg(hazard));
+    }
+}

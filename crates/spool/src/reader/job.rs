@@ -115,16 +115,6 @@ impl Job {
     pub fn waker(&self) -> Waker {
         self.page.waker()
     }
-
-    /// Share of the space limit that streams have taken. Space that a thread
-    /// has taken it keeps, so this is how far behind the reader has been at most.
-    pub fn fill(&self) -> f64 {
-        self.page.get().map_or(0.0, |page| {
-            let limit_bytes = page.limit_bytes.load(Relaxed).max(1);
-            page.used_bytes.load(Relaxed) as f64 / limit_bytes as f64
-        })
-    }
-
     /// Tells writers that nothing is wanted any more.
     pub fn close(&mut self) {
         if let Some(page) = self.page.get() {

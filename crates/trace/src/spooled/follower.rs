@@ -73,12 +73,6 @@ impl Follower {
     pub fn waker(&self) -> Waker {
         self.job.waker()
     }
-
-    /// Share of the space limit that the job has taken.
-    pub fn fill(&self) -> f64 {
-        self.job.fill()
-    }
-
     /// Tells all that is left, when nothing more will come.
     pub fn finish(&mut self, observer: &mut impl Observer) -> Result<usize, Error> {
         let n_records = self.job.drain(&mut self.state.with(observer))?;

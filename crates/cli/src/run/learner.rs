@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Learns from events in its own time. They wait in a queue, so that the spool
+//! is emptied as fast as it can be read: the program then writes again and again
+//! into the same few segments, which are in its cache, instead of into new
+//! memory, which costs it more than all else that a record does.
+
+use std::collections::VecDeque;
+
+use ioracle_engine::{Config, Engine};
+use ioracle_events::{Event, StreamId};
+
+use super::bursts::BurstTally;
+
+/// Events that may wait, some fifty megabytes. What comes beyond them is not
+/// learned from.
+const MAX_WAITING: usize = 1 << 18;
+
+/// What is learned, and what waits to be.
+pub struct Learner {
+    pub engine: Engine,
+    pub bursts: BurstTally,
+    /// Events that nothing was learned from.
+    pub n_not_learned: u64,
+    waiting: VecDeque<Waiting>,
+}
+
+enum Waiting {
+    Event(Event),
+    /// A stream will have no more events.
+    Ended(StreamId),
+}
+
+impl Learner {
+    /// Has learned nothing yet.
+    pub fn new() -> Learner {
+        Learner {
+            engine: Engine::new(Config::default()),
+            bursts: BurstTally::default(),
+            n_not_learned: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Takes an event to learn from later.
+    pub fn take(&mut self, event: &Event) {
+        if self.waiting.len() < MAX_WAITING {
+            self.waiting.push_back(Waiting::Event(event.clone()));
+        } else {
+            self.n_not_learned += 1;
+        }
+    }
+
+    /// A stream has ended.
+    pub fn end(&mut self, stream: StreamId) {
+        self.waiting.push_back(Waiting::Ended(stream));
+    }
+
+    /// Learns from at most so many of those that wait; false if none does.
+    pub fn learn(&mut self, at_most: usize) -> bool {
+        let n = self.waiting.len().min(at_most);
+        for waiting in self.waiting.drain(..n) {
+            match waiting {
+                Waiting::Event(event) => {
+                    self.engine.observe(&event);
+                    let oracle = self.engine.oracle(event.stream);
+                    let quiet_ns = oracle.and_then(|oracle| oracle.quiet_threshold_ns());
+                    self.bursts.add(&event, quiet_ns);
+                }
+                Waiting::Ended(stream) => {
+                    self.engine.end_stream(stream);
+                    if self.engine.oracle(stream).is_none() {
+                        self.bursts.forget(stream);
+                    }
+                }
+            }
+        }
+        n > 0
+    }
+
+    /// Learns no more.
+    pub fn finish(&mut self) {
+        let events = self.waiting.drain(..);
+        let n_left = events.filter(|waiting| matches!(waiting, Waiting::Event(_))).count();
+        self.n_not_learned += n_left as u64;
+        self.engine.finish();
+    }
+}
