@@ -107,7 +107,7 @@ impl Stream {
             if run < read || read == 0 {
                 break;
             }
-            n_records *= 4;
+            n_records = n_records.saturating_mul(4);
         }
         if self.has_ready() {
             self.waiting = None;
