@@ -148,8 +148,8 @@ fn both(program: &Program) -> (Counts, Counts) {
     (seen, count_calls(recorded.recorded().into_iter().flatten()))
 }
 
-/// Counts lines of strace such as `17 read(3</work/data>, ""..., 5) = 5` and
-/// `17 openat(AT_FDCWD</work>, "data", O_RDONLY) = 3</work/data>`.
+/// Counts lines of strace such as `17 read(3</data/file>, ""..., 5) = 5` and
+/// `17 openat(AT_FDCWD</data>, "file", O_RDONLY) = 3</data/file>`.
 fn count_lines(lines: &str, work: &str) -> Counts {
     let mut counts = Counts::new();
     for line in lines.lines() {

@@ -178,16 +178,16 @@ mod tests {
     fn the_first_definition_is_told_and_repetitions_are_not() {
         let mut told = Told::default();
         let mut definitions = Definitions::default();
-        definitions.relative_to("/work/run".as_ref());
+        definitions.relative_to("/data/run".as_ref());
         definitions.define(DefinitionKind::Module, 5, b"\x01x/bin/app", &mut told);
         for _ in 0..2 {
             definitions.define(DefinitionKind::Context, 11, &stack(&[(5, 16)]), &mut told);
-            definitions.define(DefinitionKind::File, 21, b"/work/run/out/a.dat", &mut told);
-            definitions.define(DefinitionKind::File, 22, b"/work/runner", &mut told);
-            definitions.define(DefinitionKind::File, 23, b"/work/run/", &mut told);
+            definitions.define(DefinitionKind::File, 21, b"/data/run/out/a.dat", &mut told);
+            definitions.define(DefinitionKind::File, 22, b"/data/runner", &mut told);
+            definitions.define(DefinitionKind::File, 23, b"/data/run/", &mut told);
         }
         let expected =
-            ["context 1 app+0x10", "file 1 out/a.dat", "file 2 /work/runner", "file 3 /work/run/"];
+            ["context 1 app+0x10", "file 1 out/a.dat", "file 2 /data/runner", "file 3 /data/run/"];
         assert_eq!(told.0, expected);
         assert_eq!(definitions.context(11, &mut told), ContextId(1));
         assert_eq!(definitions.file(22), FileId(2));
