@@ -22,6 +22,42 @@ struct Application {
     command: &'static [&'static str],
 }
 
+/// Input of NCO: four files of five fields of a size.
+macro_rules! grids {
+    ($size:literal) => {
+        concat!(
+            "cat > a.cdl <<'END'
+netcdf a { dimensions: time = UNLIMITED ; ",
+            $size,
+            " ; variables: float u(time,y,x) ; float v(time,y,x) ; }
+END
+ncgen -k 64-bit-offset -o empty.nc a.cdl
+ncap2 -O -s 'defdim(\"t\",1);u=float(array(0,1,/$y,$x/));v=u*2' empty.nc one.nc
+for i in 1 2 3 4; do ncap2 -O -s \"u=u+$i;v=v*$i;w=u+v;z=u*v;p=u-v\" one.nc in$i.nc; done"
+        )
+    };
+}
+
+/// Input of GROMACS: water, with a length of the run and how often what is written.
+macro_rules! water_box {
+    ($run:literal) => {
+        concat!(
+            "cat > topol.top <<'END'
+#include \"oplsaa.ff/forcefield.itp\"
+#include \"oplsaa.ff/spc.itp\"
+[ system ]
+water
+[ molecules ]
+END
+gmx solvate -cs spc216.gro -box 2 2 2 -o conf.gro -p topol.top
+printf 'integrator = md\\n",
+            $run,
+            "\\ncutoff-scheme = Verlet\\nrvdw = 0.8\\nrcoulomb = 0.8\\ncoulombtype = Reaction-Field\\ntcoupl = v-rescale\\ntc-grps = System\\ntau-t = 0.1\\nref-t = 300\\ngen-vel = yes\\ngen-seed = 1\\nld-seed = 1\\n' > md.mdp
+gmx grompp -f md.mdp -c conf.gro -p topol.top -o md.tpr -maxwarn 5"
+        )
+    };
+}
+
 const APPLICATIONS: &[Application] = &[
     Application {
         name: "LAMMPS, Lennard-Jones melt, 4000 atoms, dumps and restarts",
@@ -50,57 +86,37 @@ END",
     Application {
         name: "NCO, ncea of 4 netCDF-3 files of 20 MB",
         program: "ncea",
-        prepare: "cat > a.cdl <<'END'
-netcdf a { dimensions: time = UNLIMITED ; y = 512 ; x = 1024 ; variables: float u(time,y,x) ; float v(time,y,x) ; }
-END
-ncgen -k 64-bit-offset -o empty.nc a.cdl
-ncap2 -O -s 'defdim(\"t\",1);u=float(array(0,1,/$y,$x/));v=u*2' empty.nc one.nc
-for i in 1 2 3 4; do ncap2 -O -s \"u=u+$i;v=v*$i;w=u+v;z=u*v;p=u-v\" one.nc in$i.nc; done",
+        prepare: grids!("y = 512 ; x = 1024"),
         command: &["ncea", "-O", "in1.nc", "in2.nc", "in3.nc", "in4.nc", "out.nc"],
     },
     Application {
         name: "NCO, ncea of 8 netCDF-3 files of 80 MB",
         program: "ncea",
-        prepare: "cat > a.cdl <<'END'
-netcdf a { dimensions: time = UNLIMITED ; y = 2048 ; x = 2048 ; variables: float u(time,y,x) ; float v(time,y,x) ; }
-END
-ncgen -k 64-bit-offset -o empty.nc a.cdl
-ncap2 -O -s 'defdim(\"t\",1);u=float(array(0,1,/$y,$x/));v=u*2' empty.nc one.nc
-for i in 1 2 3 4; do ncap2 -O -s \"u=u+$i;v=v*$i;w=u+v;z=u*v;p=u-v\" one.nc in$i.nc; done",
+        prepare: grids!("y = 2048 ; x = 2048"),
         command: &[
-            "ncea", "-O", "in1.nc", "in2.nc", "in3.nc", "in4.nc", "in1.nc", "in2.nc", "in3.nc", "in4.nc",
-            "out.nc",
+            "ncea", "-O", "in1.nc", "in2.nc", "in3.nc", "in4.nc", "in1.nc", "in2.nc", "in3.nc",
+            "in4.nc", "out.nc",
         ],
     },
     Application {
         name: "GROMACS, 3000 steps, coordinates every 50",
         program: "gmx",
-        prepare: "cat > topol.top <<'END'
-#include \"oplsaa.ff/forcefield.itp\"
-#include \"oplsaa.ff/spc.itp\"
-[ system ]
-water
-[ molecules ]
-END
-gmx solvate -cs spc216.gro -box 2 2 2 -o conf.gro -p topol.top
-printf 'integrator = md\\nnsteps = 3000\\ndt = 0.002\\nnstxout = 50\\nnstvout = 50\\nnstenergy = 20\\nnstlog = 50\\ncutoff-scheme = Verlet\\nrvdw = 0.8\\nrcoulomb = 0.8\\ncoulombtype = Reaction-Field\\ntcoupl = v-rescale\\ntc-grps = System\\ntau-t = 0.1\\nref-t = 300\\ngen-vel = yes\\ngen-seed = 1\\nld-seed = 1\\n' > md.mdp
-gmx grompp -f md.mdp -c conf.gro -p topol.top -o md.tpr -maxwarn 5",
-        command: &["gmx", "-quiet", "mdrun", "-s", "md.tpr", "-ntmpi", "1", "-ntomp", "1", "-reprod"],
+        prepare: water_box!(
+            "nsteps = 3000\\ndt = 0.002\\nnstxout = 50\\nnstvout = 50\\nnstenergy = 20\\nnstlog = 50"
+        ),
+        command: &[
+            "gmx", "-quiet", "mdrun", "-s", "md.tpr", "-ntmpi", "1", "-ntomp", "1", "-reprod",
+        ],
     },
     Application {
         name: "GROMACS, 6000 steps of a small water box",
         program: "gmx",
-        prepare: "cat > topol.top <<'END'
-#include \"oplsaa.ff/forcefield.itp\"
-#include \"oplsaa.ff/spc.itp\"
-[ system ]
-water
-[ molecules ]
-END
-gmx solvate -cs spc216.gro -box 2 2 2 -o conf.gro -p topol.top
-printf 'integrator = md\\nnsteps = 6000\\ndt = 0.002\\nnstxout = 500\\nnstvout = 500\\nnstenergy = 100\\nnstlog = 100\\ncutoff-scheme = Verlet\\nrvdw = 0.8\\nrcoulomb = 0.8\\ncoulombtype = Reaction-Field\\ntcoupl = v-rescale\\ntc-grps = System\\ntau-t = 0.1\\nref-t = 300\\ngen-vel = yes\\ngen-seed = 1\\nld-seed = 1\\n' > md.mdp
-gmx grompp -f md.mdp -c conf.gro -p topol.top -o md.tpr -maxwarn 5",
-        command: &["gmx", "-quiet", "mdrun", "-s", "md.tpr", "-ntmpi", "1", "-ntomp", "1", "-reprod"],
+        prepare: water_box!(
+            "nsteps = 6000\\ndt = 0.002\\nnstxout = 500\\nnstvout = 500\\nnstenergy = 100\\nnstlog = 100"
+        ),
+        command: &[
+            "gmx", "-quiet", "mdrun", "-s", "md.tpr", "-ntmpi", "1", "-ntomp", "1", "-reprod",
+        ],
     },
 ];
 
