@@ -3,10 +3,11 @@
 //! The engine: many streams, one oracle each.
 
 use hashbrown::HashMap;
-use ioracle_events::{ContextId, Event, FileId, Operation, OperationFilter, Prediction, StreamId};
-use ioracle_oracle::Oracle;
+use ioracle_events::{ContextId, Event, FileId, OperationFilter, Prediction, StreamId};
+use ioracle_oracle::{Model, Oracle, Role};
 
-use crate::score::{Came, Score};
+use crate::learner::{Learner, Names, Taught};
+use crate::score::Score;
 
 /// Ceilings of an engine, and the configuration of each oracle.
 #[derive(Clone, Debug)]
@@ -45,29 +46,22 @@ pub struct Engine {
     /// Numbers streams in the order of their first event.
     n_begun: u64,
     names: Names,
-    /// What new streams start from.
-    model: Option<Box<Oracle>>,
+    roles: Map<StreamId, Role>,
+    /// What new streams start from; short ones that had a role add to it.
+    model: Model,
     score: Score,
+    /// The same over the first operations of every stream.
+    first_score: Score,
     n_dropped: u64,
 }
 
-type Map<K, V> = HashMap<K, V, std::hash::RandomState>;
-
-/// What the source told of its numbers, for all streams.
-#[derive(Clone, Debug, Default)]
-struct Names {
-    contexts: Map<ContextId, Box<str>>,
-    files: Map<FileId, Box<str>>,
-}
+pub(crate) type Map<K, V> = HashMap<K, V, std::hash::RandomState>;
 
 #[derive(Clone, Debug)]
 struct Stream {
     number: u64,
-    /// Operations that its oracle knew before the stream began.
-    n_known: u64,
     filter: OperationFilter,
-    oracle: Oracle,
-    last_end_ns: Option<u64>,
+    taught: Taught,
 }
 
 impl Engine {
@@ -78,17 +72,26 @@ impl Engine {
             streams: Map::default(),
             n_begun: 0,
             names: Names::default(),
-            model: None,
+            roles: Map::default(),
+            model: Model::default(),
             score: Score::default(),
+            first_score: Score::default(),
             n_dropped: 0,
         }
     }
 
-    /// An engine whose streams start from what an earlier run has learned, and
+    /// An engine whose streams start from what earlier runs have learned, and
     /// so predict from their first operation.
-    pub fn with_model(config: Config, mut model: Oracle) -> Engine {
-        model.begin_run();
-        Engine { model: Some(Box::new(model)), ..Engine::new(config) }
+    pub fn with_model(config: Config, model: Model) -> Engine {
+        Engine { model, ..Engine::new(config) }
+    }
+
+    /// Tells the role of a stream before its first event. Without one it starts
+    /// from what a model says of any stream, and its memory goes into none.
+    pub fn define_role(&mut self, stream: StreamId, role: Role) {
+        if self.roles.len() < self.config.max_definitions {
+            self.roles.insert(stream, role);
+        }
     }
 
     /// Tells the frames of a call stack before an event names it.
@@ -111,32 +114,43 @@ impl Engine {
             self.n_dropped += 1;
             return;
         }
-        let Engine { streams, names, score, .. } = self;
-        let Some(Stream { filter, oracle, last_end_ns, .. }) = streams.get_mut(&event.stream)
-        else {
-            return;
-        };
-        filter.push(event, |operation| {
-            learn(&operation, oracle, last_end_ns, names, score);
-        });
+        let Some(stream) = self.streams.get_mut(&event.stream) else { return };
+        let scores = [&mut self.score, &mut self.first_score];
+        let mut learner = Learner { taught: &mut stream.taught, names: &self.names, scores };
+        stream.filter.push(event, |operation| learner.learn(&operation));
     }
 
     /// Takes in what was held back at the end of a stream, and forgets the
     /// stream if it was short ([`Config::min_remembered`]). Its score stays.
     pub fn end_stream(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        stream.finish(&self.names, &mut self.score);
-        let n_operations = stream.oracle.operations() - stream.n_known;
-        if n_operations < self.config.min_remembered {
-            self.streams.remove(&id);
+        stream.finish(&self.names, [&mut self.score, &mut self.first_score]);
+        if stream.taught.n_operations() >= self.config.min_remembered {
+            return;
+        }
+        if let (Some(stream), Some(role)) = (self.streams.remove(&id), self.roles.remove(&id)) {
+            self.keep(role, stream);
         }
     }
 
     /// Takes in what was held back at the end of the streams.
     pub fn finish(&mut self) {
         for stream in self.streams.values_mut() {
-            stream.finish(&self.names, &mut self.score);
+            stream.finish(&self.names, [&mut self.score, &mut self.first_score]);
         }
+    }
+
+    /// The model that the engine began with, and what its streams have learned
+    /// since in their roles.
+    pub fn into_model(mut self) -> Model {
+        let mut streams: Vec<(StreamId, Stream)> = self.streams.drain().collect();
+        streams.sort_by_key(|(_, stream)| stream.number);
+        for (id, stream) in streams {
+            if let Some(role) = self.roles.remove(&id) {
+                self.keep(role, stream);
+            }
+        }
+        self.model
     }
 
     /// The next `horizon` operations of a stream along the most probable path.
@@ -148,7 +162,12 @@ impl Engine {
 
     /// The oracle of a stream.
     pub fn oracle(&self, stream: StreamId) -> Option<&Oracle> {
-        self.streams.get(&stream).map(|stream| &stream.oracle)
+        self.streams.get(&stream).map(|stream| &stream.taught.oracle)
+    }
+
+    /// Operations of a stream in this run; its oracle may know earlier ones.
+    pub fn operations(&self, stream: StreamId) -> u64 {
+        self.streams.get(&stream).map_or(0, |stream| stream.taught.n_operations())
     }
 
     /// The streams followed, in the order of their first event.
@@ -164,6 +183,12 @@ impl Engine {
         self.score
     }
 
+    /// The same over the first [`FIRST_OPERATIONS`](crate::FIRST_OPERATIONS) of every stream, where only
+    /// what earlier runs have taught helps.
+    pub fn first_score(&self) -> Score {
+        self.first_score
+    }
+
     /// Events of streams beyond [`Config::max_streams`].
     pub fn dropped_events(&self) -> u64 {
         self.n_dropped
@@ -177,57 +202,30 @@ impl Engine {
         if self.streams.len() >= self.config.max_streams {
             return false;
         }
-        let oracle = match &self.model {
-            Some(model) => Oracle::clone(model),
-            None => Oracle::new(self.config.oracle.clone()),
-        };
+        let role = self.roles.get(&id).cloned().unwrap_or_default();
         let stream = Stream {
             number: self.n_begun,
-            n_known: oracle.operations(),
             filter: OperationFilter::default(),
-            oracle,
-            last_end_ns: None,
+            taught: match self.model.find(&role) {
+                Some(known) => Taught::before(known.oracle),
+                None => Taught::nothing(&self.config.oracle),
+            },
         };
         self.n_begun += 1;
         self.streams.insert(id, stream);
         true
     }
+
+    fn keep(&mut self, role: Role, stream: Stream) {
+        if stream.taught.n_operations() > 0 {
+            self.model.learn(role, stream.taught.into_learned());
+        }
+    }
 }
 
 impl Stream {
-    fn finish(&mut self, names: &Names, score: &mut Score) {
-        let Stream { filter, oracle, last_end_ns, .. } = self;
-        filter.finish(|operation| learn(&operation, oracle, last_end_ns, names, score));
+    fn finish(&mut self, names: &Names, scores: [&mut Score; 2]) {
+        let mut learner = Learner { taught: &mut self.taught, names, scores };
+        self.filter.finish(|operation| learner.learn(&operation));
     }
-}
-
-fn learn(
-    operation: &Operation,
-    oracle: &mut Oracle,
-    last_end_ns: &mut Option<u64>,
-    names: &Names,
-    score: &mut Score,
-) {
-    if !oracle.knows_context(operation.context)
-        && let Some(frames) = names.contexts.get(&operation.context)
-    {
-        oracle.define_context(operation.context, frames);
-    }
-    let path = names.files.get(&operation.file).map(|path| &**path);
-    score.add(
-        oracle.predict(),
-        &Came {
-            operation,
-            symbol: oracle.symbol_of(operation),
-            path,
-            interarrival_ns: last_end_ns.map(|end_ns| operation.start_ns.saturating_sub(end_ns)),
-        },
-    );
-    if !oracle.knows_file(operation.file)
-        && let Some(path) = path
-    {
-        oracle.define_file(operation.file, path);
-    }
-    oracle.observe(operation);
-    *last_end_ns = Some(operation.end_ns);
 }

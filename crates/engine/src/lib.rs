@@ -9,7 +9,9 @@
 #![forbid(unsafe_code)]
 
 mod engine;
+mod learner;
 mod score;
 
 pub use engine::{Config, Engine};
+pub use learner::FIRST_OPERATIONS;
 pub use score::{Came, Score};

@@ -108,7 +108,7 @@ fn failed_calls_and_seeks_are_not_operations() {
 fn a_run_that_starts_with_a_model_predicts_its_first_operation() {
     let first = engine_after(50, &[stream(0, 0)]);
     let model = first.oracle(stream(0, 0)).expect("the stream").clone();
-    let mut second = Engine::with_model(Config::default(), model);
+    let mut second = Engine::with_model(Config::default(), model.into());
     // The second run numbers its contexts and files differently.
     second.define_context(ContextId(7), "app+0x10");
     second.define_file(FileId(9), "out.0");

@@ -10,11 +10,13 @@ pub enum Error {
     #[error("this is not a model of ioracle; save one with 'ioracle model save'")]
     NotAModel,
     /// Written by a version with another format.
-    #[error("the model has format version {found}, this ioracle reads {supported}; save it again")]
+    #[error(
+        "the model has format version {found}, this ioracle reads versions up to {supported}; save it again"
+    )]
     Version {
         /// The version in the header.
         found: u32,
-        /// The version that can be read.
+        /// The newest version that can be read.
         supported: u32,
     },
     /// Fewer bytes than a header has or promises, or more.
@@ -33,4 +35,11 @@ pub enum Error {
     /// The checksum fits but the content makes no sense.
     #[error("the model is damaged: {0}; copy or save it again")]
     Content(String),
+}
+
+impl Error {
+    /// The bytes of the body stand for nothing.
+    pub(crate) fn unreadable(error: postcard::Error) -> Error {
+        Error::Content(format!("its content cannot be read ({error})"))
+    }
 }

@@ -43,6 +43,7 @@
 
 #![forbid(unsafe_code)]
 
+mod behaviour;
 mod burst;
 mod choice;
 mod config;
@@ -53,6 +54,7 @@ mod file_motion;
 mod files;
 mod future;
 mod hash;
+mod header;
 mod knowledge;
 mod latest;
 mod merge;
@@ -62,6 +64,8 @@ mod names;
 mod offset;
 mod oracle;
 mod recall;
+mod role;
+mod saved;
 mod size;
 mod stamp;
 mod supposed;
@@ -71,8 +75,11 @@ mod tracker;
 mod transitions;
 mod view;
 
+pub use behaviour::Behaviour;
 pub use config::{Config, Improvements};
 pub use error::Error;
+pub use model::{Learned, Model, RoleView};
 pub use oracle::Oracle;
+pub use role::Role;
 pub use time::TimeClass;
 pub use view::SymbolView;

@@ -1,143 +1,290 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Saved models: a checked header, then the whole oracle.
+//! What the streams of a job have learned, for the next run of the same job.
 //!
-//! The format is described in `docs/model-format.md`. Reading trusts nothing:
-//! length and checksum are checked first, then every part says whether it could
-//! have been made by this code, so that bytes with a right checksum but made up
-//! content are refused as well.
+//! A job is many streams: ranks, helper threads, the tools that a script
+//! starts. Each has a [`Role`], and a [`Model`] holds for each role the oracle
+//! that its stream ended with. Roles that did exactly the same share one: an
+//! MPI job of equal ranks is stored once. A stream of the next run starts from
+//! the oracle of its role, else from that of the nearest one of its program.
+//!
+//! At the bounds those that have seen least go. The file is described in
+//! `docs/model-format.md`; reading trusts nothing.
 
-use ioracle_grammar::StarSequitur;
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::burst::QuietLine;
-use crate::config::Config;
-use crate::contexts::Contexts;
-use crate::contiguity::Contiguity;
+use crate::behaviour::Behaviour;
 use crate::error::Error;
-use crate::files::Files;
-use crate::knowledge::Knowledge;
-use crate::motion::RealMotions;
-use crate::oracle::{Clock, Oracle};
+use crate::header;
+use crate::oracle::Oracle;
+use crate::role::Role;
+use crate::saved;
 
-const MAGIC: &[u8; 8] = b"ioracle\x1A";
-const VERSION: u32 = 1;
-/// Magic, version, length of the body, checksum of the body.
-const HEADER_BYTES: usize = 8 + 4 + 8 + 4;
+/// The version of a file that holds the oracles of a job.
+pub(crate) const VERSION: u32 = 2;
+/// Distinct oracles that a model holds, and the roles they are for.
+const MAX_ORACLES: usize = 64;
+const MAX_ROLES: usize = 1024;
+/// Bytes of all oracles of a file.
+const MAX_BYTES: usize = 64 << 20;
+/// Bytes of the application's name.
+const MAX_NAME_BYTES: usize = 255;
 
-/// What is written; borrowed for writing, owned after reading.
-#[derive(Serialize, Deserialize)]
-struct Model<Limits, Grammar, Names, Table, Trackers, State, Assumption, Line> {
-    config: Limits,
-    grammar: Grammar,
-    contexts: Names,
-    files: Table,
-    knowledge: Trackers,
-    motions: State,
-    contiguity: Assumption,
-    quiet: Line,
-    clock: Clock,
+/// The oracles of a job by role.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    application: String,
+    oracles: Vec<Learned>,
+    /// Which oracle is for whom, and how often it was.
+    roles: BTreeMap<Role, Part>,
 }
 
-type Read =
-    Model<Config, StarSequitur, Contexts, Files, Knowledge, RealMotions, Contiguity, QuietLine>;
+/// What one stream, or several that did the same, have learned.
+#[derive(Clone, Debug)]
+pub struct Learned {
+    /// All it has learned, in all runs.
+    pub oracle: Oracle,
+    /// What it did in the last one.
+    pub behaviour: Behaviour,
+}
 
-impl Oracle {
-    /// The whole model as bytes.
-    pub fn save(&self) -> Vec<u8> {
-        let model = Model {
-            config: &self.config,
-            grammar: &self.grammar,
-            contexts: &self.contexts,
-            files: &self.files,
-            knowledge: &self.knowledge,
-            motions: &self.motions,
-            contiguity: &self.contiguity,
-            quiet: &self.quiet,
-            clock: self.clock,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Part {
+    /// Place of its oracle.
+    oracle: u32,
+    /// Runs in which somebody played the role.
+    runs: u32,
+}
+
+/// A role and what is known of it.
+#[derive(Clone, Copy, Debug)]
+pub struct RoleView<'a> {
+    /// The role.
+    pub role: &'a Role,
+    /// Runs in which it was seen.
+    pub runs: u32,
+    /// Place of its oracle; roles with the same one did the same.
+    pub number: usize,
+    /// What was learned.
+    pub oracle: &'a Oracle,
+}
+
+impl Model {
+    /// Knows nothing yet of this application.
+    pub fn new(application: &str) -> Model {
+        let mut application = application.to_owned();
+        while application.len() > MAX_NAME_BYTES {
+            application.pop();
+        }
+        Model { application, ..Model::default() }
+    }
+
+    /// Name of the application; empty if it is not known.
+    pub fn application(&self) -> &str {
+        &self.application
+    }
+
+    /// Whether a job that is called so, or begins with a program of this name,
+    /// may be the one that was learned.
+    pub fn is_of(&self, application: &str) -> bool {
+        let is_any = |role: &Role| role.program.is_empty() || role.program == application;
+        self.application == application || self.roles.keys().any(is_any)
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.roles.is_empty()
+    }
+
+    /// Runs that were learned.
+    pub fn runs(&self) -> u32 {
+        self.roles.values().map(|part| part.runs).max().unwrap_or(0)
+    }
+
+    /// Operations that were learned, in all runs.
+    pub fn operations(&self) -> u64 {
+        let operations = self.roles().map(|view| view.oracle.operations());
+        operations.fold(0, u64::saturating_add)
+    }
+
+    /// All roles, in order.
+    pub fn roles(&self) -> impl Iterator<Item = RoleView<'_>> {
+        self.roles.iter().filter_map(|(role, part)| {
+            let number = part.oracle as usize;
+            let Learned { oracle, .. } = self.oracles.get(number)?;
+            Some(RoleView { role, runs: part.runs, number, oracle })
+        })
+    }
+
+    /// The oracle of a role, else of the nearest one of its program.
+    pub fn find(&self, role: &Role) -> Option<RoleView<'_>> {
+        let near = self.roles().filter_map(|view| Some((view.role.distance(role)?, view)));
+        let nearest = near.min_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, view)| view);
+        nearest.or_else(|| self.roles().find(|view| view.role.program.is_empty()))
+    }
+
+    /// The oracle that has seen most; of an empty model one that knows nothing.
+    pub fn into_busiest(mut self) -> Oracle {
+        match self.busiest() {
+            Some(busiest) => self.oracles.swap_remove(busiest).oracle,
+            None => Oracle::new(crate::Config::default()),
+        }
+    }
+
+    /// What the stream of a role has learned in a run, its past included,
+    /// stands for the role from now on.
+    pub fn learn(&mut self, role: Role, learned: Learned) {
+        let role = role.cut();
+        let runs = self.roles.get(&role).map_or(0, |part| part.runs).saturating_add(1);
+        let oracle = self.place_of(learned);
+        self.roles.insert(role, Part { oracle, runs });
+        // Not at every step beyond a bound: it looks at all there is.
+        if self.oracles.len() > 2 * MAX_ORACLES || self.roles.len() > 2 * MAX_ROLES {
+            self.stay_within_bounds();
+        }
+    }
+
+    /// The model as bytes. Oracles stand at the beginning of a run.
+    pub fn save(mut self) -> Vec<u8> {
+        self.stay_within_bounds();
+        let oracles = self.oracles.iter_mut().map(|learned| {
+            learned.oracle.begin_run();
+            SavedOracle { behaviour: learned.behaviour.number(), file: learned.oracle.save() }
+        });
+        let body = Body {
+            oracles: oracles.collect(),
+            application: self.application,
+            roles: self.roles.into_iter().collect(),
         };
         // Writing to memory cannot fail, and all parts have known lengths.
-        let body = postcard::to_stdvec(&model).unwrap_or_default();
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
-        bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&(body.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
-        bytes.extend_from_slice(&body);
-        bytes
+        header::put_before(VERSION, &postcard::to_stdvec(&body).unwrap_or_default())
     }
 
-    /// The oracle that was saved as these bytes. It goes on as if it had never
-    /// been saved; for a new run of the program call
-    /// [`begin_run`](Oracle::begin_run) first.
-    pub fn load(bytes: &[u8]) -> Result<Oracle, Error> {
-        let model: Read = postcard::from_bytes(body_of(bytes)?)
-            .map_err(|error| Error::Content(format!("its content cannot be read ({error})")))?;
-        check(&model)?;
-        let mut oracle = Oracle {
-            config: model.config,
-            grammar: model.grammar,
-            contexts: model.contexts,
-            files: model.files,
-            knowledge: model.knowledge,
-            motions: model.motions,
-            contiguity: model.contiguity,
-            quiet: model.quiet,
-            clock: model.clock,
-            predictions: Vec::new(),
-            candidates: Vec::new(),
-            outlook: Box::default(),
-            other_outlook: Box::default(),
+    /// The model that was saved as these bytes, also one of a single oracle.
+    pub fn load(bytes: &[u8]) -> Result<Model, Error> {
+        match header::body_of(bytes)? {
+            (saved::VERSION, body) => Oracle::from_body(body).map(Model::from),
+            (_, body) => Model::from_body(body),
+        }
+    }
+
+    /// Adds what another model of the same application has learned.
+    pub fn merge(&mut self, other: &Model) {
+        if self.application.is_empty() {
+            self.application.clone_from(&other.application);
+        }
+        for (role, part) in &other.roles {
+            let Some(theirs) = other.oracles.get(part.oracle as usize) else { continue };
+            let own = self.roles.get(role).copied();
+            let runs = own.map_or(0, |own| own.runs).saturating_add(part.runs);
+            let mut learned = theirs.clone();
+            if let Some(own) = own.and_then(|own| self.oracles.get(own.oracle as usize)) {
+                learned = own.clone();
+                learned.oracle.merge(&theirs.oracle);
+            }
+            let oracle = self.place_of(learned);
+            self.roles.insert(role.clone(), Part { oracle, runs });
+        }
+        self.stay_within_bounds();
+    }
+
+    fn from_body(body: &[u8]) -> Result<Model, Error> {
+        let body: Body = postcard::from_bytes(body).map_err(Error::unreadable)?;
+        let n_oracles = body.oracles.len();
+        let exists = |part: &Part| (part.oracle as usize) < n_oracles;
+        let is_sound = body.application.len() <= MAX_NAME_BYTES
+            && n_oracles <= MAX_ORACLES
+            && body.roles.len() <= MAX_ROLES
+            && body.roles.iter().all(|(role, part)| role.is_valid() && exists(part));
+        if !is_sound {
+            return Err(Error::Content("its roles are out of range".to_owned()));
+        }
+        let oracles = body.oracles.iter().map(|saved| match header::body_of(&saved.file)? {
+            (saved::VERSION, body) => Ok(Learned {
+                oracle: Oracle::from_body(body)?,
+                behaviour: Behaviour::from_number(saved.behaviour),
+            }),
+            _ => Err(Error::Content("it holds a model inside a model".to_owned())),
+        });
+        let oracles = oracles.collect::<Result<_, Error>>()?;
+        let roles = body.roles.into_iter().collect();
+        Ok(Model { application: body.application, oracles, roles })
+    }
+
+    fn busiest(&self) -> Option<usize> {
+        let operations = |number: &usize| self.oracles[*number].oracle.operations();
+        (0..self.oracles.len()).max_by_key(operations)
+    }
+
+    /// Where an oracle is; the same place for those of equal behaviour.
+    fn place_of(&mut self, learned: Learned) -> u32 {
+        let is_same = |other: &Learned| {
+            other.behaviour == learned.behaviour
+                && other.oracle.operations() == learned.oracle.operations()
         };
-        oracle.contexts.index();
-        oracle.files.index();
-        oracle.knowledge.transitions.index();
-        oracle.prepare();
-        Ok(oracle)
+        let place = self.oracles.iter().position(is_same).unwrap_or_else(|| {
+            self.oracles.push(learned);
+            self.oracles.len() - 1
+        });
+        place as u32
+    }
+
+    /// Drops what no role uses, and what has seen least beyond the bounds.
+    fn stay_within_bounds(&mut self) {
+        let mut kept: Vec<usize> = (0..self.oracles.len())
+            .filter(|number| self.roles.values().any(|part| part.oracle as usize == *number))
+            .collect();
+        kept.sort_by_key(|number| std::cmp::Reverse(self.oracles[*number].oracle.operations()));
+        kept.truncate(MAX_ORACLES);
+        let mut bytes = 0;
+        kept.retain(|number| {
+            bytes += self.oracles[*number].oracle.memory_bytes();
+            bytes <= MAX_BYTES
+        });
+        let mut places = BTreeMap::new();
+        let mut oracles = Vec::new();
+        for (number, learned) in self.oracles.drain(..).enumerate() {
+            if kept.contains(&number) {
+                places.insert(number as u32, oracles.len() as u32);
+                oracles.push(learned);
+            }
+        }
+        self.oracles = oracles;
+        self.roles.retain(|_, part| match places.get(&part.oracle) {
+            Some(place) => {
+                part.oracle = *place;
+                true
+            }
+            None => false,
+        });
+        // The first roles of each program are those that the others are like.
+        while self.roles.len() > MAX_ROLES {
+            self.roles.pop_last();
+        }
     }
 }
 
-/// The body, once header and checksum are in order.
-fn body_of(bytes: &[u8]) -> Result<&[u8], Error> {
-    let (magic, rest) = bytes.split_first_chunk::<8>().ok_or(Error::NotAModel)?;
-    if magic != MAGIC {
-        return Err(Error::NotAModel);
+/// An oracle that may be for any stream.
+impl From<Oracle> for Model {
+    fn from(oracle: Oracle) -> Model {
+        let mut model = Model::default();
+        model.learn(Role::default(), Learned { oracle, behaviour: Behaviour::default() });
+        model
     }
-    let too_short = || Error::Length { found: bytes.len() as u64, expected: HEADER_BYTES as u64 };
-    let (version, rest) = rest.split_first_chunk().ok_or_else(too_short)?;
-    let version = u32::from_le_bytes(*version);
-    if version != VERSION {
-        return Err(Error::Version { found: version, supported: VERSION });
-    }
-    let (length, rest) = rest.split_first_chunk().ok_or_else(too_short)?;
-    let (checksum, body) = rest.split_first_chunk().ok_or_else(too_short)?;
-    let (expected, found) = (u64::from_le_bytes(*length), body.len() as u64);
-    if expected != found {
-        return Err(Error::Length { found, expected });
-    }
-    if crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
-        return Err(Error::Checksum);
-    }
-    Ok(body)
 }
 
-fn check(model: &Read) -> Result<(), Error> {
-    let n_symbols = model.contexts.identities().len();
-    let functions = model.contexts.identities().iter().map(|identity| identity.function);
-    let known = model.knowledge.symbols.iter().map(|symbol| symbol.function);
-    let in_order = [
-        (model.config.is_valid(), "its ceilings are out of range"),
-        (model.contexts.is_valid() && functions.eq(known), "its contexts do not fit together"),
-        (model.motions.symbols.len() == n_symbols, "its symbols do not fit together"),
-        (model.files.is_valid(), "its files are out of range"),
-        (model.motions.files.len() == model.files.len() as usize, "its files do not fit together"),
-        (model.motions.roles.is_valid(), "its positions are out of range"),
-        (model.knowledge.is_valid(), "its trackers are out of range"),
-        (model.contiguity.is_valid(n_symbols), "its contiguous accesses are out of range"),
-        (model.quiet.is_valid(), "its bursts are out of range"),
-    ];
-    match in_order.into_iter().find(|(valid, _)| !valid) {
-        Some((_, what)) => Err(Error::Content(what.to_string())),
-        None => Ok(()),
-    }
+#[derive(Serialize, Deserialize)]
+struct Body {
+    application: String,
+    oracles: Vec<SavedOracle>,
+    roles: Vec<(Role, Part)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedOracle {
+    behaviour: u64,
+    /// As [`Oracle::save`] writes it.
+    file: Vec<u8>,
 }

@@ -101,14 +101,16 @@ impl Oracle {
 
     /// A new run of the program begins: the source numbers its contexts and
     /// files anew, nothing is open, time starts again. What was learned stays,
-    /// and how the last run began is what is expected now.
+    /// and how the last run began is what is expected now. Where nothing came
+    /// since the last beginning, that one stands.
     pub fn begin_run(&mut self) {
         self.contexts.begin_run();
         self.files.begin_run();
         self.motions.begin_run();
         self.contiguity.begin_run();
-        self.clock.last_end_ns = None;
-        self.grammar.push(START);
+        if self.clock.last_end_ns.take().is_some() {
+            self.grammar.push(START);
+        }
         self.prepare();
     }
 

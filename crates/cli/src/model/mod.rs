@@ -107,7 +107,7 @@ impl Save {
         let learned = learn(&self.trace, Options { lenient: self.lenient }, extent)?;
         let written = Written {
             file: self.output.clone(),
-            bytes: models::write(&self.output, &learned.oracle)?,
+            bytes: models::write(&self.output, &learned.oracle.save())?,
             symbols: learned.oracle.symbols(),
             grammar_size: learned.oracle.grammar().size(),
             rank: Some(learned.stream.rank),
@@ -138,11 +138,11 @@ impl Save {
 
 impl Merge {
     fn run(&self) -> Result<()> {
-        let mut oracle = models::read(&self.first)?;
-        oracle.merge(&models::read(&self.second)?);
+        let mut oracle = models::read(&self.first)?.into_busiest();
+        oracle.merge(&models::read(&self.second)?.into_busiest());
         let written = Written {
             file: self.output.clone(),
-            bytes: models::write(&self.output, &oracle)?,
+            bytes: models::write(&self.output, &oracle.save())?,
             symbols: oracle.symbols(),
             grammar_size: oracle.grammar().size(),
             rank: None,

@@ -69,7 +69,7 @@ struct LoopRow {
 
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let oracle = models::read(&arguments.model)?;
+    let oracle = models::read(&arguments.model)?.into_busiest();
     let document = document(&oracle);
     if arguments.json {
         return output::print_json(&document);

@@ -90,7 +90,7 @@ fn from_model(arguments: &Arguments) -> Result<Outlook> {
         );
         return Err(WrongUse(message).into());
     }
-    let oracle = models::read(&arguments.source)?;
+    let oracle = models::read(&arguments.source)?.into_busiest();
     let ahead = oracle.ahead(0).take(arguments.steps as usize).collect();
     Ok(Outlook { source, oracle, learned: None, ahead, observed: Vec::new() })
 }

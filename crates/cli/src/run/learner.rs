@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use ioracle_engine::{Config, Engine};
 use ioracle_events::{Event, StreamId};
+use ioracle_oracle::Model;
 
 use super::bursts::BurstTally;
 
@@ -40,6 +41,11 @@ impl Learner {
             n_not_learned: 0,
             waiting: VecDeque::new(),
         }
+    }
+
+    /// Streams begin with what earlier runs have learned.
+    pub fn begin_with(&mut self, model: Model) {
+        self.engine = Engine::with_model(Config::default(), model);
     }
 
     /// Takes an event to learn from later.

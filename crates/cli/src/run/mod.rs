@@ -15,6 +15,7 @@ mod executable;
 mod find;
 mod launch;
 mod learner;
+mod model;
 mod ranks;
 mod signals;
 mod supervise;
@@ -49,6 +50,7 @@ const EXAMPLES: &str = "\
 Examples:
   ioracle run -- ./simulation input.nml           watch a program, then say what it did
   ioracle run --record trace -- ./simulation      keep the trace for 'ioracle eval'
+  ioracle run --model sim.model -- ./simulation   predict from what earlier runs have learned
   ioracle run -- mpirun -n 4 ./simulation         all ranks on this machine
   mpirun -n 4 ioracle run -- ./simulation         each rank on its own, on many machines
 
@@ -69,6 +71,10 @@ pub struct Arguments {
     /// Keep the trace in this directory; below mpirun or srun in 'rank-N' in it
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
+    /// Begin with what earlier runs have learned, if the file is there, and save it with what this one
+    /// adds
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
     /// Print the summary as one JSON document on standard output; below mpirun or srun rank 0 does
     #[arg(long)]
     json: bool,

@@ -4,8 +4,10 @@
 
 mod files;
 
+use ioracle_engine::FIRST_OPERATIONS;
+
 use self::files::files;
-use super::summary::{Bursts, LoopSeen, Summary};
+use super::summary::{Bursts, LoopSeen, ModelUse, Summary};
 use super::supervise::Ending;
 use crate::shared::numbers::{bytes, counted, grouped, seconds};
 use crate::shared::table::{Cell, Colours, Tone};
@@ -41,6 +43,9 @@ pub fn render(summary: &Summary, colours: Colours) -> String {
         }
     }
     what_is_missing(summary, &mut page);
+    if let Some(model) = &summary.model {
+        what_the_model_did(model, &mut page);
+    }
     if let Some(trace) = &summary.trace {
         page.say(
             "trace",
@@ -171,6 +176,34 @@ fn what_was_learned(summary: &Summary, page: &mut Page) {
     if let Some(bursts) = summary.bursts.filter(|bursts| bursts.seen >= SEVERAL) {
         page.say("bursts", &bursts_in_words(&bursts));
     }
+}
+
+fn what_the_model_did(model: &ModelUse, page: &mut Page) {
+    if let Some(refused) = &model.refused {
+        return page.say("model", &format!("not used: {refused}"));
+    }
+    let known = match &model.known {
+        Some(known) => format!(
+            "knew {} of {}",
+            counted(known.operations, "operation"),
+            counted(u64::from(known.runs), "run")
+        ),
+        None => "this was the first run".to_owned(),
+    };
+    let first = model.first.filter(|_| model.known.is_some()).map_or_else(String::new, |first| {
+        format!(
+            "; of the first {FIRST_OPERATIONS} operations of every thread {:.1} % were predicted, \
+             {:.1} % of files, {:.1} % of offsets",
+            first.context_accuracy, first.file_accuracy, first.offset_accuracy
+        )
+    });
+    let file = model.file.display();
+    let saved = match (&model.saved, &model.not_saved) {
+        (Some(saved), _) => format!("saved in '{file}' ({})", bytes(saved.bytes)),
+        (None, Some(reason)) => format!("not saved: {reason}"),
+        (None, None) => String::new(),
+    };
+    page.say("model", &format!("{known}{first}; {saved}"));
 }
 
 fn bursts_in_words(bursts: &Bursts) -> String {

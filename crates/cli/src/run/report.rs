@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ioracle_engine::Score;
 use ioracle_events::{FileId, StreamId};
 use ioracle_oracle::Oracle;
 use ioracle_spool::layout;
@@ -56,22 +57,23 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
         io: io(tally),
         busiest_files: busiest_files(tally, &path),
         loops: main.map(|(_, oracle)| loops(oracle)).unwrap_or_default(),
-        predicted: predicted(watch),
+        predicted: predicted(&watch.learner.engine.score()),
         bursts: main.and_then(|(stream, oracle)| bursts(watch, stream, oracle)),
         advice: advise(&measured),
         unrecorded: unrecorded(watch, totals),
         stacks: stacks(totals),
         unseen: (tally.events == 0).then(|| Unseen::why(&circumstances)),
         trace: None,
+        model: None,
         own_cpu_s: ran.own_cpu_s,
     }
 }
 
 /// The thread with most operations.
 fn busiest_stream<'a>(watch: &'a Watch) -> Option<(StreamId, &'a Oracle)> {
-    let streams = watch.learner.engine.streams();
-    let oracles = streams.filter_map(|stream| Some((stream, watch.learner.engine.oracle(stream)?)));
-    oracles.max_by_key(|(_, oracle)| oracle.operations())
+    let engine = &watch.learner.engine;
+    let oracles = engine.streams().filter_map(|stream| Some((stream, engine.oracle(stream)?)));
+    oracles.max_by_key(|(stream, _)| engine.operations(*stream))
 }
 
 fn who_took_part(ran: &Ran, processes: &[Process], totals: &Totals) -> Processes {
@@ -164,8 +166,8 @@ fn loops(oracle: &Oracle) -> Vec<LoopSeen> {
     loops
 }
 
-fn predicted(watch: &Watch) -> Option<Predicted> {
-    let score = watch.learner.engine.score();
+/// A score in percent, unless there was nothing to predict.
+pub fn predicted(score: &Score) -> Option<Predicted> {
     (score.operations > 0).then(|| Predicted {
         operations: score.operations,
         context_accuracy: score.context_accuracy(),

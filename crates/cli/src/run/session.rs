@@ -20,6 +20,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::executable::Kind;
 use super::find::NotStarted;
 use super::launch::{self, LD_PRELOAD, Variables};
+use super::model::{Identity, Roles, RunModel};
 use super::ranks::Place;
 use super::report::summarise;
 use super::signals::Signals;
@@ -57,6 +58,9 @@ impl Plan<'_> {
         });
         if let Some(file) = arguments.summary_file(place) {
             output::check_place(&file)?;
+        }
+        if let Some(file) = &arguments.model {
+            output::check_place(file)?;
         }
         Ok(Plan { arguments, path, kind, place, library, base, trace })
     }
@@ -125,6 +129,10 @@ impl Plan<'_> {
     ) -> Result<Summary> {
         let ended = Arc::new(AtomicBool::new(false));
         let mut watch = Watch::new(recorder, Arc::clone(&ended), signals);
+        let model = self.model();
+        if let Some(model) = &model {
+            watch.begin_with(model.known(), Roles::new(&self.path, self.arguments.name.as_deref()));
+        }
         let waker = follower.waker();
         let (ending, wall_s) = thread::scope(|scope| {
             let following = scope.spawn(|| watch.follow(follower));
@@ -150,6 +158,7 @@ impl Plan<'_> {
         };
         let mut summary = summarise(&ran, &watch, follower.processes(), &follower.totals());
         summary.trace = self.finish_recording(&mut watch, &summary);
+        summary.model = model.map(|model| model.finish(watch.learner.engine));
         Ok(summary)
     }
 
@@ -176,6 +185,13 @@ impl Plan<'_> {
     fn application(&self) -> String {
         let name = || self.path.file_name().unwrap_or(self.path.as_os_str());
         self.arguments.name.clone().unwrap_or_else(|| name().to_string_lossy().into_owned())
+    }
+
+    /// What earlier runs have learned.
+    fn model(&self) -> Option<RunModel> {
+        let file = self.arguments.model.as_ref()?;
+        let (application, is_named) = (self.application(), self.arguments.name.is_some());
+        Some(RunModel::open(file, &Identity { application: &application, is_named }))
     }
 
     /// The directory of the trace, if it was asked for and is complete.

@@ -39,6 +39,8 @@ pub struct Summary {
     pub unseen: Option<Unseen>,
     /// The recorded trace.
     pub trace: Option<PathBuf>,
+    /// Only with `--model`.
+    pub model: Option<ModelUse>,
     /// Processor time that this command took itself.
     pub own_cpu_s: f64,
 }
@@ -116,6 +118,38 @@ pub struct Predicted {
     pub hit_ratio: f64,
     /// Mean error of the wait before an operation.
     pub time_error_s: f64,
+}
+
+/// What a model was good for, and what became of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ModelUse {
+    pub file: PathBuf,
+    /// What was loaded; nothing in a first run.
+    pub known: Option<ModelKnown>,
+    /// Why the file was not used; it stays as it is.
+    pub refused: Option<String>,
+    /// How well the first 100 operations of every thread were predicted.
+    pub first: Option<Predicted>,
+    pub saved: Option<ModelSaved>,
+    pub not_saved: Option<String>,
+}
+
+/// What a loaded model knew.
+#[derive(Clone, Debug, Serialize)]
+pub struct ModelKnown {
+    pub application: String,
+    pub runs: u32,
+    /// Threads of the job that are told apart.
+    pub roles: usize,
+    pub operations: u64,
+}
+
+/// What was saved.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ModelSaved {
+    pub bytes: u64,
+    pub runs: u32,
+    pub roles: usize,
 }
 
 /// The bursts of the busiest thread.

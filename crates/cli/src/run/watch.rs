@@ -16,9 +16,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use ioracle_events::{ContextId, Event, FileId, StreamId};
+use ioracle_oracle::Model;
 use ioracle_trace::{CsvWriter, Follower, Observer, Process, ProcessNumber};
 
 use super::learner::Learner;
+use super::model::Roles;
 use super::signals::Signals;
 use super::tally::Tally;
 
@@ -42,6 +44,8 @@ pub struct Watch<'a> {
     pub learner: Learner,
     pub tally: Tally,
     pub paths: HashMap<FileId, Box<str>>,
+    /// Only if there is a model to be learned for.
+    roles: Option<Roles>,
     recorder: Option<CsvWriter>,
     not_recorded: Option<anyhow::Error>,
     ended: Arc<AtomicBool>,
@@ -60,11 +64,18 @@ impl<'a> Watch<'a> {
             learner: Learner::new(),
             tally: Tally::default(),
             paths: HashMap::new(),
+            roles: None,
             recorder,
             not_recorded: None,
             ended,
             signals,
         }
+    }
+
+    /// Streams begin with what earlier ones of their role have learned.
+    pub fn begin_with(&mut self, model: Model, roles: Roles) {
+        self.learner.begin_with(model);
+        self.roles = Some(roles);
     }
 
     /// Follows the job until the program has ended and all is read.
@@ -125,6 +136,9 @@ const NOT_FOLLOWED: &str = "the records of the program could not be read to thei
 
 impl Observer for Watch<'_> {
     fn process(&mut self, number: ProcessNumber, process: &Process) {
+        if let Some(roles) = &mut self.roles {
+            roles.process(number, process);
+        }
         if let Some(recorder) = &mut self.recorder {
             recorder.process(number, process);
         }
@@ -148,6 +162,9 @@ impl Observer for Watch<'_> {
     }
 
     fn stream_began(&mut self, id: StreamId, tid: u32) {
+        if let Some(roles) = &mut self.roles {
+            roles.stream_began(id, tid);
+        }
         if let Some(recorder) = &mut self.recorder {
             recorder.stream_began(id, tid);
         }
@@ -155,6 +172,11 @@ impl Observer for Watch<'_> {
 
     fn event(&mut self, process: ProcessNumber, event: &Event) {
         self.tally.add(event);
+        if let Some(role) =
+            self.roles.as_mut().and_then(|roles| roles.at_event(process, event.stream))
+        {
+            self.learner.engine.define_role(event.stream, role);
+        }
         if let Some(recorder) = &mut self.recorder {
             recorder.event(process, event);
         }

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use ioracle_oracle::Oracle;
+use ioracle_oracle::Model;
 
 use crate::shared::output::write_file;
 
@@ -15,7 +15,7 @@ use crate::shared::output::write_file;
 const MAX_MODEL_BYTES: u64 = 1 << 28;
 
 /// Reads a model; any damage is told in one sentence.
-pub fn read(path: &Path) -> Result<Oracle> {
+pub fn read(path: &Path) -> Result<Model> {
     let name = path.display();
     let unreadable = || {
         format!("could not read the model '{name}'; name a file that 'ioracle model save' wrote")
@@ -31,12 +31,11 @@ pub fn read(path: &Path) -> Result<Oracle> {
     if bytes.len() as u64 > MAX_MODEL_BYTES {
         bail!("'{name}' is larger than any model of ioracle; save one with 'ioracle model save'");
     }
-    Oracle::load(&bytes).with_context(|| format!("could not use '{name}'"))
+    Model::load(&bytes).with_context(|| format!("could not use '{name}'"))
 }
 
-/// Writes a model; returns its size.
-pub fn write(path: &Path, oracle: &Oracle) -> Result<u64> {
-    let bytes = oracle.save();
-    write_file(path, &bytes)?;
+/// Writes a saved model; returns its size.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<u64> {
+    write_file(path, bytes)?;
     Ok(bytes.len() as u64)
 }

@@ -41,6 +41,7 @@ fn idle() -> Summary {
         stacks: None,
         unseen: None,
         trace: None,
+        model: None,
         own_cpu_s: 0.01,
     }
 }

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Which role each stream of a running job plays, from what the spool tells of
+//! processes and threads.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use ioracle_events::StreamId;
+use ioracle_oracle::Role;
+use ioracle_trace::{Process, ProcessNumber};
+
+/// Roles of the streams that have begun.
+#[derive(Debug, Default)]
+pub struct Roles {
+    processes: HashMap<ProcessNumber, Known>,
+    /// Processes of each program and rank so far.
+    n_begun: HashMap<(String, Option<u32>), u32>,
+    /// Threads that have not done anything yet.
+    idle: HashMap<StreamId, u32>,
+    /// An executable, and what it is called instead.
+    alias: Option<(String, String)>,
+}
+
+#[derive(Debug)]
+struct Known {
+    pid: u32,
+    program: String,
+    rank: Option<u32>,
+    process: u32,
+    n_helpers: u32,
+}
+
+impl Roles {
+    /// Nothing has begun. Processes of the executable at `path` go by the name
+    /// that the user gave the application, if there is one.
+    pub fn new(path: &Path, name: Option<&str>) -> Roles {
+        // What the system says of a process is where all links end.
+        let real_path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let alias = name.map(|name| (base_name(&real_path.to_string_lossy()), name.to_owned()));
+        Roles { alias, ..Roles::default() }
+    }
+
+    /// A process; again when its program becomes known.
+    pub fn process(&mut self, number: ProcessNumber, process: &Process) {
+        if process.executable.is_empty() || self.processes.contains_key(&number) {
+            return;
+        }
+        let program = self.name_of(&process.executable);
+        let n_begun = self.n_begun.entry((program.clone(), process.rank)).or_default();
+        let known = Known {
+            pid: process.pid,
+            program,
+            rank: process.rank,
+            process: *n_begun,
+            n_helpers: 0,
+        };
+        *n_begun += 1;
+        self.processes.insert(number, known);
+    }
+
+    /// A thread, with its number in the system.
+    pub fn stream_began(&mut self, id: StreamId, tid: u32) {
+        self.idle.insert(id, tid);
+    }
+
+    /// The role of a stream at its first event; `None` at later ones, and if
+    /// its program is not known.
+    pub fn at_event(&mut self, process: ProcessNumber, stream: StreamId) -> Option<Role> {
+        // Almost all events are later ones.
+        let tid = self.idle.remove(&stream)?;
+        let known = self.processes.get_mut(&process)?;
+        let thread = match tid == known.pid {
+            true => 0,
+            false => {
+                known.n_helpers += 1;
+                known.n_helpers
+            }
+        };
+        let Known { program, rank, process, .. } = &*known;
+        Some(Role { program: program.clone(), rank: *rank, process: *process, thread })
+    }
+
+    fn name_of(&self, executable: &str) -> String {
+        let name = base_name(executable);
+        match &self.alias {
+            Some((program, application)) if *program == name => application.clone(),
+            _ => name,
+        }
+    }
+}
+
+fn base_name(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: u32, executable: &str, rank: Option<u32>) -> Process {
+        Process { pid, executable: executable.to_owned(), rank, ..Process::default() }
+    }
+
+    fn role(program: &str, rank: Option<u32>, process: u32, thread: u32) -> Option<Role> {
+        Some(Role { program: program.to_owned(), rank, process, thread })
+    }
+
+    fn stream(process: u32, thread: u32) -> StreamId {
+        StreamId { rank: process, thread }
+    }
+
+    #[test]
+    fn processes_of_a_program_and_rank_are_counted() {
+        let mut roles = Roles::new("/no/such/script".as_ref(), None);
+        let programs = [
+            ("/bin/cp", None),
+            ("/usr/bin/lmp", Some(1)),
+            ("/usr/bin/lmp", Some(0)),
+            ("/bin/cp", None),
+        ];
+        let mut found = Vec::new();
+        for (number, (program, rank)) in (0..).zip(programs) {
+            let (process_number, pid) = (ProcessNumber(number), 100 + number);
+            // What it runs becomes known later.
+            roles.process(process_number, &process(pid, "", rank));
+            roles.process(process_number, &process(pid, program, rank));
+            roles.process(process_number, &process(pid, program, rank));
+            roles.stream_began(stream(number, 0), pid);
+            found.push(roles.at_event(process_number, stream(number, 0)));
+        }
+        let expected = [
+            role("cp", None, 0, 0),
+            role("lmp", Some(1), 0, 0),
+            role("lmp", Some(0), 0, 0),
+            role("cp", None, 1, 0),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn helpers_count_in_the_order_in_which_they_act() {
+        let mut roles = Roles::new("/bin/app".as_ref(), None);
+        let number = ProcessNumber(0);
+        roles.process(number, &process(10, "/bin/app", None));
+        for (thread, tid) in (0..).zip([12, 10, 11]) {
+            roles.stream_began(stream(0, thread), tid);
+        }
+        let at = [2, 1, 0, 0].map(|thread| roles.at_event(number, stream(0, thread)));
+        let expected = [1, 0, 2].map(|thread| role("app", None, 0, thread));
+        assert_eq!(at[..3], expected);
+        assert_eq!(at[3], None, "it is told once");
+    }
+
+    #[test]
+    fn a_name_stands_for_the_executable_of_the_command() {
+        let mut roles = Roles::new("/opt/sim-2.1".as_ref(), Some("sim"));
+        for (number, program) in (0..).zip(["/opt/sim-2.1", "/bin/cp"]) {
+            roles.process(ProcessNumber(number), &process(number, program, None));
+            roles.stream_began(stream(number, 0), number);
+        }
+        let at = [0, 1].map(|number| roles.at_event(ProcessNumber(number), stream(number, 0)));
+        assert_eq!(at, [role("sim", None, 0, 0), role("cp", None, 0, 0)]);
+    }
+
+    #[test]
+    fn what_is_not_known_has_no_role() {
+        let mut roles = Roles::default();
+        roles.process(ProcessNumber(0), &process(10, "", None));
+        roles.stream_began(stream(0, 0), 10);
+        assert_eq!(roles.at_event(ProcessNumber(0), stream(0, 0)), None);
+    }
+}

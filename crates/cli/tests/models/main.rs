@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle run --model`: what a run has learned helps the next one, and never
+//! harms it.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod job;
+mod refused;
+mod runs;
