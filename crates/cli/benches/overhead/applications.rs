@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::pairs::Pairs;
-use crate::tools::Tools;
+use crate::tools::{Tools, summary_of};
 
 const ROUNDS: usize = 30;
 
@@ -123,7 +123,10 @@ END",
 /// Prints the table.
 pub fn report(tools: &Tools) {
     println!("## Slowdown of applications\n");
-    println!("Ratio of the wall times of {ROUNDS} pairs of runs in turn, live learning on.\n");
+    println!(
+        "Bar: upper 95 % bound of the ratio at most 1.03. Ratio of the wall times of {ROUNDS} \
+         pairs of runs in turn, live learning on, the start and end of `ioracle run` included.\n"
+    );
     println!(
         "| application | operations | plain s | captured s | ratio | upper 95 % | ioracle's processor time s | added instructions |"
     );
@@ -178,13 +181,10 @@ fn seconds(mut command: Command, directory: &Path) -> f64 {
 
 /// Operations of one run, and what following and learning them cost.
 fn reader_cost(tools: &Tools, command: &[&str], directory: &Path) -> (u64, f64) {
-    let summary = directory.join("summary.json");
-    seconds(tools.captured_with_summary(command, &summary), directory);
-    let text = std::fs::read_to_string(&summary).expect("a summary");
-    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let summary = summary_of(tools, command, directory);
     (
-        document["io"]["operations"].as_u64().unwrap_or(0),
-        document["own_cpu_s"].as_f64().unwrap_or(f64::NAN),
+        summary["io"]["operations"].as_u64().unwrap_or(0),
+        summary["own_cpu_s"].as_f64().unwrap_or(f64::NAN),
     )
 }
 

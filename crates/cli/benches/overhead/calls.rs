@@ -51,6 +51,12 @@ pub fn report(tools: &Tools) {
     let program = program.to_string_lossy();
     let directory = tools.scratch.path().to_string_lossy();
     println!("## Time added to a call\n");
+    println!(
+        "Bars: at most 250 ns on average, 200 ns on warm paths, at depth 20. Medians of {ROUNDS} \
+         pairs; depth 5 does less work than depth 20, so the difference between such rows is \
+         the noise. Eight threads share the processors with each other and with the reader: \
+         what a thread sees there is mostly their time.\n"
+    );
     println!("| call | depth | paths | threads | plain ns | captured ns | added ns |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
     for Row { call, kind, depth, paths, threads } in ROWS {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What capture costs: per call, per process, per real application.
+//! What capture costs: per call, per process, while nothing happens, per real application.
 //!
 //! Everything is measured as pairs of runs, one plain and one under
 //! `ioracle run`, in turn, so that what else the machine does meets both. Prints
 //! Markdown; `scripts/overhead` makes `docs/overhead.md` of it.
 //!
 //! ```text
-//! cargo bench --package ioracle-cli --bench overhead -- [calls|start|applications]
+//! cargo bench --package ioracle-cli --bench overhead -- [calls|start|idle|applications]
 //! ```
 
 mod applications;
 mod calls;
+mod idle;
 mod pairs;
 mod start;
 mod tools;
@@ -31,6 +32,9 @@ fn main() {
     }
     if wanted("start") {
         start::report(&tools);
+    }
+    if wanted("idle") {
+        idle::report(&tools);
     }
     if wanted("applications") {
         applications::report(&tools);

@@ -18,6 +18,7 @@ pub fn report(tools: &Tools) {
     let this = std::env::current_exe().expect("this program");
     let output = tools.captured(&[&this.to_string_lossy(), INSIDE]).output().expect("the job runs");
     println!("## Time added to a process\n");
+    println!("Bar: at most 1 ms. Medians of {ROUNDS} pairs.\n");
     println!("| process | plain µs | captured µs | added µs |");
     println!("| --- | ---: | ---: | ---: |");
     print!("{}", String::from_utf8_lossy(&output.stdout));

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
 use super::error::Error;
-use super::follow::Streams;
+use super::follow::{Look, Streams};
 use super::page::{Page, Waker, effective_uid};
 use super::process;
 use super::sink::Sink;
@@ -87,11 +87,12 @@ impl Job {
     /// then returns when there is.
     pub fn poll(&mut self, sink: &mut impl Sink) -> Result<usize, Error> {
         let will_be_woken = self.page.get().is_some_and(|page| page.sleeping.0.load(SeqCst) == 1);
-        let mut n_records = self.streams.pass(&self.page, sink)?;
+        let look = if will_be_woken { Look::Due } else { Look::All };
+        let mut n_records = self.streams.pass(&self.page, look, sink)?;
         if n_records == 0 && !will_be_woken && self.page.is_shared() {
             // Whatever is published from here on wakes; what was before is found now.
             self.set_sleeping(1);
-            n_records = self.streams.pass(&self.page, sink)?;
+            n_records = self.streams.pass(&self.page, Look::All, sink)?;
         }
         if n_records > 0 {
             self.set_sleeping(0);

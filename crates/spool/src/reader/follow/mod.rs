@@ -4,11 +4,14 @@
 //!
 //! The order of a pass is what makes definitions come first: how far records
 //! are published is looked at, then new streams are searched, then all
-//! definitions are read, then the records that were seen. A pass costs one read
-//! per idle stream; the directory is listed when the number of streams changed.
+//! definitions are read, then the records that were seen. A pass that a writer
+//! has woken costs one read per stream; while nobody does, streams that have
+//! been quiet are looked at less and less often, down to once a second. The
+//! directory is listed when the number of streams changed.
 
 mod discover;
 mod files;
+mod schedule;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -18,6 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use self::files::{Access, Files};
+use self::schedule::Schedule;
 use super::error::Error;
 use super::page::Page;
 use super::process;
@@ -26,8 +30,12 @@ use super::sink::Sink;
 use super::stream::{Mode, Stream};
 use super::totals::Totals;
 
-/// First and longest time between two questions whether a quiet stream is over.
-const CHECK_EVERY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1600));
+/// First and longest time between two looks at a quiet stream.
+const LOOK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+/// The same for a look behind the first record that is not published.
+const LOOK_PAST_HOLE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(6));
+/// The same for the question whether a quiet stream is over, which asks `/proc`.
+const CHECK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(25));
 /// How long a thread must be gone before its file is deleted: a thread of
 /// another PID namespace looks gone, and shows by writing that it is not.
 const GONE_PATIENCE: Duration = Duration::from_secs(1);
@@ -50,11 +58,21 @@ pub(super) struct Streams {
     totals: Totals,
 }
 
-/// A stream, and when to ask whether it is over.
+/// Which streams a pass looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// All of them.
+    All,
+    /// Those whose time has come: nobody has woken the reader.
+    Due,
+}
+
+/// A stream, and when to look at it and to ask whether it is over.
 struct Followed {
     stream: Stream,
-    check_at: Instant,
-    check_after: Duration,
+    look: Schedule,
+    look_past_hole: Schedule,
+    check: Schedule,
     gone_since: Option<Instant>,
     is_over: bool,
     /// Found over before this pass, which has read what there is.
@@ -67,8 +85,9 @@ impl Followed {
     fn new(stream: Stream) -> Followed {
         Followed {
             stream,
-            check_at: Instant::now(),
-            check_after: CHECK_EVERY.0,
+            look: Schedule::new(LOOK),
+            look_past_hole: Schedule::new(LOOK_PAST_HOLE),
+            check: Schedule::new(CHECK),
             gone_since: None,
             is_over: false,
             was_over: false,
@@ -103,10 +122,15 @@ impl Streams {
     }
 
     /// Reads a bounded part of what is new in each stream.
-    pub(super) fn pass(&mut self, page: &Page, sink: &mut impl Sink) -> Result<usize, Error> {
+    pub(super) fn pass(
+        &mut self,
+        page: &Page,
+        look: Look,
+        sink: &mut impl Sink,
+    ) -> Result<usize, Error> {
         let now = Instant::now();
         let mode = if page.is_shared() { Mode::Live } else { Mode::Final };
-        let any = self.look(mode, now);
+        let any = self.look(look, mode, now);
         let n_before = self.followed.len();
         let listed = self.list_if_changed(page, now, sink);
         if any || self.followed.len() > n_before {
@@ -128,7 +152,7 @@ impl Streams {
         let now = Instant::now();
         let mut n_records = 0_usize;
         let listed = self.list(sink);
-        while self.look(Mode::Final, now) {
+        while self.look(Look::All, Mode::Final, now) {
             self.deliver_definitions(sink);
             n_records = n_records.saturating_add(self.deliver(Mode::Final, sink));
         }
@@ -139,27 +163,38 @@ impl Streams {
         listed.map(|()| n_records)
     }
 
-    /// Looks how far all streams are published; whether there is anything.
-    fn look(&mut self, mode: Mode, now: Instant) -> bool {
+    /// Looks how far streams are published; whether there is anything.
+    fn look(&mut self, look: Look, mode: Mode, now: Instant) -> bool {
         let mut any = false;
         let drains = mode == Mode::Final;
         let (buffer, totals) = (&mut self.buffer, &mut self.totals);
         for followed in self.followed.iter_mut().filter(|it| !it.is_drained) {
             followed.was_over = followed.is_over;
-            let check_is_due = now >= followed.check_at;
+            let is_waited_for = followed.is_over || followed.stream.waits_for_hole();
+            if look == Look::Due && !is_waited_for && !followed.look.is_due(now) {
+                continue;
+            }
+            let past_hole = is_waited_for || followed.look_past_hole.is_due(now);
             let mode = if followed.is_over { Mode::Final } else { mode };
             self.files.with(&mut followed.stream, totals, |stream, file, totals| {
                 stream.look(file, buffer, totals);
-                if !stream.has_ready() && (check_is_due || mode == Mode::Final) {
+                if !stream.has_ready() && (past_hole || mode == Mode::Final) {
                     stream.look_past_hole(file, buffer, mode, now, totals);
                 }
             });
             if followed.stream.has_ready() {
                 any = true;
                 followed.gone_since = None;
-                followed.check_after = CHECK_EVERY.0;
+                followed.look = Schedule::new(LOOK);
+                followed.look_past_hole = Schedule::new(LOOK_PAST_HOLE);
+                followed.check.hasten();
             } else if drains {
                 followed.is_drained = true;
+            } else {
+                followed.look.advance(now);
+                if past_hole {
+                    followed.look_past_hole.advance(now);
+                }
             }
         }
         any
@@ -189,11 +224,10 @@ impl Streams {
     fn check(&mut self, now: Instant, sink: &mut impl Sink) {
         let (files, totals) = (&mut self.files, &mut self.totals);
         for followed in &mut self.followed {
-            if followed.is_over || now < followed.check_at || followed.stream.has_ready() {
+            if followed.is_over || !followed.check.is_due(now) || followed.stream.has_ready() {
                 continue;
             }
-            followed.check_at = now + followed.check_after;
-            followed.check_after = (followed.check_after * 2).min(CHECK_EVERY.1);
+            followed.check.advance(now);
             let is_there = files.with(&mut followed.stream, totals, |stream, file, totals| {
                 stream.refresh(file, totals);
                 stream.release(file, now, sink);

@@ -22,6 +22,11 @@ const HOLE_PATIENCE: Duration = Duration::from_secs(1);
 const HOLE_RELEASE: Duration = Duration::from_secs(30);
 
 impl Stream {
+    /// Whether a hole was found that may still be filled.
+    pub(in crate::reader) fn waits_for_hole(&self) -> bool {
+        self.waiting.is_some()
+    }
+
     /// Looks for records behind one that is not published, and skips it if it
     /// will not be any more.
     pub(in crate::reader) fn look_past_hole(
