@@ -57,6 +57,7 @@ lint: tools ## format, clippy, documentation, direction of dependencies
 
 docs: ## rewrite the pages that are made of tables in the source
 	IORACLE_WRITE_DOCS=1 $(CARGO) test --quiet --package ioracle-cli --bin ioracle fresh
+	IORACLE_WRITE_DOCS=1 $(CARGO) test --quiet --package ioracle-capi --test header fresh
 
 release: tools
 	@$(CARGO) build --release --package ioracle-cli --package ioracle-capture

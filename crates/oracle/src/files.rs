@@ -107,6 +107,11 @@ impl Files {
         self.known.get(file as usize)?.source
     }
 
+    /// The file that the present source gave this id.
+    pub fn by_source(&self, source: FileId) -> Option<u32> {
+        self.by_source.get(&source).copied()
+    }
+
     /// The file with this path.
     pub fn by_name(&self, name: &str) -> Option<u32> {
         let file = *self.by_name.get(&hash::text(name))?;

@@ -24,8 +24,14 @@ pub struct SymbolView {
 impl Oracle {
     /// The path of a file that a prediction names by its id.
     pub fn file_path(&self, file: FileId) -> Option<&str> {
-        let known = (0..self.files.len()).find(|known| self.files.source(*known) == Some(file))?;
-        self.files.name(known)
+        self.files.name(self.files.by_source(file)?)
+    }
+
+    /// The files that the source has numbered in this run, with their paths as
+    /// far as they were told.
+    pub fn files_in_use(&self) -> impl Iterator<Item = (FileId, Option<&str>)> {
+        (0..self.files.len())
+            .filter_map(|file| Some((self.files.source(file)?, self.files.name(file))))
     }
 
     /// The paths that are known, as far as they were told.

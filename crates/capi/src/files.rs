@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The files of a caller: paths, ids, or the handle of an open before; and how
+//! they are called in predictions.
+//!
+//! The oracle knows files by name. A file that has only an id goes by a name
+//! that is made of it and that no path can be, so that it too is known again in
+//! another run, and an id that counts up is foretold like a name that does.
+
+use ::ioracle_oracle::Oracle;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use ioracle_events::{Access, FileId, PredictedFile};
+
+use crate::prediction::PredictedName;
+
+/// The file of a call, as an observation says it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GivenFile<'a> {
+    /// Its path, if the caller says it.
+    pub path: Option<&'a str>,
+    /// The caller's id; 0 for none.
+    pub id: u64,
+    /// Descriptor or the like; below 0 for none.
+    pub handle: i64,
+}
+
+/// What the caller calls its files, and their numbers in the oracle.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileNumbers {
+    by_name: HashMap<Box<str>, FileId, RandomState>,
+    by_id: HashMap<u64, FileId, RandomState>,
+    by_handle: HashMap<i64, FileId, RandomState>,
+    /// Names and ids by number.
+    named: HashMap<FileId, Named, RandomState>,
+    n_given: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Named {
+    id: u64,
+    name: Box<str>,
+}
+
+/// Names kept here; at the ceiling all are forgotten and told again when they
+/// come again, which the oracle takes as the same files.
+const MAX_NAMES: usize = 1 << 16;
+/// Begins the name of a file that has only an id; paths that do are refused.
+const ID_MARK: char = '\u{1}';
+
+impl FileNumbers {
+    /// The numbers that a saved oracle goes on with.
+    pub fn of(oracle: &Oracle) -> FileNumbers {
+        let mut files = FileNumbers::default();
+        for (number, name) in oracle.files_in_use() {
+            files.n_given = files.n_given.max(number.0);
+            if let Some(name) = name {
+                files.bind(number, name, id_of(name));
+            }
+        }
+        files
+    }
+
+    /// The caller's id of a file that also has a path.
+    pub fn define(&mut self, id: u64, path: &str, oracle: &mut Oracle) {
+        let number = self.by_path(path, oracle);
+        self.by_id.insert(id, number);
+        if let Some(named) = self.named.get_mut(&number) {
+            named.id = id;
+        }
+    }
+
+    /// The number of the file that a call worked on.
+    pub fn number(&mut self, given: GivenFile<'_>, access: Access, oracle: &mut Oracle) -> FileId {
+        let number = match given {
+            GivenFile { path: Some(path), id: 0, .. } => self.by_path(path, oracle),
+            GivenFile { path: Some(path), id, .. } => {
+                match self.by_id.get(&id) {
+                    Some(&number) if self.is_called(number, path) => {}
+                    _ => self.define(id, path, oracle),
+                }
+                self.by_id.get(&id).copied().unwrap_or(FileId::UNKNOWN)
+            }
+            GivenFile { path: None, id: 0, handle } => {
+                self.by_handle.get(&handle).copied().unwrap_or(FileId::UNKNOWN)
+            }
+            GivenFile { path: None, id, .. } => match self.by_id.get(&id) {
+                Some(&number) => number,
+                None => self.by_path(&name_of(id), oracle),
+            },
+        };
+        self.follow_handle(given.handle, number, access);
+        number
+    }
+
+    /// How the caller calls a predicted file.
+    pub fn called<'a>(&'a self, file: &'a PredictedFile, oracle: &'a Oracle) -> PredictedName<'a> {
+        let (name, is_new) = match file {
+            PredictedFile::New(name) => (name.as_str(), true),
+            PredictedFile::Known(number) => {
+                if let Some(named) = self.named.get(number) {
+                    let path = if is_made_up(&named.name) { "" } else { &named.name };
+                    return PredictedName { id: named.id, path, is_new: false };
+                }
+                (oracle.file_path(*number).unwrap_or(""), false)
+            }
+        };
+        match id_of(name) {
+            0 => PredictedName { id: 0, path: name, is_new },
+            id => PredictedName { id, path: "", is_new },
+        }
+    }
+
+    /// Forgets everything: the oracle will be told anew.
+    pub fn clear(&mut self) {
+        *self = FileNumbers::default();
+    }
+
+    fn by_path(&mut self, name: &str, oracle: &mut Oracle) -> FileId {
+        if let Some(&number) = self.by_name.get(name) {
+            // The oracle forgets files too.
+            if !oracle.knows_file(number) {
+                oracle.define_file(number, name);
+            }
+            return number;
+        }
+        if self.named.len() >= MAX_NAMES {
+            self.by_name.clear();
+            self.by_id.clear();
+            self.by_handle.clear();
+            self.named.clear();
+        }
+        self.n_given = self.n_given.checked_add(1).unwrap_or(1);
+        let number = FileId(self.n_given);
+        oracle.define_file(number, name);
+        self.bind(number, name, id_of(name));
+        number
+    }
+
+    fn bind(&mut self, number: FileId, name: &str, id: u64) {
+        self.by_name.insert(name.into(), number);
+        if id != 0 {
+            self.by_id.insert(id, number);
+        }
+        self.named.insert(number, Named { id, name: name.into() });
+    }
+
+    fn is_called(&self, number: FileId, path: &str) -> bool {
+        self.named.get(&number).is_some_and(|named| *named.name == *path)
+    }
+
+    /// An open says which file its handle leads to, until it is closed.
+    fn follow_handle(&mut self, handle: i64, number: FileId, access: Access) {
+        if handle < 0 || !matches!(access, Access::Open | Access::Close) {
+            return;
+        }
+        if access == Access::Open {
+            if self.by_handle.len() >= MAX_NAMES {
+                self.by_handle.clear();
+            }
+            self.by_handle.insert(handle, number);
+        } else {
+            self.by_handle.remove(&handle);
+        }
+    }
+}
+
+fn name_of(id: u64) -> String {
+    format!("{ID_MARK}{id}")
+}
+
+fn is_made_up(name: &str) -> bool {
+    name.starts_with(ID_MARK)
+}
+
+/// The id that a name was made of; 0 for a path.
+fn id_of(name: &str) -> u64 {
+    name.strip_prefix(ID_MARK).and_then(|id| id.parse().ok()).unwrap_or(0)
+}

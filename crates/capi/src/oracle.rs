@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The explicit oracle: the caller tells it what happened and asks what comes.
+
+use std::ffi::c_char;
+
+use ::ioracle_oracle::{Config, Oracle};
+
+use crate::barrier::guarded;
+use crate::config::{self, ioracle_config};
+use crate::observation::{Observed, ioracle_observation};
+use crate::output::{self, Room};
+use crate::prediction::ioracle_prediction;
+use crate::result::{Fault, ioracle_result};
+use crate::session::{ORACLES, Session, ioracle_oracle};
+use crate::text;
+
+use ioracle_result::IORACLE_OK;
+
+/// Makes an oracle that knows nothing yet. It may be used by any number of
+/// threads, one after the other: each call holds the oracle's own lock. One
+/// oracle per stream (thread, client, open file) predicts better than one for
+/// all.
+///
+/// `config` may be NULL for the defaults.
+///
+/// # Safety
+///
+/// `config` is NULL or points to a configuration of the size that it says;
+/// `oracle` is NULL or points to room for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioracle_oracle_new(
+    config: *const ioracle_config,
+    oracle: *mut *mut ioracle_oracle,
+) -> ioracle_result {
+    guarded(|| {
+        // SAFETY: the caller promises it.
+        let config = match unsafe { config::read(config) }? {
+            Some(given) => given.checked()?,
+            None => Config::default(),
+        };
+        // SAFETY: the caller promises it.
+        let room = unsafe { output::single(oracle, "oracle") }?;
+        room.write(keep(Oracle::new(config))?);
+        Ok(IORACLE_OK)
+    })
+}
+
+/// Frees an oracle, once no other thread is in a call with it. Its iterators
+/// stay. NULL is fine; a handle freed before is told and nothing happens.
+#[unsafe(no_mangle)]
+pub extern "C" fn ioracle_oracle_free(oracle: *mut ioracle_oracle) -> ioracle_result {
+    guarded(|| {
+        if !oracle.is_null() {
+            drop(ORACLES.remove(oracle as u64)?);
+        }
+        Ok(IORACLE_OK)
+    })
+}
+
+/// Learns one finished call. Calls are told in the order in which they ended;
+/// one that began before the last one ended counts as following at once.
+///
+/// # Safety
+///
+/// `observation` is NULL or points to an observation of the size that it says,
+/// whose texts end in NUL and whose stack has as many frames as it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioracle_oracle_observe(
+    oracle: *mut ioracle_oracle,
+    observation: *const ioracle_observation,
+) -> ioracle_result {
+    guarded(|| {
+        // SAFETY: the caller promises it.
+        let observed = unsafe { Observed::read(observation) }?;
+        ORACLES.with(oracle as u64, |session| {
+            session.observe(&observed);
+            Ok(IORACLE_OK)
+        })
+    })
+}
+
+/// What may come next, the most probable first: at most `capacity` predictions,
+/// and in `n` how many. There is always one, also before anything was observed:
+/// with nothing to go by it `is_unseen`.
+///
+/// # Safety
+///
+/// `predictions` has room for `capacity` predictions, `n` for a number, or they
+/// are NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioracle_oracle_predict(
+    oracle: *const ioracle_oracle,
+    predictions: *mut ioracle_prediction,
+    capacity: usize,
+    n: *mut usize,
+) -> ioracle_result {
+    guarded(|| {
+        // SAFETY: the caller promises it.
+        let room = unsafe { Room::new(predictions, capacity, n) }?;
+        ORACLES.with(oracle as u64, |session| {
+            let model = session.model();
+            Ok(room.fill(model.oracle.predict().iter().map(|stated| model.told(stated))))
+        })
+    })
+}
+
+/// The next operations one after the other, beginning with the `first`-th
+/// prediction (0 is the most probable): at most `capacity`, and in `n` how many.
+/// IORACLE_NONE if there is no such prediction.
+///
+/// # Safety
+///
+/// As for ioracle_oracle_predict().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioracle_oracle_ahead(
+    oracle: *const ioracle_oracle,
+    first: usize,
+    predictions: *mut ioracle_prediction,
+    capacity: usize,
+    n: *mut usize,
+) -> ioracle_result {
+    guarded(|| {
+        // SAFETY: the caller promises it.
+        let room = unsafe { Room::new(predictions, capacity, n) }?;
+        ORACLES.with(oracle as u64, |session| {
+            let model = session.model();
+            Ok(room.fill(model.oracle.ahead(first).map(|stated| model.told(&stated))))
+        })
+    })
+}
+
+/// Tells the path of a file that the caller calls by a number (not 0), so that
+/// the number can stand for it in observations and stands in predictions.
+///
+/// # Safety
+///
+/// `path` is NULL or ends in NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioracle_oracle_define_file(
+    oracle: *mut ioracle_oracle,
+    file: u64,
+    path: *const c_char,
+) -> ioracle_result {
+    guarded(|| {
+        // SAFETY: the caller promises it.
+        let path = text::path(unsafe { text::required(path, "path", text::MAX_PATH_BYTES) }?)?;
+        if file == 0 {
+            return Err(Fault::invalid("file is 0, which stands for none; use another number"));
+        }
+        ORACLES.with(oracle as u64, |session| {
+            session.define_file(file, path);
+            Ok(IORACLE_OK)
+        })
+    })
+}
+
+/// A new run of the program begins: nothing is open, ids of files may mean
+/// others, the clock may start again. What was learned stays, and how the last
+/// run began is what is expected now.
+#[unsafe(no_mangle)]
+pub extern "C" fn ioracle_oracle_begin_run(oracle: *mut ioracle_oracle) -> ioracle_result {
+    guarded(|| {
+        ORACLES.with(oracle as u64, |session| {
+            session.begin_run();
+            Ok(IORACLE_OK)
+        })
+    })
+}
+
+/// Adds what another oracle has learned, which stays as it is. The merged one
+/// begins a new run.
+#[unsafe(no_mangle)]
+pub extern "C" fn ioracle_oracle_merge(
+    oracle: *mut ioracle_oracle,
+    other: *const ioracle_oracle,
+) -> ioracle_result {
+    guarded(|| {
+        // Never two locks at a time, so that no order of them matters.
+        let other = ORACLES.with(other as u64, |session| Ok(session.model().clone()))?;
+        ORACLES.with(oracle as u64, |session| {
+            session.merge(&other);
+            Ok(IORACLE_OK)
+        })
+    })
+}
+
+/// How much an oracle knows and holds.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ioracle_info {
+    /// Operations learned, in all runs.
+    pub operations: u64,
+    /// Contexts told apart, each with its function.
+    pub symbols: u64,
+    /// Occurrences in all rules of the grammar.
+    pub grammar_size: u64,
+    /// Memory of the model.
+    pub memory_bytes: u64,
+    /// Reserved, 0.
+    pub reserved: [u64; 4],
+}
+
+/// How much an oracle knows and holds.
+///
+/// # Safety
+///
+/// `info` is NULL or points to room for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioracle_oracle_info(
+    oracle: *const ioracle_oracle,
+    info: *mut ioracle_info,
+) -> ioracle_result {
+    guarded(|| {
+        // SAFETY: the caller promises it.
+        let room = unsafe { output::single(info, "info") }?;
+        ORACLES.with(oracle as u64, |session| {
+            let oracle = &session.model().oracle;
+            room.write(ioracle_info {
+                operations: oracle.operations(),
+                symbols: oracle.symbols() as u64,
+                grammar_size: oracle.grammar().grammar().size() as u64,
+                memory_bytes: oracle.memory_bytes() as u64,
+                reserved: [0; 4],
+            });
+            Ok(IORACLE_OK)
+        })
+    })
+}
+
+/// Keeps an oracle behind a new handle.
+pub(crate) fn keep(oracle: Oracle) -> Result<*mut ioracle_oracle, Fault> {
+    ORACLES.insert(Session::new(oracle)).map(|handle| handle as *mut ioracle_oracle)
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What stands behind the handle of an oracle.
+//!
+//! Iterators read a model that must not move under them, and callers want to
+//! observe while they hold some. So both share the model until the oracle
+//! changes: an observation while an iterator is alive copies the model once and
+//! goes on with the copy. Without iterators nothing is copied.
+
+use std::sync::Arc;
+
+use ::ioracle_oracle::Oracle;
+use ioracle_events::Prediction;
+
+use crate::contexts::ContextNumbers;
+use crate::files::FileNumbers;
+use crate::handle::Table;
+use crate::observation::Observed;
+use crate::prediction::ioracle_prediction;
+
+/// An oracle of the caller; opaque.
+pub struct ioracle_oracle {
+    _private: [u8; 0],
+}
+
+/// All oracles that were made and not freed.
+pub(crate) static ORACLES: Table<Session> = Table::new(1, "oracle");
+
+/// One oracle, and how its caller calls things.
+pub(crate) struct Session {
+    model: Arc<Model>,
+    contexts: ContextNumbers,
+}
+
+/// What predictions are read from.
+#[derive(Clone)]
+pub(crate) struct Model {
+    pub oracle: Oracle,
+    files: FileNumbers,
+}
+
+impl Session {
+    pub fn new(oracle: Oracle) -> Session {
+        let files = FileNumbers::of(&oracle);
+        Session { model: Arc::new(Model { oracle, files }), contexts: ContextNumbers::default() }
+    }
+
+    /// What is known now, unchanged by what is observed later.
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    /// Learns a finished call.
+    pub fn observe(&mut self, observed: &Observed<'_>) {
+        if !observed.is_operation() {
+            return;
+        }
+        let Model { oracle, files } = Arc::make_mut(&mut self.model);
+        let file = files.number(observed.file(), observed.access(), oracle);
+        let context = self.contexts.number(observed.context(), oracle);
+        oracle.observe(&observed.operation(context, file));
+    }
+
+    /// Gives a file that has an id its path.
+    pub fn define_file(&mut self, id: u64, path: &str) {
+        let Model { oracle, files } = Arc::make_mut(&mut self.model);
+        files.define(id, path, oracle);
+    }
+
+    /// The program starts anew; what was learned stays.
+    pub fn begin_run(&mut self) {
+        let Model { oracle, files } = Arc::make_mut(&mut self.model);
+        oracle.begin_run();
+        files.clear();
+        self.contexts.clear();
+    }
+
+    /// Adds what another has learned, and begins a run.
+    pub fn merge(&mut self, other: &Model) {
+        Arc::make_mut(&mut self.model).oracle.merge(&other.oracle);
+        self.begin_run();
+    }
+}
+
+impl Model {
+    /// A prediction in the words of the caller.
+    pub fn told(&self, stated: &Prediction) -> ioracle_prediction {
+        ioracle_prediction::new(stated, self.files.called(&stated.file, &self.oracle))
+    }
+}
