@@ -11,7 +11,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 IORACLE = $(TARGET_DIR)/release/ioracle
 LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 
-.PHONY: help demo test test-apps eval bench overhead docs fuzz soak lint release install tools
+.PHONY: help demo test test-apps eval bench overhead models docs fuzz soak lint release install tools
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -39,6 +39,9 @@ bench: tools ## cost per symbol, growth, worst update, memory: docs/benchmarks.m
 
 overhead: tools ## what capture costs per call, process, application: docs/overhead.md
 	scripts/overhead
+
+models: release ## how well second runs of real applications predict their beginning
+	scripts/models
 
 fuzz: ## the fuzz targets, a minute each
 	@if [ -d fuzz ]; then scripts/fuzz; else \

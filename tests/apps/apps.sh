@@ -19,10 +19,13 @@ keep_thermo() {
     rm log.lammps
 }
 
-gromacs() {
+gromacs_input() {
     gmx -quiet solvate -cs spc216 -box 1.9 1.9 1.9 -o conf.gro >/dev/null 2>&1 || return
     printf '#include "oplsaa.ff/%s.itp"\n' forcefield spc >topol.top
     printf '[ system ]\nwater\n[ molecules ]\nSOL %d\n' "$(($(sed -n 2p conf.gro) / 3))" >>topol.top
+}
+gromacs() {
+    gromacs_input || return
     app gmx -quiet grompp -f "$apps/water.mdp" -o topol.tpr -maxwarn 5 >/dev/null 2>&1 || return
     app gmx -quiet mdrun -s topol.tpr -ntmpi 1 -ntomp 1 -reprod >/dev/null 2>&1 || return
     # They hold times of the day.

@@ -85,6 +85,44 @@ fn a_model_is_shown_and_merged() {
 }
 
 #[test]
+fn a_model_tells_how_a_new_run_begins() {
+    let trace = Written::new(&checkpoints(40, 1));
+    let model = trace.file("app.model");
+    let name = model.to_str().unwrap();
+    ioracle(["model", "save", trace.name(), "-o", name]);
+    let operations = |arguments: &[&str]| {
+        let document = ioracle([&["predict", "--json", "-n", "6"], arguments].concat()).json();
+        let ahead = document["ahead"].as_array().unwrap().clone();
+        ahead.iter().map(|step| step["operation"].to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let begin = r#""open" "write" "write" "write" "write" "close""#;
+    for source in [name, trace.name()] {
+        assert_eq!(operations(&[source, "--from-start"]), begin);
+    }
+    ioracle(["model", "save", trace.name(), "--after", "12", "-o", name]);
+    assert_eq!(operations(&[name, "--from-start"]), begin);
+}
+
+/// A trace of several ranks and threads was once a model of its busiest thread.
+#[test]
+fn all_ranks_of_a_trace_come_into_a_model() {
+    let trace = Written::new(&checkpoints(40, 3));
+    let model = trace.file("app.model");
+    let name = model.to_str().unwrap();
+    let saved = ioracle(["model", "save", trace.name(), "-o", name, "--json"]).json();
+    assert_eq!((&saved["roles"], &saved["operations"]), (&3.into(), &720.into()));
+    let shown = ioracle(["model", "show", name, "--json"]).json();
+    let oracles = shown["roles"].as_array().unwrap().iter().map(|role| &role["oracle"]);
+    assert!(oracles.eq([0, 0, 0].map(|number| serde_json::json!(number)).iter()), "{shown}");
+    let table = ioracle(["model", "show", name]);
+    assert!(table.out.contains("720 operations in 3 roles"), "{}", table.out);
+    ioracle(["model", "show", name, "--oracle", "1"]).fails_saying(1, &["no oracle 1", "0 to 0"]);
+    ioracle(["predict", trace.name(), "--oracle", "1"]).fails_saying(2, &["--oracle"]);
+    let one = ioracle(["model", "save", trace.name(), "-o", name, "--rank", "1", "--json"]).json();
+    assert_eq!((&one["roles"], &one["operations"]), (&1.into(), &240.into()));
+}
+
+#[test]
 fn what_is_no_model_is_refused() {
     let trace = Written::new(&checkpoints(40, 1));
     let foreign = trace.file("foreign.model");

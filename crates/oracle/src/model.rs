@@ -125,12 +125,23 @@ impl Model {
         nearest.or_else(|| self.roles().find(|view| view.role.program.is_empty()))
     }
 
+    /// The number of the oracle that has seen most.
+    pub fn busiest(&self) -> Option<usize> {
+        let operations = |number: &usize| self.oracles[*number].oracle.operations();
+        // Of several the first one.
+        (0..self.oracles.len()).rev().max_by_key(operations)
+    }
+
     /// The oracle that has seen most; of an empty model one that knows nothing.
-    pub fn into_busiest(mut self) -> Oracle {
-        match self.busiest() {
-            Some(busiest) => self.oracles.swap_remove(busiest).oracle,
-            None => Oracle::new(crate::Config::default()),
-        }
+    pub fn into_busiest(self) -> Oracle {
+        let busiest = self.busiest();
+        let oracle = busiest.and_then(|busiest| self.into_oracle(busiest));
+        oracle.unwrap_or_else(|| Oracle::new(crate::Config::default()))
+    }
+
+    /// One of its oracles, by the number that [`RoleView`] tells.
+    pub fn into_oracle(mut self, number: usize) -> Option<Oracle> {
+        (number < self.oracles.len()).then(|| self.oracles.swap_remove(number).oracle)
     }
 
     /// What the stream of a role has learned in a run, its past included,
@@ -138,20 +149,24 @@ impl Model {
     pub fn learn(&mut self, role: Role, learned: Learned) {
         let role = role.cut();
         let runs = self.roles.get(&role).map_or(0, |part| part.runs).saturating_add(1);
-        let oracle = self.place_of(learned);
-        self.roles.insert(role, Part { oracle, runs });
+        self.play(&role, learned, runs);
         // Not at every step beyond a bound: it looks at all there is.
         if self.oracles.len() > 2 * MAX_ORACLES || self.roles.len() > 2 * MAX_ROLES {
             self.stay_within_bounds();
         }
     }
 
-    /// The model as bytes. Oracles stand at the beginning of a run.
+    /// A new run of the job begins: see [`Oracle::begin_run`].
+    pub fn begin_run(&mut self) {
+        self.oracles.iter_mut().for_each(|learned| learned.oracle.begin_run());
+    }
+
+    /// The model as bytes.
     pub fn save(mut self) -> Vec<u8> {
         self.stay_within_bounds();
-        let oracles = self.oracles.iter_mut().map(|learned| {
-            learned.oracle.begin_run();
-            SavedOracle { behaviour: learned.behaviour.number(), file: learned.oracle.save() }
+        let oracles = self.oracles.iter().map(|learned| SavedOracle {
+            behaviour: learned.behaviour.number(),
+            file: learned.oracle.save(),
         });
         let body = Body {
             oracles: oracles.collect(),
@@ -170,6 +185,38 @@ impl Model {
         }
     }
 
+    /// How often each role was played so far.
+    pub fn played(&self) -> BTreeMap<Role, u32> {
+        self.roles.iter().map(|(role, part)| (role.clone(), part.runs)).collect()
+    }
+
+    /// Adds what a run has learned that began with an earlier state of this
+    /// model, in which roles had been `played` so often. Where another run has
+    /// played a role in the meantime and did something else, both are kept.
+    pub fn take_in(&mut self, run: &Model, played: &BTreeMap<Role, u32>) {
+        for (role, part) in &run.roles {
+            let before = played.get(role).copied().unwrap_or(0);
+            let Some(learned) = run.oracles.get(part.oracle as usize) else { continue };
+            if part.runs == before {
+                continue;
+            }
+            let own = self.roles.get(role).copied();
+            let runs = own.map_or(0, |own| own.runs);
+            let both = own.filter(|own| own.runs != before);
+            match both.and_then(|own| self.oracles.get(own.oracle as usize)) {
+                None => self.play(role, learned.clone(), runs.saturating_add(1)),
+                Some(other) => {
+                    let mut other = other.clone();
+                    if other.behaviour != learned.behaviour {
+                        other.oracle.merge(&learned.oracle);
+                    }
+                    self.play(role, other, runs.saturating_add(1));
+                }
+            }
+        }
+        self.stay_within_bounds();
+    }
+
     /// Adds what another model of the same application has learned.
     pub fn merge(&mut self, other: &Model) {
         if self.application.is_empty() {
@@ -184,8 +231,7 @@ impl Model {
                 learned = own.clone();
                 learned.oracle.merge(&theirs.oracle);
             }
-            let oracle = self.place_of(learned);
-            self.roles.insert(role.clone(), Part { oracle, runs });
+            self.play(role, learned, runs);
         }
         self.stay_within_bounds();
     }
@@ -213,9 +259,9 @@ impl Model {
         Ok(Model { application: body.application, oracles, roles })
     }
 
-    fn busiest(&self) -> Option<usize> {
-        let operations = |number: &usize| self.oracles[*number].oracle.operations();
-        (0..self.oracles.len()).max_by_key(operations)
+    fn play(&mut self, role: &Role, learned: Learned, runs: u32) {
+        let oracle = self.place_of(learned);
+        self.roles.insert(role.clone(), Part { oracle, runs });
     }
 
     /// Where an oracle is; the same place for those of equal behaviour.

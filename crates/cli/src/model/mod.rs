@@ -4,14 +4,15 @@
 
 mod show;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use ioracle_oracle::{Model, Oracle};
 use ioracle_trace::Options;
 use serde::Serialize;
 
-use crate::shared::learn::{Extent, learn};
-use crate::shared::numbers::{bytes, grouped};
+use crate::shared::learn::{Extent, Learned, learn, learn_all};
+use crate::shared::numbers::{bytes, counted, grouped};
 use crate::shared::{models, output};
 
 const EXAMPLES: &str = "\
@@ -36,7 +37,7 @@ enum Command {
     Merge(Merge),
 }
 
-/// Learn a stream of a trace and write the model to a file
+/// Learn a trace and write the model to a file
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  ioracle model save traces/cm1 --rank 0 -o cm1.model")]
 struct Save {
@@ -45,10 +46,10 @@ struct Save {
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Rank of the trace (default: its first); of several threads the busiest
+    /// Learn the threads of this rank only (default: those of all ranks)
     #[arg(long, value_name = "R")]
     rank: Option<u32>,
-    /// Learn so many operations only
+    /// Learn so many operations only, of the busiest thread of the rank (default: the first rank)
     #[arg(long, value_name = "N")]
     after: Option<u64>,
     /// Skip bad rows and count them instead of ending there
@@ -86,78 +87,98 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// What was written.
+/// What was written. Symbols and grammar are those of the oracle that has seen
+/// most operations.
 #[derive(Serialize)]
 struct Written {
     file: PathBuf,
     bytes: u64,
+    roles: usize,
+    runs: u32,
+    operations: u64,
     symbols: usize,
     grammar_size: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     rank: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    operations: Option<u64>,
 }
 
 impl Save {
     fn run(&self) -> Result<()> {
-        let extent = Extent { rank: self.rank, operations: self.after, rest: 0 };
-        let learned = learn(&self.trace, Options { lenient: self.lenient }, extent)?;
-        let written = Written {
-            file: self.output.clone(),
-            bytes: models::write(&self.output, &learned.oracle.save())?,
-            symbols: learned.oracle.symbols(),
-            grammar_size: learned.oracle.grammar().size(),
-            rank: Some(learned.stream.rank),
-            thread: Some(learned.stream.thread),
-            operations: Some(learned.operations),
-        };
-        if self.json {
-            return output::print_json(&written);
+        let options = Options { lenient: self.lenient };
+        if let Some(operations) = self.after {
+            return self.save_stream(options, operations);
         }
-        let others = match learned.other_streams {
-            0 => String::new(),
-            others => format!(
-                "; thread {}, the busiest of {}: a model follows one thread",
-                learned.stream.thread,
-                others + 1
-            ),
+        let (trace, model) = learn_all(&self.trace, options, self.rank)?;
+        let written = Written { rank: self.rank, ..write(&self.output, model)? };
+        let of_rank = self.rank.map_or_else(String::new, |rank| format!(", rank {rank}"));
+        self.tell(&written, &format!("{}{of_rank}", trace.name()))
+    }
+
+    /// A model in the middle of a stream, as it was then.
+    fn save_stream(&self, options: Options, operations: u64) -> Result<()> {
+        let extent = Extent { rank: self.rank, operations: Some(operations), rest: 0 };
+        let Learned { trace, stream, other_streams, oracle, .. } =
+            learn(&self.trace, options, extent)?;
+        let written = Written {
+            rank: Some(stream.rank),
+            thread: Some(stream.thread),
+            ..write(&self.output, oracle.into())?
         };
+        let others = match other_streams {
+            0 => String::new(),
+            others => format!(", thread {}, the busiest of {}", stream.thread, others + 1),
+        };
+        self.tell(&written, &format!("{}, rank {}{others}", trace.name(), stream.rank))
+    }
+
+    fn tell(&self, written: &Written, source: &str) -> Result<()> {
+        if self.json {
+            return output::print_json(written);
+        }
         output::print_text(&format!(
-            "wrote '{}': {}, learned from {} operations of {}, rank {}{others}\n",
+            "wrote '{}': {}, learned from {} operations of {source}\n",
             self.output.display(),
             bytes(written.bytes),
-            grouped(learned.operations),
-            learned.trace.name(),
-            learned.stream.rank
+            grouped(written.operations),
         ))
     }
 }
 
 impl Merge {
     fn run(&self) -> Result<()> {
-        let mut oracle = models::read(&self.first)?.into_busiest();
-        oracle.merge(&models::read(&self.second)?.into_busiest());
-        let written = Written {
-            file: self.output.clone(),
-            bytes: models::write(&self.output, &oracle.save())?,
-            symbols: oracle.symbols(),
-            grammar_size: oracle.grammar().size(),
-            rank: None,
-            thread: None,
-            operations: None,
-        };
+        let mut model = models::read(&self.first)?;
+        model.merge(&models::read(&self.second)?);
+        let written = write(&self.output, model)?;
         if self.json {
             return output::print_json(&written);
         }
         output::print_text(&format!(
-            "wrote '{}': {}, {} context symbols, a grammar of {} symbols\n",
+            "wrote '{}': {}, {} in {}; the largest has {} context symbols, a grammar of {} symbols\n",
             self.output.display(),
             bytes(written.bytes),
+            counted(written.operations, "operation"),
+            counted(written.roles as u64, "role"),
             grouped(written.symbols as u64),
             grouped(written.grammar_size as u64)
         ))
     }
+}
+
+/// Writes a model and counts what is in it.
+fn write(file: &Path, model: Model) -> Result<Written> {
+    let largest = model.busiest();
+    let largest = model.roles().find(|view| Some(view.number) == largest).map(|view| view.oracle);
+    Ok(Written {
+        file: file.to_owned(),
+        roles: model.roles().count(),
+        runs: model.runs(),
+        operations: model.operations(),
+        symbols: largest.map_or(0, Oracle::symbols),
+        grammar_size: largest.map_or(0, |oracle| oracle.grammar().size()),
+        rank: None,
+        thread: None,
+        bytes: models::write(file, &model.save())?,
+    })
 }

@@ -10,7 +10,7 @@ use ioracle_oracle::{Oracle, SymbolView};
 use serde::Serialize;
 
 use crate::shared::loops::loops_of;
-use crate::shared::numbers::{bytes, grouped, nanoseconds, none};
+use crate::shared::numbers::{bytes, counted, grouped, nanoseconds, none};
 use crate::shared::table::{Cell, Colours, Side, Table, Tone};
 use crate::shared::{models, output};
 
@@ -26,7 +26,11 @@ pub struct Arguments {
     /// A saved model
     #[arg(value_name = "FILE")]
     model: PathBuf,
-    /// Show all loops, symbols and rules instead of the first few
+    /// Oracle whose loops, symbols and rules are shown, by its number in the table of roles
+    /// (default: the one that has seen most operations)
+    #[arg(long, value_name = "NUMBER")]
+    oracle: Option<usize>,
+    /// Show all roles, loops, symbols and rules instead of the first few
     #[arg(long)]
     all: bool,
     /// Print one JSON document
@@ -36,6 +40,31 @@ pub struct Arguments {
 
 #[derive(Serialize)]
 struct Document {
+    application: String,
+    runs: u32,
+    file_bytes: u64,
+    /// Those of the whole job.
+    roles: Vec<RoleRow>,
+    #[serde(flatten)]
+    oracle: OracleDocument,
+}
+
+/// A thread of the job that is told apart.
+#[derive(Serialize)]
+struct RoleRow {
+    program: String,
+    rank: Option<u32>,
+    process: u32,
+    thread: u32,
+    runs: u32,
+    /// Roles with the same number did the same.
+    oracle: usize,
+    operations: u64,
+}
+
+/// What one oracle has learned.
+#[derive(Serialize)]
+struct OracleDocument {
     operations: u64,
     symbols: Vec<SymbolRow>,
     one_size_symbols: usize,
@@ -69,8 +98,24 @@ struct LoopRow {
 
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let oracle = models::read(&arguments.model)?.into_busiest();
-    let document = document(&oracle);
+    let model = models::read(&arguments.model)?;
+    let file_bytes = std::fs::metadata(&arguments.model).map_or(0, |metadata| metadata.len());
+    let roles = model.roles().map(|view| RoleRow {
+        program: view.role.program.clone(),
+        rank: view.role.rank,
+        process: view.role.process,
+        thread: view.role.thread,
+        runs: view.runs,
+        oracle: view.number,
+        operations: view.oracle.operations(),
+    });
+    let document = Document {
+        application: model.application().to_owned(),
+        runs: model.runs(),
+        file_bytes,
+        roles: roles.collect(),
+        oracle: of_oracle(&models::one_of(&arguments.model, model, arguments.oracle)?),
+    };
     if arguments.json {
         return output::print_json(&document);
     }
@@ -79,7 +124,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     output::print_text(&render(&name, &document, limit, Colours::for_stdout()))
 }
 
-fn document(oracle: &Oracle) -> Document {
+fn of_oracle(oracle: &Oracle) -> OracleDocument {
     let views: Vec<SymbolView> = oracle.symbol_views().collect();
     let grammar = oracle.grammar().grammar();
     let loops = loops_of(oracle).into_iter().map(|found| LoopRow {
@@ -98,7 +143,7 @@ fn document(oracle: &Oracle) -> Document {
         io_time_min_s: view.io_time_ns.min * 1e-9,
         io_time_max_s: view.io_time_ns.max * 1e-9,
     });
-    Document {
+    OracleDocument {
         operations: oracle.operations(),
         symbols: symbols.collect(),
         one_size_symbols: oracle.one_size_symbols(),
@@ -113,24 +158,37 @@ fn document(oracle: &Oracle) -> Document {
 
 fn render(name: &str, document: &Document, limit: usize, colours: Colours) -> String {
     let title = colours.paint(&Cell::new(name, Tone::Header));
+    let oracle = &document.oracle;
     let mut text = format!(
-        "{title}: learned from {} operations; {} context symbols ({} with one size), {} transitions, \
+        "{title}: {}{}, {} in {}, {}\n",
+        match document.application.as_str() {
+            "" => String::new(),
+            application => format!("learned from {application}, "),
+        },
+        counted(u64::from(document.runs), "run"),
+        counted(document.roles.iter().map(|row| row.operations).sum(), "operation"),
+        counted(document.roles.len() as u64, "role"),
+        bytes(document.file_bytes),
+    );
+    let of_oracle = format!(
+        "\nThe oracle shown: {} operations; {} context symbols ({} with one size), {} transitions, \
          {} files, a grammar of {} symbols; {} in memory\n",
-        grouped(document.operations),
-        grouped(document.symbols.len() as u64),
-        grouped(document.one_size_symbols as u64),
-        grouped(document.transitions as u64),
-        grouped(document.files.len() as u64),
-        grouped(document.grammar_size as u64),
-        bytes(document.memory_bytes as u64)
+        grouped(oracle.operations),
+        grouped(oracle.symbols.len() as u64),
+        grouped(oracle.one_size_symbols as u64),
+        grouped(oracle.transitions as u64),
+        grouped(oracle.files.len() as u64),
+        grouped(oracle.grammar_size as u64),
+        bytes(oracle.memory_bytes as u64)
     );
     let sections = [
-        ("loops", loop_table(document, limit, colours), document.loops.len()),
-        ("symbols", symbol_table(document, limit, colours), document.symbols.len()),
-        ("rules", rule_list(document, limit), document.grammar.len()),
+        ("", "roles", role_table(document, limit, colours), document.roles.len()),
+        (of_oracle.as_str(), "loops", loop_table(oracle, limit, colours), oracle.loops.len()),
+        ("", "symbols", symbol_table(oracle, limit, colours), oracle.symbols.len()),
+        ("", "rules", rule_list(oracle, limit), oracle.grammar.len()),
     ];
-    for (what, table, total) in sections {
-        text.push_str(&format!("\n{table}"));
+    for (before, what, table, total) in sections {
+        text.push_str(&format!("{before}\n{table}"));
         if total > limit {
             text.push_str(&format!("… and {} more {what}; --all shows them\n", total - limit));
         }
@@ -138,7 +196,33 @@ fn render(name: &str, document: &Document, limit: usize, colours: Colours) -> St
     text
 }
 
-fn loop_table(document: &Document, limit: usize, colours: Colours) -> String {
+fn role_table(document: &Document, limit: usize, colours: Colours) -> String {
+    let columns = [
+        ("program", Side::Left),
+        ("rank", Side::Right),
+        ("process", Side::Right),
+        ("thread", Side::Right),
+        ("runs", Side::Right),
+        ("operations", Side::Right),
+        ("oracle", Side::Right),
+    ];
+    let mut table = Table::new(&columns);
+    for row in document.roles.iter().take(limit) {
+        let program = if row.program.is_empty() { "any" } else { row.program.as_str() };
+        table.push(vec![
+            program.into(),
+            row.rank.map_or_else(none, |rank| rank.to_string()).into(),
+            row.process.to_string().into(),
+            row.thread.to_string().into(),
+            grouped(u64::from(row.runs)).into(),
+            grouped(row.operations).into(),
+            row.oracle.to_string().into(),
+        ]);
+    }
+    table.render(colours)
+}
+
+fn loop_table(document: &OracleDocument, limit: usize, colours: Colours) -> String {
     let columns = [
         ("turns", Side::Right),
         ("operations each", Side::Right),
@@ -161,7 +245,7 @@ fn loop_table(document: &Document, limit: usize, colours: Colours) -> String {
     table.render(colours)
 }
 
-fn symbol_table(document: &Document, limit: usize, colours: Colours) -> String {
+fn symbol_table(document: &OracleDocument, limit: usize, colours: Colours) -> String {
     let columns = [
         ("symbol", Side::Right),
         ("operation", Side::Left),
@@ -189,7 +273,7 @@ fn symbol_table(document: &Document, limit: usize, colours: Colours) -> String {
 }
 
 /// The grammar, a rule a line; terminals are symbols of the table above.
-fn rule_list(document: &Document, limit: usize) -> String {
+fn rule_list(document: &OracleDocument, limit: usize) -> String {
     const WIDTH: usize = 110;
     let unseen = ContextSymbol::UNSEEN.0.to_string();
     let lines = document.grammar.iter().take(limit).map(|rule| {

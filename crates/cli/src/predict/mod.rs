@@ -25,7 +25,8 @@ Examples:
   ioracle predict traces/cm1 --after 4000      learn 4000 operations, then the next 10,
                                                beside those that really came
   ioracle predict traces/cm1 -n 100            learn all of it, then the next 100
-  ioracle predict cm1.model --json             what a saved model expects next";
+  ioracle predict cm1.model --json             what a saved model expects next
+  ioracle predict cm1.model --from-start       what a new run will begin with";
 
 /// Say which operations come next
 #[derive(clap::Args)]
@@ -37,6 +38,14 @@ pub struct Arguments {
     /// Learn so many operations of the trace (default: all)
     #[arg(long, value_name = "N")]
     after: Option<u64>,
+    /// What a new run begins with, instead of what comes after what was learned. A model that 'ioracle
+    /// run --model' has saved stands there anyway
+    #[arg(long)]
+    from_start: bool,
+    /// Oracle of the model, by the number that 'ioracle model show' tells (default: the one that has
+    /// seen most operations)
+    #[arg(long, value_name = "NUMBER")]
+    oracle: Option<usize>,
     /// How many operations ahead
     #[arg(short = 'n', long = "steps", value_name = "STEPS", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_STEPS)))]
@@ -90,17 +99,30 @@ fn from_model(arguments: &Arguments) -> Result<Outlook> {
         );
         return Err(WrongUse(message).into());
     }
-    let oracle = models::read(&arguments.source)?.into_busiest();
+    let mut oracle = models::read_oracle(&arguments.source, arguments.oracle)?;
+    if arguments.from_start {
+        oracle.begin_run();
+    }
     let ahead = oracle.ahead(0).take(arguments.steps as usize).collect();
     Ok(Outlook { source, oracle, learned: None, ahead, observed: Vec::new() })
 }
 
 fn from_trace(arguments: &Arguments) -> Result<Outlook> {
+    if arguments.oracle.is_some() {
+        let message = "--oracle is for saved models; leave it out, or choose with --rank";
+        return Err(WrongUse(message.to_owned()).into());
+    }
     let steps = arguments.steps as usize;
     let extent = Extent { rank: arguments.rank, operations: arguments.after, rest: steps };
     let options = Options { lenient: arguments.lenient };
-    let Learned { trace, stream, other_streams, operations, end_ns, oracle, rest } =
-        learn(&arguments.source, options, extent)?;
+    let learned = learn(&arguments.source, options, extent)?;
+    let Learned { trace, stream, other_streams, operations, end_ns, mut oracle, mut rest } =
+        learned;
+    if arguments.from_start {
+        oracle.begin_run();
+        // What came is not what is told.
+        rest.clear();
+    }
     let ahead = oracle.ahead(0).take(steps).collect();
     let source = trace.name().to_owned();
     let learned = Some(LearnedFrom {

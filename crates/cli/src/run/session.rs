@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use ioracle_oracle::Model;
 use ioracle_spool::settings::SPOOL;
 use ioracle_trace::{CsvWriter, Description, Follower};
 use nix::unistd::Pid;
@@ -129,10 +130,10 @@ impl Plan<'_> {
     ) -> Result<Summary> {
         let ended = Arc::new(AtomicBool::new(false));
         let mut watch = Watch::new(recorder, Arc::clone(&ended), signals);
-        let model = self.model();
-        if let Some(model) = &model {
-            watch.begin_with(model.known(), Roles::new(&self.path, self.arguments.name.as_deref()));
-        }
+        let model = self.model().map(|(model, known)| {
+            watch.begin_with(known, Roles::new(&self.path, self.arguments.name.as_deref()));
+            model
+        });
         let waker = follower.waker();
         let (ending, wall_s) = thread::scope(|scope| {
             let following = scope.spawn(|| watch.follow(follower));
@@ -188,7 +189,7 @@ impl Plan<'_> {
     }
 
     /// What earlier runs have learned.
-    fn model(&self) -> Option<RunModel> {
+    fn model(&self) -> Option<(RunModel, Model)> {
         let file = self.arguments.model.as_ref()?;
         let (application, is_named) = (self.application(), self.arguments.name.is_some());
         Some(RunModel::open(file, &Identity { application: &application, is_named }))

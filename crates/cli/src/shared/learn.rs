@@ -5,9 +5,10 @@
 use std::path::Path;
 
 use anyhow::Result;
+use ioracle_engine::Engine;
 use ioracle_events::{Operation, OperationFilter, StreamId};
 use ioracle_lab::{Survey, tell_context, tell_file};
-use ioracle_oracle::Oracle;
+use ioracle_oracle::{Model, Oracle, Role};
 use ioracle_trace::{Options, Trace};
 
 use crate::shared::output::say;
@@ -64,6 +65,39 @@ pub fn learn(path: &Path, options: Options, extent: Extent) -> Result<Learned> {
     let other_streams = survey.streams.keys().filter(|other| other.rank == rank).count() - 1;
     let (oracle, end_ns, rest) = learn_stream(&trace, stream, operations, extent.rest)?;
     Ok(Learned { trace, stream, other_streams, operations, end_ns, oracle, rest })
+}
+
+/// Learns all streams of a rank, or of all ranks, each in its role.
+pub fn learn_all(path: &Path, options: Options, rank: Option<u32>) -> Result<(Trace, Model)> {
+    let trace = Trace::open(path, options)?;
+    let survey = Survey::of(&trace, rank)?;
+    survey_warning(&trace, &survey);
+    let progress = Progress::new();
+    progress.expect(survey.operations());
+    let has_ranks = survey.streams.keys().any(|stream| stream.rank > 0);
+    let application = match trace.meta().application.as_str() {
+        "" => trace.name(),
+        application => application,
+    };
+    let mut engine = Engine::with_model(ioracle_engine::Config::default(), Model::new(application));
+    for stream in survey.streams.keys() {
+        let role = Role {
+            program: application.to_owned(),
+            rank: has_ranks.then_some(stream.rank),
+            process: 0,
+            thread: stream.thread,
+        };
+        engine.define_role(*stream, role);
+    }
+    trace.contexts().iter().for_each(|(id, frames)| engine.define_context(id, frames));
+    trace.files().iter().for_each(|(id, path)| engine.define_file(id, path));
+    for event in trace.events(rank)? {
+        engine.observe(&event?);
+        progress.advance(1);
+    }
+    engine.finish();
+    progress.finish();
+    Ok((trace, engine.into_model()))
 }
 
 /// Tells how many bad rows were skipped, if any were.

@@ -6,6 +6,7 @@ pub mod failure;
 pub mod jobs;
 pub mod learn;
 pub mod library;
+pub mod lock;
 pub mod loops;
 pub mod models;
 pub mod numbers;

@@ -4,10 +4,11 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use ioracle_oracle::Model;
+use ioracle_oracle::{Model, Oracle};
 
 use crate::shared::output::write_file;
 
@@ -34,8 +35,48 @@ pub fn read(path: &Path) -> Result<Model> {
     Model::load(&bytes).with_context(|| format!("could not use '{name}'"))
 }
 
+/// Reads one oracle of a model: that of a number, else the one that has seen
+/// most operations.
+pub fn read_oracle(path: &Path, number: Option<usize>) -> Result<Oracle> {
+    one_of(path, read(path)?, number)
+}
+
+/// The same of a model that was read from there.
+pub fn one_of(path: &Path, model: Model, number: Option<usize>) -> Result<Oracle> {
+    let Some(number) = number else { return Ok(model.into_busiest()) };
+    let n_oracles = model.roles().map(|view| view.number + 1).max().unwrap_or(0);
+    model.into_oracle(number).with_context(|| {
+        format!(
+            "the model '{}' has no oracle {number}, they count from 0 to {}; 'ioracle model show' \
+             lists them",
+            path.display(),
+            n_oracles.saturating_sub(1)
+        )
+    })
+}
+
 /// Writes a saved model; returns its size.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<u64> {
     write_file(path, bytes)?;
     Ok(bytes.len() as u64)
+}
+
+/// A file at some time; another one when it has been replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    place: (u64, u64),
+    changed: (i64, i64),
+    bytes: u64,
+}
+
+impl Stamp {
+    /// Of the file as it is now; `None` if there is none.
+    pub fn of(path: &Path) -> Option<Stamp> {
+        let now = std::fs::metadata(path).ok()?;
+        Some(Stamp {
+            place: (now.dev(), now.ino()),
+            changed: (now.mtime(), now.mtime_nsec()),
+            bytes: now.len(),
+        })
+    }
 }

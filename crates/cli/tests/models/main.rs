@@ -6,6 +6,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod at_once;
 mod job;
 mod refused;
+mod roles;
 mod runs;

@@ -8,20 +8,36 @@
 
 mod roles;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use anyhow::{Result, bail};
 use ioracle_engine::Engine;
-use ioracle_oracle::Model;
+use ioracle_oracle::{Model, Role};
 
 pub use self::roles::Roles;
 use super::summary::{ModelKnown, ModelSaved, ModelUse};
 use crate::shared::failure::sentence;
-use crate::shared::models;
+use crate::shared::lock::Lock;
+use crate::shared::models::{self, Stamp};
+
+/// How long is waited for other runs that save the same model.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The model of a run.
 pub struct RunModel {
     file: PathBuf,
-    begins_with: Result<Model, String>,
+    begun: Result<Begun, String>,
+}
+
+/// What a run began with.
+struct Begun {
+    /// The file at that time.
+    stamp: Option<Stamp>,
+    known: Option<ModelKnown>,
+    /// How often each role had been played.
+    played: BTreeMap<Role, u32>,
 }
 
 /// What a run is called.
@@ -33,38 +49,69 @@ pub struct Identity<'a> {
 }
 
 impl RunModel {
-    /// Reads the file if it is there.
-    pub fn open(file: &Path, identity: &Identity) -> RunModel {
-        RunModel { file: file.to_owned(), begins_with: begin_with(file, identity) }
-    }
-
-    /// What the run begins with; empty for a first run.
-    pub fn known(&self) -> Model {
-        self.begins_with.as_ref().cloned().unwrap_or_default()
+    /// Reads the file if it is there; also gives what the run begins with.
+    pub fn open(file: &Path, identity: &Identity) -> (RunModel, Model) {
+        let stamp = Stamp::of(file);
+        let (begun, model) = match begin_with(file, identity) {
+            Ok(model) => {
+                let known = (!model.is_empty()).then(|| known(&model));
+                (Ok(Begun { stamp, known, played: model.played() }), model)
+            }
+            Err(reason) => (Err(reason), Model::default()),
+        };
+        (RunModel { file: file.to_owned(), begun }, model)
     }
 
     /// Saves what was learned, and tells what the model was good for.
     pub fn finish(self, engine: Engine) -> ModelUse {
-        let first = engine.first_score();
         let mut used = ModelUse {
             file: self.file,
             known: None,
             refused: None,
-            first: super::report::predicted(&first),
+            first: super::report::predicted(&engine.first_score()),
             saved: None,
             not_saved: None,
         };
-        match self.begins_with {
-            Ok(model) => {
-                used.known = (!model.is_empty()).then(|| known(&model));
-                match save(&used.file, engine) {
+        match self.begun {
+            Ok(begun) => {
+                match begun.save(&used.file, engine) {
                     Ok(saved) => used.saved = Some(saved),
-                    Err(reason) => used.not_saved = Some(reason),
+                    Err(reason) => used.not_saved = Some(sentence(&reason)),
                 }
+                used.known = begun.known;
             }
             Err(reason) => used.refused = Some(reason),
         }
         used
+    }
+}
+
+impl Begun {
+    /// Replaces the file. If another run has done so since this one began, what
+    /// both have learned is kept.
+    fn save(&self, file: &Path, engine: Engine) -> Result<ModelSaved> {
+        if engine.score().operations == 0 {
+            bail!("nothing was learned");
+        }
+        let mut model = engine.into_model();
+        let _lock = Lock::take(file, PATIENCE)?;
+        let stamp = Stamp::of(file);
+        if stamp.is_some() && stamp != self.stamp {
+            let mut theirs = models::read(file)?;
+            if !theirs.is_of(model.application()) {
+                bail!(
+                    "'{}' has become the model of '{}' in the meantime; name another file",
+                    file.display(),
+                    theirs.application()
+                );
+            }
+            theirs.take_in(&model, &self.played);
+            model = theirs;
+        }
+        // So that whoever looks at it sees how the next run will begin.
+        model.begin_run();
+        let (runs, roles) = (model.runs(), model.roles().count());
+        Ok(ModelSaved { bytes: models::write(file, &model.save())?, runs, roles })
     }
 }
 
@@ -88,16 +135,6 @@ fn begin_with(file: &Path, identity: &Identity) -> Result<Model, String> {
         model.application(),
         identity.application
     ))
-}
-
-fn save(file: &Path, engine: Engine) -> Result<ModelSaved, String> {
-    if engine.score().operations == 0 {
-        return Err("nothing was learned".to_owned());
-    }
-    let model = engine.into_model();
-    let (runs, roles) = (model.runs(), model.roles().count());
-    let written = models::write(file, &model.save()).map_err(|error| sentence(&error))?;
-    Ok(ModelSaved { bytes: written, runs, roles })
 }
 
 fn known(model: &Model) -> ModelKnown {
