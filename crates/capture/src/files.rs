@@ -8,9 +8,10 @@
 
 use core::ffi::{CStr, c_char};
 
+use ioracle_spool::identity;
+
 use crate::descriptors::{self, Entry, Kind, Opened};
 use crate::environment::Text;
-use crate::identity;
 use crate::patterns::is_kept_out;
 use crate::recorder::RECORDER;
 use crate::sys;

@@ -74,7 +74,7 @@ unsafe impl Host for ProcessHost {
     }
 
     fn pause(&mut self) {
-        sys::sleep_ms(1);
+        sys::sleep_ns(1_000_000);
     }
 }
 

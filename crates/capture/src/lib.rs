@@ -33,6 +33,7 @@ mod mappings;
 mod patterns;
 
 mod host;
+mod inside;
 mod recorder;
 pub mod stack;
 mod thread;
@@ -40,7 +41,6 @@ mod thread;
 mod arch;
 mod clock;
 mod environment;
-mod identity;
 mod sys;
 
 /// Runs when the library is loaded.

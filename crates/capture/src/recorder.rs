@@ -22,6 +22,7 @@ use crate::clock;
 use crate::environment::{self, Text};
 use crate::patterns::Patterns;
 use crate::sys::{self, Descriptor};
+use crate::thread;
 
 /// The recorder. Everything in it may be read from any thread at any time.
 pub(crate) static RECORDER: Recorder = Recorder {
@@ -103,6 +104,12 @@ impl Recorder {
             return false;
         };
         mode.load(Ordering::Relaxed) == ON || self.is_on_after_all(mode)
+    }
+
+    /// Whether calls of this thread would be recorded, for those who only want
+    /// to know: nothing is counted.
+    pub(crate) fn is_on_here(&self) -> bool {
+        !self.is_sandboxed.load(Ordering::Relaxed) && self.is_on() && !thread::borrows()
     }
 
     #[cold]

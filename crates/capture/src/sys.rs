@@ -192,9 +192,9 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     result == 0 || result == -(libc::EPERM as isize)
 }
 
-/// Lets time pass.
-pub(crate) fn sleep_ms(ms: u32) {
-    let time = libc::timespec { tv_sec: 0, tv_nsec: i64::from(ms.min(999)) * 1_000_000 };
+/// Lets time pass, less than a second.
+pub(crate) fn sleep_ns(ns: u64) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: ns.min(999_999_999) as i64 };
     // SAFETY: the kernel reads the structure.
     unsafe { syscall(libc::SYS_nanosleep, [&raw const time as usize, 0, 0, 0, 0, 0]) };
 }

@@ -14,7 +14,7 @@ pub const JOB_MAGIC: u64 = u64::from_ne_bytes(*b"ioraJOB\0");
 /// First bytes of a stream file.
 pub const STREAM_MAGIC: u64 = u64::from_ne_bytes(*b"ioraSTRM");
 /// Changes with every change of the layout; both sides must agree.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Name of the job file in its directory.
 pub const JOB_FILE: &str = "job";
@@ -102,6 +102,9 @@ pub struct JobPage {
     pub n_stacks_checked: AtomicU64,
     /// Stacks among them that differed.
     pub n_stacks_different: AtomicU64,
+    /// Threads that have made a [slot](crate::slot), to be told what comes next;
+    /// the reader looks into the directory when it changes.
+    pub n_asking: AtomicU64,
 }
 
 /// A value alone in its cache line.
@@ -274,6 +277,7 @@ const _: () = {
     assert!(offset_of!(JobPage, n_processes) == 128);
     assert!(offset_of!(JobPage, unrecorded) == 144);
     assert!(offset_of!(JobPage, n_io_uring) == 192);
+    assert!(offset_of!(JobPage, n_asking) == 216);
     assert!(offset_of!(StreamHeader, pid) == 16);
     assert!(offset_of!(StreamHeader, n_segments) == 36);
     assert!(offset_of!(StreamHeader, unrecorded) == 56);

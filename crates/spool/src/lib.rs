@@ -7,6 +7,12 @@
 
 pub mod layout;
 
+pub mod slot;
+
+pub mod inside;
+
+pub mod identity;
+
 pub mod settings;
 
 #[cfg(feature = "reader")]

@@ -8,7 +8,8 @@
 
 use super::object::{self, Object};
 use super::{Definitions, Frame};
-use crate::identity;
+use ioracle_spool::identity;
+
 use crate::sys;
 
 /// Modules that are known at a time.

@@ -45,6 +45,16 @@ pub(crate) fn is_borrowed() -> bool {
     cell.lender != 0 && is_borrower(cell)
 }
 
+/// The same for those who only want to know: nothing is counted or forgotten.
+pub(crate) fn borrows() -> bool {
+    if !arch::LENDING_IS_NOTICED {
+        return sys::process_id() != RECORDER.process_id();
+    }
+    // SAFETY: the cell is this thread's own.
+    let lender = unsafe { (*arch::thread_cell()).lender };
+    lender != 0 && sys::thread_id() != lender
+}
+
 #[cold]
 fn is_borrower(cell: &mut ThreadCell) -> bool {
     if sys::thread_id() != cell.lender {

@@ -9,6 +9,7 @@
 //! and calls under way remember the stack pointer they were made at, and are
 //! void once the stack is shorter than that.
 
+mod asking;
 pub(crate) mod ending;
 mod guard;
 mod lending;
@@ -22,10 +23,11 @@ use crate::arch;
 use crate::clock;
 use crate::recorder::RECORDER;
 use crate::stack::Caller;
+pub(crate) use asking::{ask, record, standing};
 use guard::{guarded, guarded_here};
-pub(crate) use lending::is_borrowed;
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 pub(crate) use lending::{Until, lend_memory};
+pub(crate) use lending::{borrows, is_borrowed};
 pub(crate) use state::ThreadState;
 use state::current_state;
 

@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
 use ioracle_spool::layout::{DefinitionKind, JobPage, Unrecorded};
+use ioracle_spool::slot::Slot;
 use ioracle_spool::{Identity, Writer};
 
 use super::guard::is_void;
@@ -32,6 +33,9 @@ const MAX_ARGUMENTS: usize = 1000;
 pub(crate) struct ThreadState {
     pub(super) generation: u32,
     pub(super) writer: Option<Writer>,
+    /// Where the thread is told what comes next, once it has asked.
+    pub(super) slot: Option<Slot>,
+    pub(super) has_asked: bool,
     pub(super) n_begun: u64,
     pub(super) n_rounds_of_destructors: u32,
     pub(super) depth: usize,
@@ -110,6 +114,7 @@ impl ThreadState {
 
     /// Ends the stream in order.
     pub(super) fn end_stream(&mut self) {
+        self.release_slot();
         if let (Some(writer), Some(job)) = (&mut self.writer, RECORDER.job())
             && self.generation == RECORDER.generation()
         {
@@ -205,6 +210,7 @@ fn begin_state(cell: &mut ThreadCell, job: &JobPage) -> Option<*mut ThreadState>
         // A forked child: the stream is the parent's.
         writer.release(&mut state.host);
     }
+    state.release_slot();
     state.writer = None;
     match sys::without_signals(|| state.begin_stream(job)) {
         Ok(()) => Some(cell.state),

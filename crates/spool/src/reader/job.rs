@@ -15,9 +15,10 @@ use super::error::Error;
 use super::follow::{Look, Streams};
 use super::page::{Page, Waker, effective_uid};
 use super::process;
-use super::sink::Sink;
+use super::sink::{Sink, StreamNumber};
 use super::totals::Totals;
 use crate::layout::{JOB_FILE, STREAM_SUFFIX};
+use crate::slot::{Outlook, SLOT_SUFFIX};
 
 /// The streams of a job, being read.
 pub struct Job {
@@ -100,6 +101,25 @@ impl Job {
         Ok(n_records)
     }
 
+    /// Hands over what is new in the streams of threads that ask what comes
+    /// next, at the smallest cost; how many records. Writers do not wake us
+    /// meanwhile: this is for looking again and again.
+    pub fn poll_asking(&mut self, sink: &mut impl Sink) -> usize {
+        self.streams.pass_over_asking(sink)
+    }
+
+    /// Writers need not wake us for a while: [`poll_asking`](Job::poll_asking)
+    /// is going to be called again and again.
+    pub fn stay_awake(&self) {
+        self.set_sleeping(0);
+    }
+
+    /// Tells a thread that [asks](Sink::asks) what is expected of it; false if
+    /// it cannot be told any more.
+    pub fn publish(&mut self, stream: StreamNumber, outlook: &Outlook) -> bool {
+        self.streams.publish(stream, outlook)
+    }
+
     /// Hands over everything that is published, skips holes, and ends all streams:
     /// for the end of a job, when its processes are gone or may be left alone.
     pub fn drain(&mut self, sink: &mut impl Sink) -> Result<usize, Error> {
@@ -133,8 +153,9 @@ impl Job {
         };
         for entry in entries {
             let name = entry.map_err(self.could_not_remove())?.file_name();
-            let is_ours =
-                name == JOB_FILE || name.to_str().is_some_and(|name| name.ends_with(STREAM_SUFFIX));
+            let suffixes = [STREAM_SUFFIX, SLOT_SUFFIX];
+            let ends_as_ours = |name: &str| suffixes.iter().any(|suffix| name.ends_with(suffix));
+            let is_ours = name == JOB_FILE || name.to_str().is_some_and(ends_as_ours);
             if is_ours {
                 // What is not a file stays, and so does the directory then.
                 let _ = fs::remove_file(self.directory.join(&name));

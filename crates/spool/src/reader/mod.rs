@@ -21,6 +21,8 @@ mod follow;
 
 mod stream;
 
+mod slot;
+
 mod definitions;
 
 mod table;

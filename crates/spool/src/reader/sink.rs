@@ -18,6 +18,11 @@ pub trait Sink {
     /// it has been checked.
     fn record(&mut self, stream: StreamNumber, call: &Call);
 
+    /// The thread wants to be told what comes next: [`Job::publish`](crate::Job::publish).
+    fn asks(&mut self, stream: StreamNumber) {
+        let _ = stream;
+    }
+
     /// Nothing more comes from the stream.
     fn ended(&mut self, stream: StreamNumber);
 

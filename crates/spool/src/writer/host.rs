@@ -8,6 +8,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::AtomicU32;
 
 use crate::layout::{STREAM_SUFFIX, Unrecorded};
+use crate::slot::SLOT_SUFFIX;
 
 /// The system calls of a writer.
 ///
@@ -110,6 +111,19 @@ impl StreamName {
         StreamName { bytes }
     }
 
+    /// The name of the stream's slot.
+    pub(super) fn of_slot(&self) -> StreamName {
+        let mut name = *self;
+        let length = name.as_cstr().count_bytes();
+        let stem = length.saturating_sub(STREAM_SUFFIX.len());
+        let rest = name.bytes.iter_mut().take(Self::CAPACITY - 1).skip(stem);
+        let suffix = SLOT_SUFFIX.bytes().chain(core::iter::repeat(0));
+        for (place, byte) in rest.zip(suffix) {
+            *place = byte;
+        }
+        name
+    }
+
     /// For system calls.
     pub fn as_cstr(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
@@ -144,6 +158,13 @@ mod tests {
     fn a_stream_is_named_after_process_thread_and_time() {
         assert_eq!(name(4711, 4712, 0xbeef), "4711-4712-beef.stream");
         assert_eq!(name(0, 0, 0), "0-0-0.stream");
+    }
+
+    #[test]
+    fn a_slot_is_named_after_its_stream() {
+        let who = Identity { pid: 12, tid: 34, now_ns: 0xab, ..Identity::default() };
+        let slot = StreamName::new(&who).of_slot();
+        assert_eq!(slot.as_cstr(), c"12-34-ab.next");
     }
 
     #[test]

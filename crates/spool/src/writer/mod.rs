@@ -13,6 +13,7 @@
 //! A writer belongs to the thread that it was started for. It has no `Drop`: at
 //! the end of a thread [`finish`](Writer::finish) is called, and often nothing is.
 
+mod asking;
 mod definitions;
 mod host;
 mod room;
@@ -34,7 +35,7 @@ use crate::layout::{
     Unrecorded, VERSION,
 };
 
-/// Records between two looks at whether the reader sleeps.
+/// Records between two looks at whether the reader sleeps; a power of 2.
 const BATCH: u64 = 64;
 
 /// Appends to the stream of one thread.
@@ -56,6 +57,8 @@ pub struct Writer {
     busy: AtomicBool,
     records_stall: Stall,
     definitions_stall: Stall,
+    /// The reader is looked at after each record whose number ends in these bits.
+    wake_mask: AtomicU64,
     /// Handlers on the same thread may come in between, other threads may not.
     not_shared: PhantomData<Cell<()>>,
 }
@@ -75,6 +78,7 @@ impl Writer {
             busy: AtomicBool::new(false),
             records_stall: Stall::new(),
             definitions_stall: Stall::new(),
+            wake_mask: AtomicU64::new(BATCH - 1),
             not_shared: PhantomData,
         }
     }
@@ -156,7 +160,8 @@ impl Writer {
         if !segment.write(number, call) {
             return self.append_elsewhere(host, job, call, Some(number));
         }
-        if number % BATCH == BATCH - 1 {
+        let mask = self.wake_mask.load(Relaxed);
+        if number & mask == mask {
             self.wake(host, job);
         }
     }
@@ -276,7 +281,7 @@ impl Writer {
     }
 
     /// Wakes the reader if it sleeps.
-    fn wake(&self, host: &mut impl Host, job: &JobPage) {
+    pub fn wake(&self, host: &mut impl Host, job: &JobPage) {
         // What was published is to be visible before the flag is looked at; the
         // reader sets the flag before it looks a last time.
         fence(SeqCst);

@@ -8,7 +8,7 @@
 //! append in the middle of an append. All but `first` are set once.
 
 use core::ptr::{self, NonNull};
-use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 use crate::layout::{Call, DefinitionHeader, DefinitionKind, Record};
@@ -96,6 +96,26 @@ impl Segment {
             (*record).published.store(number.wrapping_add(1), Release);
         }
         true
+    }
+
+    /// The record with a number, if it lies here: among those from `first` on,
+    /// or as one of the records before them that none was written over yet.
+    pub(super) fn read(&self, number: u64) -> Option<Call> {
+        let n_records = self.n_records.load(Relaxed);
+        let place = number.wrapping_sub(self.first());
+        let place = if place < n_records { place } else { place.wrapping_add(n_records) };
+        if place >= n_records {
+            return None;
+        }
+        // SAFETY: `n_records` is above `place`, so the mapping is held and this
+        // many records lie in it. Only this thread writes them; the word tells
+        // whether a handler has in between.
+        unsafe {
+            let record = self.base.load(Relaxed).cast::<Record>().add(place as usize);
+            let is_it = || (*record).published.load(Acquire) == number.wrapping_add(1);
+            let call = is_it().then(|| (&raw const (*record).call).read());
+            call.filter(|_| is_it())
+        }
     }
 
     /// Bytes that the definition published at `used` takes, if there is one.

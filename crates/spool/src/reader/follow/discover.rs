@@ -2,6 +2,7 @@
 
 //! Finds new streams in the job directory, and refuses what is none.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::sync::atomic::Ordering::Acquire;
@@ -14,8 +15,10 @@ use crate::reader::error::Error;
 use crate::reader::page::Page;
 use crate::reader::read::read_first_page;
 use crate::reader::sink::{Sink, StreamInfo, StreamNumber};
+use crate::reader::slot::SlotFile;
 use crate::reader::stream::Stream;
 use crate::reader::table::{FirstPage, Header};
+use crate::slot::SLOT_SUFFIX;
 
 /// Streams followed at once; more wait in the directory until some have ended.
 const MAX_STREAMS: usize = 65_536;
@@ -25,19 +28,21 @@ const MAX_REFUSED: usize = 65_536;
 const LIST_EVERY: Duration = Duration::from_secs(1);
 
 impl Streams {
-    /// Lists the directory if writers have begun streams, or some time has passed.
+    /// Lists the directory if writers have begun streams or made slots, or some
+    /// time has passed.
     pub(super) fn list_if_changed(
         &mut self,
         page: &Page,
         now: Instant,
         sink: &mut impl Sink,
     ) -> Result<(), Error> {
-        let n_streams = page.get().map(|page| page.n_streams.load(Acquire));
+        let counts =
+            page.get().map(|page| (page.n_streams.load(Acquire), page.n_asking.load(Acquire)));
         let is_fresh = self.listed.is_some_and(|listed| now.duration_since(listed) < LIST_EVERY);
-        if is_fresh && n_streams == self.n_streams_seen {
+        if is_fresh && counts == self.counts_seen {
             return Ok(());
         }
-        self.n_streams_seen = n_streams;
+        self.counts_seen = counts;
         self.listed = Some(now);
         self.list(sink)
     }
@@ -57,12 +62,18 @@ impl Streams {
             entries => entries.map_err(failed)?,
         };
         let mut new = Vec::new();
+        let mut slots = HashSet::new();
         for entry in entries {
             let name = entry.map_err(failed)?.file_name();
-            let Some(name) = name.to_str().filter(|name| name.ends_with(STREAM_SUFFIX)) else {
-                continue;
-            };
-            if !self.known.contains(name) && new.len() < MAX_STREAMS {
+            let Some(name) = name.to_str() else { continue };
+            if let Some(stem) = name.strip_suffix(SLOT_SUFFIX) {
+                if slots.len() < MAX_STREAMS {
+                    slots.insert(format!("{stem}{STREAM_SUFFIX}"));
+                }
+            } else if name.ends_with(STREAM_SUFFIX)
+                && !self.known.contains(name)
+                && new.len() < MAX_STREAMS
+            {
                 new.push((begin_of(name), name.to_owned()));
             }
         }
@@ -73,7 +84,26 @@ impl Streams {
                 self.begin(name, sink);
             }
         }
+        self.find_slots(&slots, sink);
         Ok(())
+    }
+
+    /// Takes over the slots of streams that have none yet.
+    fn find_slots(&mut self, streams: &HashSet<String>, sink: &mut impl Sink) {
+        if streams.is_empty() {
+            return;
+        }
+        for Followed { stream, .. } in &mut self.followed {
+            if stream.slot.is_some() || !streams.contains(&stream.info.name) {
+                continue;
+            }
+            // One that cannot be used is looked at again with the next listing.
+            let opened = self.files.open(&slot_of(&stream.info.name));
+            stream.slot = opened.ok().and_then(SlotFile::new);
+            if stream.slot.is_some() {
+                sink.asks(stream.number);
+            }
+        }
     }
 
     /// Begins to follow a stream, if the file is one.
@@ -133,6 +163,11 @@ fn info(header: &Header, begin_ns: u64, name: String) -> StreamInfo {
         begin_ns,
         name,
     }
+}
+
+/// The name of a stream's slot.
+pub(super) fn slot_of(stream: &str) -> String {
+    format!("{}{SLOT_SUFFIX}", stream.strip_suffix(STREAM_SUFFIX).unwrap_or(stream))
 }
 
 /// When a stream began, as its name tells.

@@ -26,9 +26,10 @@ use super::error::Error;
 use super::page::Page;
 use super::process;
 use super::read::BUFFER_BYTES;
-use super::sink::Sink;
+use super::sink::{Sink, StreamNumber};
 use super::stream::{Mode, Stream};
 use super::totals::Totals;
+use crate::slot::Outlook;
 
 /// First and longest time between two looks at a quiet stream.
 const LOOK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
@@ -50,7 +51,8 @@ pub(super) struct Streams {
     /// streams of the image before.
     images: HashMap<u32, (u64, usize)>,
     next_number: u32,
-    n_streams_seen: Option<u64>,
+    /// Streams begun and slots made when the directory was listed last.
+    counts_seen: Option<(u64, u64)>,
     listed: Option<Instant>,
     directory_is_gone: bool,
     buffer: Vec<u8>,
@@ -104,7 +106,7 @@ impl Streams {
             known: HashSet::new(),
             images: HashMap::new(),
             next_number: 0,
-            n_streams_seen: None,
+            counts_seen: None,
             listed: None,
             directory_is_gone: false,
             buffer: vec![0; BUFFER_BYTES],
@@ -145,6 +147,38 @@ impl Streams {
             Err(error) if n_records == 0 => Err(error),
             _ => Ok(n_records),
         }
+    }
+
+    /// Reads what is new in the streams whose threads ask, and nothing else: the
+    /// shortest way from a record to what is learned from it. A stream defines
+    /// all that its own records name.
+    pub(super) fn pass_over_asking(&mut self, sink: &mut impl Sink) -> usize {
+        let mut n_records = 0;
+        let (buffer, totals) = (&mut self.buffer, &mut self.totals);
+        let asking = |it: &&mut Followed| it.stream.slot.is_some() && !it.is_over;
+        for followed in self.followed.iter_mut().filter(asking) {
+            self.files.with(&mut followed.stream, totals, |stream, file, totals| {
+                stream.look(file, buffer, totals);
+                if stream.has_ready() {
+                    stream.deliver_definitions(file, buffer, sink, totals);
+                    n_records += stream.deliver(file, buffer, Mode::Live, sink, totals);
+                }
+            });
+        }
+        n_records
+    }
+
+    /// Tells a thread what is expected of it; false if it cannot be told.
+    pub(super) fn publish(&mut self, number: StreamNumber, outlook: &Outlook) -> bool {
+        let mut streams = self.followed.iter_mut().map(|followed| &mut followed.stream);
+        let slot = streams.find(|stream| stream.number == number).map(|stream| &mut stream.slot);
+        let Some(slot) = slot else { return false };
+        let is_told = slot.as_mut().is_some_and(|slot| slot.publish(outlook).is_ok());
+        if !is_told {
+            // Without room on its file system, say: the thread's answer stays stale.
+            *slot = None;
+        }
+        is_told
     }
 
     /// Reads everything, and ends all streams.
@@ -280,6 +314,9 @@ impl Streams {
         self.files.close(&mut stream);
         let Some(page) = page.get().filter(|_| page.is_shared()) else { return };
         sink.keep();
+        if stream.slot.is_some() {
+            let _ = fs::remove_file(self.files.path(&discover::slot_of(&stream.info.name)));
+        }
         let is_gone = match fs::remove_file(self.files.path(&stream.info.name)) {
             Ok(()) => true,
             Err(error) => error.kind() == io::ErrorKind::NotFound,

@@ -15,6 +15,7 @@ use std::time::Instant;
 use super::definitions::Definitions;
 use super::read::{call_of, is_published, read_first_page, read_records, records};
 use super::sink::{Sink, StreamInfo, StreamNumber};
+use super::slot::SlotFile;
 use super::table::{self, FirstPage, Header, Segment};
 use super::totals::Totals;
 use crate::Function;
@@ -39,6 +40,8 @@ pub(super) struct Stream {
     pub(super) info: StreamInfo,
     /// Kept open, if few are.
     pub(super) file: Option<File>,
+    /// Where the thread is told what comes next, if it asks.
+    pub(super) slot: Option<SlotFile>,
     pub(super) finished: bool,
     pub(super) unrecorded: [u64; Unrecorded::COUNT],
     pub(super) charged_bytes: u64,
@@ -70,6 +73,7 @@ impl Stream {
             number,
             info,
             file: None,
+            slot: None,
             finished: header.finished,
             unrecorded: header.unrecorded,
             charged_bytes: header.charged_bytes,

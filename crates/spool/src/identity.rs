@@ -5,7 +5,7 @@
 /// FNV-1a with a last mixing step, which spreads short inputs over all bits.
 /// Never 0, which means 'unknown'. Two of a million paths share an identity
 /// with a probability of 3 in 10^8.
-pub(crate) fn of(bytes: &[u8]) -> u64 {
+pub fn of(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for &byte in bytes {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);

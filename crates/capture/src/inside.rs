@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What `libioracle.so` in the same process may ask: see `ioracle_spool::inside`.
+//!
+//! Asking changes nothing of what is recorded. A thread's first question makes
+//! its slot, and its stream if it has made no call yet.
+
+use core::sync::atomic::Ordering;
+
+use ioracle_spool::inside::{Inside, Stand, Standing};
+use ioracle_spool::layout::{Call, VERSION};
+
+use crate::clock;
+use crate::recorder::RECORDER;
+use crate::sys;
+use crate::thread;
+
+static INSIDE: Inside =
+    Inside { version: VERSION, stand, record, wake, reader_is_alive, now_ns, pause };
+
+/// The one function that is exported for it.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn ioracle_capture_inside_1() -> *const Inside {
+    &INSIDE
+}
+
+unsafe extern "C-unwind" fn stand(standing: *mut Standing) -> u32 {
+    let answer = match standing_here() {
+        Ok(found) => {
+            // SAFETY: the caller passes a structure of its own.
+            unsafe { standing.write(found) };
+            Stand::Recorded
+        }
+        Err(answer) => answer,
+    };
+    answer as u32
+}
+
+fn standing_here() -> Result<Standing, Stand> {
+    if !RECORDER.is_on_here() {
+        return Err(Stand::Off);
+    }
+    let job = RECORDER.job().ok_or(Stand::Off)?;
+    if job.open.load(Ordering::Relaxed) == 0 {
+        return Err(Stand::Ended);
+    }
+    thread::standing().map_or_else(|| thread::ask(job), Ok)
+}
+
+unsafe extern "C-unwind" fn record(number: u64, call: *mut Call) -> bool {
+    if !RECORDER.is_on_here() {
+        return false;
+    }
+    match thread::record(number) {
+        Some(found) => {
+            // SAFETY: the caller passes a structure of its own.
+            unsafe { call.write(found) };
+            true
+        }
+        None => false,
+    }
+}
+
+unsafe extern "C-unwind" fn wake() {
+    if let Some(job) = RECORDER.job()
+        && job.sleeping.0.load(Ordering::Relaxed) == 1
+        && job.sleeping.0.swap(0, Ordering::Relaxed) == 1
+    {
+        sys::wake(&job.sleeping.0);
+    }
+}
+
+unsafe extern "C-unwind" fn reader_is_alive() -> bool {
+    RECORDER.job().is_some_and(|job| {
+        let reader = job.reader_pid.load(Ordering::Relaxed);
+        reader != 0 && sys::is_alive(reader)
+    })
+}
+
+unsafe extern "C-unwind" fn now_ns() -> u64 {
+    clock::now_ns()
+}
+
+unsafe extern "C-unwind" fn pause(ns: u64) {
+    sys::sleep_ns(ns);
+}

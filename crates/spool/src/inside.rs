@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the capture library tells `libioracle.so` in the same process: where
+//! this thread's stream stands, what it did last, and where its slot is.
+//!
+//! The two are loaded apart and may be of different builds, so all of it is C:
+//! the capture library exports one function, [`SYMBOL`], that returns a pointer
+//! to an [`Inside`], which stays. None of its functions allocates, locks or
+//! panics, and all but the first [`stand`](Inside::stand) of a thread and the
+//! two that say so make no system call; so all may be called in signal handlers.
+
+use core::ffi::CStr;
+
+use crate::layout::Call;
+
+/// Name of the function of type [`Find`]. Its number changes when an [`Inside`]
+/// does; the layout of what it points to is that of
+/// [`VERSION`](crate::layout::VERSION).
+pub const SYMBOL: &CStr = c"ioracle_capture_inside_1";
+
+/// Finds the capture library's functions.
+pub type Find = unsafe extern "C-unwind" fn() -> *const Inside;
+
+/// Functions of the capture library.
+#[repr(C)]
+pub struct Inside {
+    /// [`VERSION`](crate::layout::VERSION) of records and slots.
+    pub version: u32,
+    /// Where this thread stands, as a [`Stand`]; fills the structure only with
+    /// [`Stand::Recorded`]. The first one makes the thread's slot.
+    pub stand: unsafe extern "C-unwind" fn(*mut Standing) -> u32,
+    /// Copies a record of this thread; false if it is not there any more. The
+    /// last [`KEPT_RECORDS`] are.
+    pub record: unsafe extern "C-unwind" fn(u64, *mut Call) -> bool,
+    /// Wakes the reader if it sleeps (a system call then).
+    pub wake: unsafe extern "C-unwind" fn(),
+    /// Whether the reader's process is there (a system call).
+    pub reader_is_alive: unsafe extern "C-unwind" fn() -> bool,
+    /// CLOCK_MONOTONIC, the clock of records.
+    pub now_ns: unsafe extern "C-unwind" fn() -> u64,
+    /// Lets at least so many nanoseconds pass (a system call).
+    pub pause: unsafe extern "C-unwind" fn(u64),
+}
+
+/// Records of a thread that can be copied again: the smallest segment holds more.
+pub const KEPT_RECORDS: u64 = 64;
+
+/// Where a thread stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Standing {
+    /// Its slot: a [`Slot`](crate::slot::Slot), mapped as long as the thread
+    /// lives and does not fork.
+    pub slot: usize,
+    /// Calls that it has begun, counted as [`Call::began`].
+    pub n_begun: u64,
+    /// Records that it has made: their numbers are below this one.
+    pub n_records: u64,
+}
+
+/// What [`Inside::stand`] answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Stand {
+    /// The thread is recorded and has a slot.
+    Recorded = 0,
+    /// Nothing is recorded in this process: no job, switched off, in a sandbox,
+    /// or in a child that borrows its parent's memory.
+    Off = 1,
+    /// The reader has left.
+    Ended = 2,
+    /// This thread is not recorded, or has no slot, for want of room.
+    NoRoom = 3,
+    /// A signal handler asks that has interrupted the recorder itself.
+    Interrupting = 4,
+}
+
+impl Stand {
+    /// The answer behind a number; one that nobody knows is as good as none.
+    pub fn from_number(number: u32) -> Stand {
+        match number {
+            0 => Stand::Recorded,
+            2 => Stand::Ended,
+            3 => Stand::NoRoom,
+            4 => Stand::Interrupting,
+            _ => Stand::Off,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Writes outlooks into the slot of a thread that asks.
+//!
+//! The file is the application's: it is written with `pwrite`, which cannot
+//! fault, and nothing is read from it. Two writes per outlook, whatever its
+//! length.
+
+use std::fs::File;
+use std::io;
+use std::mem::offset_of;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{Ordering::SeqCst, fence};
+
+use crate::layout::PAGE;
+use crate::slot::{OUTLOOK_BYTES, Outlook, SLOT_BYTES, SlotHeader};
+
+/// The slot of a stream.
+pub(super) struct SlotFile {
+    file: File,
+    /// Number of the last outlook.
+    number: u64,
+    bytes: Vec<u8>,
+}
+
+impl SlotFile {
+    /// Takes over a file; None if this process may not write so far into any.
+    pub(super) fn new(file: File) -> Option<SlotFile> {
+        let may = max_file_bytes() >= SLOT_BYTES as u64;
+        may.then(|| SlotFile { file, number: 0, bytes: Vec::new() })
+    }
+
+    /// Makes an outlook the latest one.
+    pub(super) fn publish(&mut self, outlook: &Outlook) -> io::Result<()> {
+        outlook.encode(&mut self.bytes);
+        let number = self.number + 1;
+        let place = PAGE as u64 + number % 2 * OUTLOOK_BYTES as u64;
+        self.file.write_all_at(&self.bytes, place)?;
+        // The outlook is to be seen before its number is, on any processor. A
+        // number that is seen half written is not what a second look finds.
+        fence(SeqCst);
+        let current = offset_of!(SlotHeader, current) as u64;
+        self.file.write_all_at(&number.to_ne_bytes(), current)?;
+        self.number = number;
+        Ok(())
+    }
+}
+
+/// Writing beyond it is a signal that ends the process.
+fn max_file_bytes() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is written to a place of ours.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    limit.rlim_cur
+}
