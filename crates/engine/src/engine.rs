@@ -108,6 +108,17 @@ impl Engine {
         }
     }
 
+    /// The path that was told of a file.
+    pub fn path(&self, file: FileId) -> Option<&str> {
+        self.names.files.get(&file).map(|path| &**path)
+    }
+
+    /// A stream has begun, of which there may be no event yet; with a model it
+    /// can be predicted already.
+    pub fn begin_stream(&mut self, id: StreamId) {
+        self.follow(id);
+    }
+
     /// Takes the next event of its stream in: scores what was predicted, learns.
     pub fn observe(&mut self, event: &Event) {
         if !self.follow(event.stream) {

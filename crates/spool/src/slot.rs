@@ -118,6 +118,7 @@ const _: () = {
 
 /// A mapped slot, as the thread that asked sees it.
 #[derive(Clone, Copy)]
+#[repr(transparent)]
 pub struct Slot(NonNull<u8>);
 
 impl Slot {

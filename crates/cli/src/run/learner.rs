@@ -10,8 +10,10 @@ use std::collections::VecDeque;
 use ioracle_engine::{Config, Engine};
 use ioracle_events::{Event, StreamId};
 use ioracle_oracle::Model;
+use ioracle_trace::Follower;
 
 use super::bursts::BurstTally;
+use super::publish::Publisher;
 
 /// Events that may wait, some fifty megabytes. What comes beyond them is not
 /// learned from.
@@ -24,6 +26,8 @@ pub struct Learner {
     /// Events that nothing was learned from.
     pub n_not_learned: u64,
     waiting: VecDeque<Waiting>,
+    /// Threads that ask what comes next.
+    publisher: Publisher,
 }
 
 enum Waiting {
@@ -40,6 +44,7 @@ impl Learner {
             bursts: BurstTally::default(),
             n_not_learned: 0,
             waiting: VecDeque::new(),
+            publisher: Publisher::new(),
         }
     }
 
@@ -48,13 +53,40 @@ impl Learner {
         self.engine = Engine::with_model(Config::default(), model);
     }
 
-    /// Takes an event to learn from later.
+    /// Takes an event to learn from later, or at once if its thread asks what
+    /// comes next.
     pub fn take(&mut self, event: &Event) {
-        if self.waiting.len() < MAX_WAITING {
+        if self.publisher.is_urgent(event) {
+            self.learn_from(event);
+        } else if self.waiting.len() < MAX_WAITING {
+            self.publisher.will_learn(event.stream);
             self.waiting.push_back(Waiting::Event(event.clone()));
         } else {
             self.n_not_learned += 1;
         }
+    }
+
+    /// The thread of a stream asks what comes next.
+    pub fn stream_asks(&mut self, stream: StreamId) {
+        let its =
+            |waiting: &&Waiting| matches!(waiting, Waiting::Event(event) if event.stream == stream);
+        self.publisher.begin(stream, self.waiting.iter().filter(its).count());
+        self.engine.begin_stream(stream);
+    }
+
+    /// Whether threads that ask did something a moment ago.
+    pub fn is_awake(&self) -> bool {
+        self.publisher.is_awake()
+    }
+
+    /// Tells threads that ask what was learned of them.
+    pub fn publish(&mut self, follower: &mut Follower) {
+        self.publisher.publish(&self.engine, follower);
+    }
+
+    /// Tells them more of it; false if they know all.
+    pub fn publish_more(&mut self, follower: &mut Follower) -> bool {
+        self.publisher.complete(&self.engine, follower)
     }
 
     /// A stream has ended.
@@ -65,23 +97,33 @@ impl Learner {
     /// Learns from at most so many of those that wait; false if none does.
     pub fn learn(&mut self, at_most: usize) -> bool {
         let n = self.waiting.len().min(at_most);
-        for waiting in self.waiting.drain(..n) {
-            match waiting {
-                Waiting::Event(event) => {
-                    self.engine.observe(&event);
-                    let oracle = self.engine.oracle(event.stream);
-                    let quiet_ns = oracle.and_then(|oracle| oracle.quiet_threshold_ns());
-                    self.bursts.add(&event, quiet_ns);
+        for _ in 0..n {
+            match self.waiting.pop_front() {
+                Some(Waiting::Event(event)) => {
+                    self.publisher.waits_no_more(event.stream);
+                    self.learn_from(&event);
                 }
-                Waiting::Ended(stream) => {
-                    self.engine.end_stream(stream);
-                    if self.engine.oracle(stream).is_none() {
-                        self.bursts.forget(stream);
-                    }
-                }
+                Some(Waiting::Ended(stream)) => self.forget(stream),
+                None => {}
             }
         }
         n > 0
+    }
+
+    fn learn_from(&mut self, event: &Event) {
+        self.engine.observe(event);
+        let oracle = self.engine.oracle(event.stream);
+        let quiet_ns = oracle.and_then(|oracle| oracle.quiet_threshold_ns());
+        self.bursts.add(event, quiet_ns);
+        self.publisher.learned(event, &self.engine);
+    }
+
+    fn forget(&mut self, stream: StreamId) {
+        self.publisher.end(stream);
+        self.engine.end_stream(stream);
+        if self.engine.oracle(stream).is_none() {
+            self.bursts.forget(stream);
+        }
     }
 
     /// Learns no more.

@@ -16,6 +16,7 @@ mod find;
 mod launch;
 mod learner;
 mod model;
+mod publish;
 mod ranks;
 mod signals;
 mod supervise;

@@ -32,6 +32,10 @@ const LONG_SLEEP: Duration = Duration::from_millis(250);
 /// Events that are learned from between two looks at the spool, which takes a
 /// fraction of a millisecond.
 const LEARNED_AT_ONCE: usize = 512;
+/// How long threads that ask come before all others, and events of others that
+/// are learned when they do nothing for a moment.
+const SERVED_AT_ONCE: Duration = Duration::from_millis(1);
+const LEARNED_BETWEEN: usize = 4;
 /// How long is learned after the program has ended. Nothing is said meanwhile.
 const MAX_AFTER_END: Duration = Duration::from_secs(1);
 /// How often a recording is handed to the system.
@@ -87,6 +91,7 @@ impl<'a> Watch<'a> {
         loop {
             let n_records = follower.poll(self).context(NOT_FOLLOWED)?;
             let has_learned = self.learner.learn(LEARNED_AT_ONCE);
+            self.learner.publish(follower);
             if flushed.elapsed() >= FLUSH_EVERY {
                 flushed = Instant::now();
                 self.flush();
@@ -94,7 +99,8 @@ impl<'a> Watch<'a> {
             if self.ended.load(Ordering::Acquire) {
                 break;
             }
-            if n_records > 0 || has_learned {
+            let has_served = self.serve(follower);
+            if n_records > 0 || has_learned || has_served {
                 sleep = SHORT_SLEEP;
             } else {
                 follower.wait(sleep);
@@ -105,6 +111,27 @@ impl<'a> Watch<'a> {
         let finished = follower.finish(self).context(NOT_FOLLOWED);
         self.learn_the_rest();
         finished.map(|_| ())
+    }
+
+    /// Follows threads that ask what comes next as closely as can be, while they
+    /// do something; others have their turn in between. False if none does.
+    fn serve(&mut self, follower: &mut Follower) -> bool {
+        if !self.learner.is_awake() {
+            return false;
+        }
+        follower.stay_awake();
+        let started = Instant::now();
+        while started.elapsed() < SERVED_AT_ONCE
+            && self.learner.is_awake()
+            && !self.ended.load(Ordering::Acquire)
+        {
+            if follower.poll_asking(self) > 0 {
+                self.learner.publish(follower);
+            } else if !self.learner.publish_more(follower) && !self.learner.learn(LEARNED_BETWEEN) {
+                std::hint::spin_loop();
+            }
+        }
+        true
     }
 
     /// Learns from what still waits, unless that takes long or somebody does not
@@ -181,6 +208,10 @@ impl Observer for Watch<'_> {
             recorder.event(process, event);
         }
         self.learner.take(event);
+    }
+
+    fn stream_asks(&mut self, id: StreamId) {
+        self.learner.stream_asks(id);
     }
 
     fn stream_ended(&mut self, id: StreamId) {

@@ -95,6 +95,26 @@ impl Definitions {
         self.files.find(id).map_or(FileId::UNKNOWN, FileId)
     }
 
+    /// The identity of a call stack in records; 0 for none.
+    pub(crate) fn context_identity(&self, context: ContextId) -> u64 {
+        self.contexts.identity(context.0)
+    }
+
+    /// The identity of a file in records; 0 for none.
+    pub(crate) fn file_identity(&self, file: FileId) -> u64 {
+        self.files.identity(file.0)
+    }
+
+    /// The bytes of a path that was told, or could be, as the program has it.
+    pub(crate) fn untold(&self, path: &str) -> Vec<u8> {
+        let bytes = text::unescaped(path);
+        // What is no path of the file system stays what it is.
+        if bytes.starts_with(b"/") || bytes.starts_with(b"<") || self.inside.is_empty() {
+            return bytes;
+        }
+        [self.inside.as_slice(), &bytes].concat()
+    }
+
     fn define_module(&mut self, id: u64, payload: &[u8]) {
         if self.modules.len() < MAX_MODULES
             && !self.modules.contains_key(&id)
@@ -117,6 +137,8 @@ impl Definitions {
 #[derive(Debug, Default)]
 struct Numbers {
     numbers: HashMap<u64, u32, RandomState>,
+    /// The identities in the order of their numbers.
+    identities: Vec<u64>,
 }
 
 impl Numbers {
@@ -133,7 +155,14 @@ impl Numbers {
         }
         let number = self.numbers.len() as u32 + 1;
         self.numbers.insert(id, number);
+        self.identities.push(id);
         Some(number)
+    }
+
+    /// The identity that has a number; 0 if none has.
+    fn identity(&self, number: u32) -> u64 {
+        let place = (number as usize).checked_sub(1);
+        place.and_then(|place| self.identities.get(place)).copied().unwrap_or(0)
     }
 }
 
@@ -190,6 +219,10 @@ mod tests {
             ["context 1 app+0x10", "file 1 out/a.dat", "file 2 /data/runner", "file 3 /data/run/"];
         assert_eq!(told.0, expected);
         assert_eq!(definitions.context(11, &mut told), ContextId(1));
+        assert_eq!(definitions.context_identity(ContextId(1)), 11);
+        assert_eq!([0, 1, 2, 9].map(|n| definitions.file_identity(FileId(n))), [0, 21, 22, 0]);
+        assert_eq!(definitions.untold("out/a%2Cb.dat"), b"/data/run/out/a,b.dat");
+        assert_eq!(definitions.untold("/data/runner"), b"/data/runner");
         assert_eq!(definitions.file(22), FileId(2));
         assert_eq!(told.0.len(), expected.len());
     }

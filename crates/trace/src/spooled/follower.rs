@@ -5,6 +5,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use ioracle_events::{ContextId, FileId, StreamId};
+use ioracle_spool::slot::Outlook;
 use ioracle_spool::{Job, Waker};
 
 use crate::error::Error;
@@ -62,6 +64,40 @@ impl Follower {
     /// there is nothing now.
     pub fn poll(&mut self, observer: &mut impl Observer) -> Result<usize, Error> {
         Ok(self.job.poll(&mut self.state.with(observer))?)
+    }
+
+    /// The same for threads that want to be told what comes next, and at the
+    /// smallest cost: for looking again and again, after
+    /// [`stay_awake`](Follower::stay_awake).
+    pub fn poll_asking(&mut self, observer: &mut impl Observer) -> usize {
+        self.job.poll_asking(&mut self.state.with(observer))
+    }
+
+    /// Applications need not wake the follower until it sleeps again.
+    pub fn stay_awake(&self) {
+        self.job.stay_awake();
+    }
+
+    /// Tells a thread that asked what is expected of it; false if it cannot be
+    /// told any more.
+    pub fn publish(&mut self, stream: StreamId, outlook: &Outlook) -> bool {
+        let number = self.state.asking(stream);
+        number.is_some_and(|number| self.job.publish(number, outlook))
+    }
+
+    /// The identity that a call stack has in the application; 0 for none.
+    pub fn context_identity(&self, context: ContextId) -> u64 {
+        self.state.known.definitions.context_identity(context)
+    }
+
+    /// The identity that a file has in the application; 0 for none.
+    pub fn file_identity(&self, file: FileId) -> u64 {
+        self.state.known.definitions.file_identity(file)
+    }
+
+    /// A path as the application has it: whole, nothing escaped.
+    pub fn path_in_application(&self, path: &str) -> Vec<u8> {
+        self.state.known.definitions.untold(path)
     }
 
     /// Sleeps until there may be something new, or so long at most.

@@ -46,6 +46,12 @@ pub trait Observer {
     /// counts within the stream.
     fn event(&mut self, process: ProcessNumber, event: &Event);
 
+    /// A thread wants to be told what comes next, by
+    /// [`Follower::publish`](crate::Follower::publish).
+    fn stream_asks(&mut self, id: StreamId) {
+        let _ = id;
+    }
+
     /// A thread has ended and nothing more comes from it.
     fn stream_ended(&mut self, id: StreamId);
 

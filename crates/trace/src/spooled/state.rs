@@ -20,6 +20,8 @@ use crate::spooled::processes::{Appearance, Processes};
 pub(crate) struct State {
     /// Threads that have not ended; the space of the spool bounds them.
     streams: HashMap<StreamNumber, Stream, RandomState>,
+    /// Those among them that want to be told what comes next.
+    asking: HashMap<StreamId, StreamNumber, RandomState>,
     pub(crate) known: Known,
 }
 
@@ -55,7 +57,12 @@ impl State {
             processes: Processes::default(),
             n_events: 0,
         };
-        State { streams: HashMap::default(), known }
+        State { streams: HashMap::default(), asking: HashMap::default(), known }
+    }
+
+    /// The number of a stream that asks.
+    pub(crate) fn asking(&self, id: StreamId) -> Option<StreamNumber> {
+        self.asking.get(&id).copied()
     }
 
     /// This state as what a job can tell its news to.
@@ -115,7 +122,7 @@ impl<O: Observer> Sink for Told<'_, O> {
     }
 
     fn definition(&mut self, number: StreamNumber, kind: DefinitionKind, id: u64, payload: &[u8]) {
-        let State { streams, known } = &mut *self.state;
+        let State { streams, known, .. } = &mut *self.state;
         if kind != DefinitionKind::Process {
             return known.definitions.define(kind, id, payload, self.observer);
         }
@@ -128,14 +135,23 @@ impl<O: Observer> Sink for Told<'_, O> {
     }
 
     fn record(&mut self, number: StreamNumber, call: &Call) {
-        let State { streams, known } = &mut *self.state;
+        let State { streams, known, .. } = &mut *self.state;
         let Some(Stream { thread, nesting }) = streams.get_mut(&number) else { return };
         nesting.push(call, |call| known.tell(*thread, call, self.observer));
     }
 
+    fn asks(&mut self, number: StreamNumber) {
+        let State { streams, asking, .. } = &mut *self.state;
+        if let Some(Stream { thread, .. }) = streams.get(&number) {
+            asking.insert(thread.id, number);
+            self.observer.stream_asks(thread.id);
+        }
+    }
+
     fn ended(&mut self, number: StreamNumber) {
-        let State { streams, known } = &mut *self.state;
+        let State { streams, asking, known } = &mut *self.state;
         let Some(Stream { thread, mut nesting }) = streams.remove(&number) else { return };
+        asking.remove(&thread.id);
         nesting.release(|call| known.tell(thread, call, self.observer));
         self.observer.stream_ended(thread.id);
     }

@@ -39,6 +39,21 @@ pub(crate) fn escaped(bytes: &[u8]) -> String {
     text
 }
 
+/// The bytes behind a text made by [`escaped`]; what is no escape stays as it is.
+pub(crate) fn unescaped(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let digits = tail.first_chunk::<2>().filter(|_| *first == b'%');
+        let byte = digits
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &tail[2..] } else { tail };
+    }
+    bytes
+}
+
 /// Adds all of `piece`, or nothing and says so if there is no room.
 pub(crate) fn push(text: &mut String, piece: &str) -> bool {
     let fits = text.len() + piece.len() <= MAX_TEXT_BYTES;
@@ -67,6 +82,7 @@ mod tests {
         let text = escaped(hostile);
         assert_eq!(text, "a%2Cb%22c%0Ad%0D%2525%FF%C3(%00%7F%C2%85");
         assert_eq!(unescaped(&text), hostile);
+        assert_eq!(unescaped("100%, %zz %2"), b"100%, %zz %2");
     }
 
     #[test]
@@ -74,21 +90,5 @@ mod tests {
         assert_eq!(escaped(&vec![b'\n'; MAX_TEXT_BYTES]).len(), MAX_TEXT_BYTES);
         let text = escaped("€".repeat(MAX_TEXT_BYTES).as_bytes());
         assert_eq!(text, "€".repeat(MAX_TEXT_BYTES / 3));
-    }
-
-    fn unescaped(text: &str) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut rest = text.as_bytes();
-        while let [first, tail @ ..] = rest {
-            rest = tail;
-            if *first != b'%' {
-                bytes.push(*first);
-                continue;
-            }
-            let digits = std::str::from_utf8(&rest[..2]).unwrap();
-            bytes.push(u8::from_str_radix(digits, 16).unwrap());
-            rest = &rest[2..];
-        }
-        bytes
     }
 }

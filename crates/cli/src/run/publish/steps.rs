@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Predictions in the words of a slot: numbers become the identities that the
+//! application itself uses, so that it can tell whether it did what was
+//! predicted, and files have their whole paths.
+
+use std::collections::HashMap;
+
+use ioracle_engine::Engine;
+use ioracle_events::{ContextId, FileId, Function, Layer, PredictedFile, Prediction, Spread};
+use ioracle_spool::identity;
+use ioracle_spool::slot::{NO_FUNCTION, Outlook, Step};
+use ioracle_trace::Follower;
+
+/// Stands for a context symbol that did not come in this run.
+pub const NO_CONTEXT: ContextId = ContextId(0);
+
+/// Files whose identity and path are kept at hand.
+const MAX_FILES: usize = 4096;
+
+/// Makes steps.
+pub struct Steps {
+    /// Numbers of functions in records, by their row in the table of events.
+    functions: Vec<u16>,
+    files: HashMap<FileId, NamedFile>,
+}
+
+struct NamedFile {
+    identity: u64,
+    path: Vec<u8>,
+}
+
+impl Steps {
+    pub fn new() -> Steps {
+        let mut functions = vec![NO_FUNCTION; Function::all().count()];
+        for recorded in ioracle_spool::Function::ALL {
+            let layer = Layer::from_name(recorded.layer());
+            let function = layer.and_then(|layer| Function::from_name(layer, recorded.name()));
+            if let Some(function) = function {
+                functions[usize::from(u16::from(function))] = *recorded as u16;
+            }
+        }
+        Steps { functions, files: HashMap::new() }
+    }
+
+    /// Adds a predicted operation to an outlook.
+    pub fn push(
+        &mut self,
+        prediction: &Prediction,
+        contexts: &[ContextId],
+        engine: &Engine,
+        follower: &Follower,
+        outlook: &mut Outlook,
+    ) {
+        let context = contexts.get(prediction.symbol.0 as usize).copied().unwrap_or(NO_CONTEXT);
+        let function = u16::from(prediction.function);
+        let step = Step {
+            context: follower.context_identity(context),
+            file: 0,
+            offset: prediction.offset.map_or(-1, |offset| i64::try_from(offset).unwrap_or(-1)),
+            size: prediction.size,
+            from_now_ns: prediction.from_now_ns,
+            interarrival_ns: prediction.interarrival_ns,
+            io_time_ns: prediction.io_time_ns,
+            probability: prediction.probability,
+            size_spread: numbers(prediction.size_spread),
+            offset_spread: numbers(prediction.offset_spread),
+            interarrival_spread: numbers(prediction.interarrival_spread),
+            io_time_spread: numbers(prediction.io_time_spread),
+            symbol: prediction.symbol.0,
+            function,
+            recorded_function: self.functions[usize::from(function)],
+            ..Step::default()
+        };
+        match &prediction.file {
+            PredictedFile::Known(FileId::UNKNOWN) => outlook.push(step, b""),
+            PredictedFile::Known(file) => {
+                let named = self.named(*file, engine, follower);
+                outlook.push(Step { file: named.identity, ..step }, &named.path);
+            }
+            PredictedFile::New(path) => {
+                let path = follower.path_in_application(path);
+                let file = identity::of(&path);
+                outlook.push(Step { file, is_new_file: 1, ..step }, &path);
+            }
+        }
+    }
+
+    fn named(&mut self, file: FileId, engine: &Engine, follower: &Follower) -> &NamedFile {
+        if self.files.len() >= MAX_FILES {
+            self.files.clear();
+        }
+        self.files.entry(file).or_insert_with(|| NamedFile {
+            identity: follower.file_identity(file),
+            path: engine
+                .path(file)
+                .map_or_else(Vec::new, |path| follower.path_in_application(path)),
+        })
+    }
+}
+
+fn numbers(spread: Spread) -> [f64; 3] {
+    [spread.min, spread.max, spread.deviation]
+}
