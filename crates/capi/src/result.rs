@@ -30,17 +30,21 @@ pub enum ioracle_result {
     IORACLE_INTERNAL = -6,
     /// Nobody publishes predictions for this process.
     IORACLE_UNAVAILABLE = -7,
+    /// Whoever published them has ended.
+    IORACLE_ENDED = -8,
+    /// The call came in the middle of another one; again later.
+    IORACLE_BUSY = -9,
 }
 
 use ioracle_result::{
-    IORACLE_DANGLING, IORACLE_INTERNAL, IORACLE_INVALID, IORACLE_IO, IORACLE_LIMIT, IORACLE_MODEL,
-    IORACLE_NONE, IORACLE_OK, IORACLE_STALE, IORACLE_UNAVAILABLE,
+    IORACLE_BUSY, IORACLE_DANGLING, IORACLE_ENDED, IORACLE_INTERNAL, IORACLE_INVALID, IORACLE_IO,
+    IORACLE_LIMIT, IORACLE_MODEL, IORACLE_NONE, IORACLE_OK, IORACLE_STALE, IORACLE_UNAVAILABLE,
 };
 
 /// The name of a result, such as "IORACLE_STALE"; "unknown" for any other number.
 #[unsafe(no_mangle)]
 pub extern "C" fn ioracle_result_name(result: i32) -> *const c_char {
-    const NAMES: [(ioracle_result, &CStr); 10] = [
+    const NAMES: [(ioracle_result, &CStr); 12] = [
         (IORACLE_OK, c"IORACLE_OK"),
         (IORACLE_NONE, c"IORACLE_NONE"),
         (IORACLE_STALE, c"IORACLE_STALE"),
@@ -51,6 +55,8 @@ pub extern "C" fn ioracle_result_name(result: i32) -> *const c_char {
         (IORACLE_LIMIT, c"IORACLE_LIMIT"),
         (IORACLE_INTERNAL, c"IORACLE_INTERNAL"),
         (IORACLE_UNAVAILABLE, c"IORACLE_UNAVAILABLE"),
+        (IORACLE_ENDED, c"IORACLE_ENDED"),
+        (IORACLE_BUSY, c"IORACLE_BUSY"),
     ];
     let known = NAMES.iter().find(|(code, _)| *code as i32 == result);
     known.map_or(c"unknown", |(_, name)| name).as_ptr()

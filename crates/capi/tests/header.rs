@@ -5,7 +5,7 @@
 use std::path::Path;
 
 /// Sources in the order of the header.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "version",
     "result",
     "barrier",
@@ -18,6 +18,7 @@ const SOURCES: [&str; 12] = [
     "iterator",
     "burst",
     "saved",
+    "published",
 ];
 
 const INTRODUCTION: &str = "\

@@ -16,6 +16,7 @@ mod expected;
 mod run;
 
 mod apps;
+mod asking;
 mod contexts;
 mod kill;
 mod preload;

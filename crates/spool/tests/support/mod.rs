@@ -153,6 +153,7 @@ pub struct Memory {
     pub records: BTreeMap<StreamNumber, Vec<u64>>,
     pub definitions: Vec<(u64, Vec<u8>)>,
     pub ended: Vec<StreamNumber>,
+    pub asking: Vec<StreamNumber>,
 }
 
 impl Memory {
@@ -179,6 +180,11 @@ impl Sink for Memory {
     fn record(&mut self, stream: StreamNumber, call: &Call) {
         assert!(!self.ended.contains(&stream), "nothing comes after the end");
         self.records.entry(stream).or_default().push(call.requested);
+    }
+
+    fn asks(&mut self, stream: StreamNumber) {
+        assert!(!self.asking.contains(&stream), "a thread asks once");
+        self.asking.push(stream);
     }
 
     fn ended(&mut self, stream: StreamNumber) {

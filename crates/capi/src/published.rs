@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What `ioracle run` publishes for the thread that asks.
+//!
+//! The answer lies in memory shared with `ioracle run` ([`ioracle_spool::slot`]).
+//! It rests on calls that the thread made a moment ago, or one or two calls
+//! earlier than that; then the thread's own last records ([`ioracle_spool::inside`])
+//! tell whether it went along the published path since, and the rest of that
+//! path is the answer. Else there is waiting, as long as the caller allows.
+//!
+//! Nothing here allocates, locks or panics, and nothing but waiting and a
+//! thread's first question makes a system call: signal handlers may ask.
+
+use std::ffi::c_char;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use ioracle_events::{ContextSymbol, Function};
+use ioracle_spool::inside::{Find, Inside, KEPT_RECORDS, SYMBOL, Stand, Standing};
+use ioracle_spool::layout::{Call, VERSION};
+use ioracle_spool::slot::{OutlookHeader, Slot, Step};
+
+use crate::access::{code_of_access, code_of_function};
+use crate::prediction::{IORACLE_PATH_BYTES, ioracle_prediction, ioracle_spread};
+use crate::result::ioracle_result;
+use ioracle_result::{
+    IORACLE_BUSY, IORACLE_ENDED, IORACLE_INVALID, IORACLE_LIMIT, IORACLE_OK, IORACLE_STALE,
+    IORACLE_UNAVAILABLE,
+};
+
+/// What an answer of ioracle_next() rests on.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ioracle_basis {
+    /// Predictions that were filled in.
+    pub n_predictions: u32,
+    /// Operations that the thread has made since, all of them as predicted.
+    pub n_walked: u32,
+    /// Calls of the thread that are not taken into account.
+    pub lag: u64,
+    /// Operations of the thread that were learned.
+    pub n_operations: u64,
+    /// Reserved, 0.
+    pub reserved: [u64; 5],
+}
+
+/// Says what the calling thread will do next, below 'ioracle run': the first of
+/// `predictions` is its next operation, the others follow it along the most
+/// probable path. At most `n_predictions` are filled in (64 are ever known), and
+/// `basis`, unless it is NULL, is told how many and what they rest on.
+///
+/// IORACLE_OK: they rest on all that the thread has done. IORACLE_STALE: what is
+/// known is older than that, also after `max_wait_ns` nanoseconds; nothing is
+/// filled in, and `basis->lag` says by how many calls. IORACLE_UNAVAILABLE: this
+/// process is not run by 'ioracle run', or is a child before its exec.
+/// IORACLE_ENDED: 'ioracle run' has ended. IORACLE_LIMIT: there was no room for
+/// this thread. IORACLE_BUSY: a signal handler asks that has interrupted the
+/// recorder; ask again later.
+///
+/// Signal handlers may call it: it allocates nothing, takes no lock, and leaves
+/// ioracle_last_error() alone. Without a wait it makes no system call but the
+/// first time in a thread.
+///
+/// # Safety
+///
+/// `predictions` has room for `n_predictions`; `basis` is NULL or points to one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioracle_next(
+    max_wait_ns: u64,
+    predictions: *mut ioracle_prediction,
+    n_predictions: usize,
+    basis: *mut ioracle_basis,
+) -> ioracle_result {
+    let mut answer = ioracle_basis::default();
+    let result = if predictions.is_null() || n_predictions == 0 {
+        IORACLE_INVALID
+    } else {
+        match Thread::here() {
+            Ok(thread) => {
+                let wanted = Wanted { predictions, n_predictions };
+                wait(&thread, &wanted, max_wait_ns, &mut answer)
+            }
+            Err(result) => result,
+        }
+    };
+    if !basis.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { basis.write(answer) };
+    }
+    result
+}
+
+/// How long is waited without giving the processor away.
+const SPIN_NS: u64 = 20_000;
+/// How long is slept between two looks after that.
+const SLEEP_NS: u64 = 50_000;
+/// When nobody has looked at a record for so long, it is asked whether anybody will.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// Asks until there is an answer or the time is over.
+fn wait(
+    thread: &Thread,
+    wanted: &Wanted,
+    max_wait_ns: u64,
+    basis: &mut ioracle_basis,
+) -> ioracle_result {
+    let mut thread = *thread;
+    let mut started_ns = None;
+    loop {
+        match thread.look(wanted, basis) {
+            Look::Whole => return IORACLE_OK,
+            Look::Part if max_wait_ns == 0 => return IORACLE_OK,
+            Look::Stale if max_wait_ns == 0 => {
+                return if thread.is_forsaken() { IORACLE_ENDED } else { IORACLE_STALE };
+            }
+            seen => {
+                let now_ns = thread.now_ns();
+                let waited_ns = now_ns.saturating_sub(*started_ns.get_or_insert(now_ns));
+                if waited_ns >= max_wait_ns {
+                    return if seen == Look::Part { IORACLE_OK } else { IORACLE_STALE };
+                }
+                if !thread.pause(waited_ns, max_wait_ns - waited_ns) {
+                    return IORACLE_ENDED;
+                }
+            }
+        }
+        match Thread::here() {
+            Ok(again) => thread = again,
+            Err(result) => return result,
+        }
+    }
+}
+
+/// The caller's array.
+struct Wanted {
+    predictions: *mut ioracle_prediction,
+    n_predictions: usize,
+}
+
+/// What came of one look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// The answer.
+    Whole,
+    /// The answer, but more steps than it has were asked for and are to come.
+    Part,
+    /// None.
+    Stale,
+}
+
+/// The calling thread, as the capture library knows it.
+#[derive(Clone, Copy)]
+struct Thread {
+    inside: &'static Inside,
+    slot: Slot,
+    standing: Standing,
+}
+
+impl Thread {
+    fn here() -> Result<Thread, ioracle_result> {
+        // SAFETY: what the capture library gave stays.
+        let inside = unsafe { INSIDE.load(Ordering::Acquire).as_ref() };
+        let inside = inside.ok_or(IORACLE_UNAVAILABLE)?;
+        let mut standing = Standing::default();
+        // SAFETY: fills a structure of ours.
+        let stand = unsafe { (inside.stand)(&raw mut standing) };
+        let slot = std::ptr::NonNull::new(standing.slot as *mut u8);
+        match (Stand::from_number(stand), slot) {
+            (Stand::Recorded, Some(slot)) => {
+                // SAFETY: mapped as long as the thread lives, and this is the thread.
+                Ok(Thread { inside, slot: unsafe { Slot::at(slot) }, standing })
+            }
+            (Stand::Ended, _) => Err(IORACLE_ENDED),
+            (Stand::NoRoom, _) => Err(IORACLE_LIMIT),
+            (Stand::Interrupting, _) => Err(IORACLE_BUSY),
+            (Stand::Recorded | Stand::Off, _) => Err(IORACLE_UNAVAILABLE),
+        }
+    }
+
+    /// Looks at the latest outlook and copies what is asked for, if the thread
+    /// has not left the path.
+    fn look(&self, wanted: &Wanted, basis: &mut ioracle_basis) -> Look {
+        // An outlook that is replaced while it is copied is copied again; that
+        // cannot happen for ever, as each takes longer to make than to copy.
+        for _ in 0..MAX_LOOKS {
+            let number = self.slot.latest();
+            if number == 0 {
+                break;
+            }
+            let outlook = self.slot.outlook(number);
+            let n_walked = self.walked(number, &outlook);
+            *basis = ioracle_basis {
+                n_walked: n_walked.unwrap_or(0) as u32,
+                lag: self.standing.n_begun.saturating_sub(outlook.rests_on),
+                n_operations: outlook.n_operations,
+                ..ioracle_basis::default()
+            };
+            let found = n_walked.filter(|&walked| walked < outlook.n_steps as usize);
+            let n_filled = found.map(|walked| self.fill(number, &outlook, walked, wanted));
+            if !self.slot.is_latest(number) {
+                continue;
+            }
+            let Some(n_filled) = n_filled else { return Look::Stale };
+            basis.n_predictions = n_filled as u32;
+            let is_part = n_filled < wanted.n_predictions && outlook.is_whole == 0;
+            return if is_part { Look::Part } else { Look::Whole };
+        }
+        *basis = ioracle_basis { lag: self.standing.n_begun, ..ioracle_basis::default() };
+        Look::Stale
+    }
+
+    /// How many steps of an outlook the thread has taken since the call that it
+    /// rests on; None if it did anything else, or too much to be looked at.
+    fn walked(&self, number: u64, outlook: &OutlookHeader) -> Option<usize> {
+        if self.standing.n_begun <= outlook.rests_on {
+            return Some(0);
+        }
+        let first = self.first_after(outlook.rests_on)?;
+        let mut n_walked = 0;
+        for record in first..self.standing.n_records {
+            // One that is not there was begun by a handler that jumped away.
+            let Some(call) = self.record(record) else { continue };
+            match Made::of(&call)? {
+                Made::Nothing => {}
+                Made::Operation if n_walked >= outlook.n_steps as usize => return None,
+                Made::Operation => {
+                    if !is_step(&call, &self.slot.step(number, n_walked)) {
+                        return None;
+                    }
+                    n_walked += 1;
+                }
+            }
+        }
+        Some(n_walked)
+    }
+
+    /// The first record of a call begun after another one.
+    fn first_after(&self, rests_on: u64) -> Option<u64> {
+        let end = self.standing.n_records;
+        let oldest = end.saturating_sub(KEPT_RECORDS);
+        for number in (oldest..end).rev() {
+            if self.record(number).is_some_and(|call| call.began <= rests_on) {
+                return Some(number + 1);
+            }
+        }
+        (oldest == 0).then_some(0)
+    }
+
+    fn record(&self, number: u64) -> Option<Call> {
+        let mut call = Call::default();
+        // SAFETY: fills a structure of ours.
+        unsafe { (self.inside.record)(number, &raw mut call) }.then_some(call)
+    }
+
+    /// Copies the steps behind those that were taken; how many.
+    fn fill(
+        &self,
+        number: u64,
+        outlook: &OutlookHeader,
+        n_walked: usize,
+        wanted: &Wanted,
+    ) -> usize {
+        let last = n_walked.checked_sub(1).map(|last| self.slot.step(number, last));
+        let n_filled = (outlook.n_steps as usize - n_walked).min(wanted.n_predictions);
+        for place in 0..n_filled {
+            let step = self.slot.step(number, n_walked + place);
+            let step = last.map_or(step, |last| since(step, &last));
+            // SAFETY: the caller has promised room for so many.
+            let to = unsafe { wanted.predictions.add(place) };
+            // SAFETY: the same, and nobody else writes there.
+            unsafe { to.write(prediction(&step)) };
+            // SAFETY: just written.
+            let to = unsafe { &mut *to };
+            let path = as_bytes(&mut to.path);
+            let (_, room) = path.split_last_mut().unwrap_or((&mut 0, &mut []));
+            let n_bytes = self.slot.name(number, outlook, &step, room);
+            if let Some(end) = to.path.get_mut(n_bytes) {
+                *end = 0;
+            }
+        }
+        n_filled
+    }
+
+    /// Lets some time pass; false if nobody is there to wait for.
+    fn pause(&self, waited_ns: u64, left_ns: u64) -> bool {
+        // SAFETY: functions of the capture library that take nothing.
+        unsafe {
+            (self.inside.wake)();
+            if waited_ns < SPIN_NS {
+                for _ in 0..32 {
+                    std::hint::spin_loop();
+                }
+                return true;
+            }
+            (self.inside.pause)(left_ns.min(SLEEP_NS));
+            (self.inside.reader_is_alive)()
+        }
+    }
+
+    /// Whether nobody has looked at this thread's last record for long, and
+    /// nobody will.
+    fn is_forsaken(&self) -> bool {
+        let last = self.standing.n_records.checked_sub(1).and_then(|last| self.record(last));
+        let since_ns = last.map_or(0, |call| call.end_ns);
+        // SAFETY: a function of the capture library that takes nothing.
+        self.now_ns().saturating_sub(since_ns) > PATIENCE_NS
+            && !unsafe { (self.inside.reader_is_alive)() }
+    }
+
+    fn now_ns(&self) -> u64 {
+        // SAFETY: a function of the capture library that takes nothing.
+        unsafe { (self.inside.now_ns)() }
+    }
+}
+
+/// Looks at a slot that changes meanwhile.
+const MAX_LOOKS: usize = 16;
+
+/// What a call was to the stream of operations.
+enum Made {
+    /// Nothing: it failed, or only moved a position.
+    Nothing,
+    Operation,
+}
+
+impl Made {
+    /// None if that is only known when a call around it has ended. The same
+    /// rules as those of [`ioracle_events::OperationFilter`], for the functions
+    /// that records can name; a test holds the two together.
+    fn of(call: &Call) -> Option<Made> {
+        if call.depth > 0 {
+            return None;
+        }
+        let access = ACCESSES.get(usize::from(call.function)).copied();
+        let is_operation = call.result >= 0 && access? != Kind::Other;
+        Some(if is_operation { Made::Operation } else { Made::Nothing })
+    }
+}
+
+/// What a function of records does, as far as it matters here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Data,
+    /// Any other atomic request.
+    Atomic,
+    Other,
+}
+
+/// By the function's number in records. A constant, because a table that is
+/// made at first use could be asked for by a handler that interrupts its making.
+static ACCESSES: [Kind; ioracle_spool::Function::ALL.len()] = accesses();
+
+const fn accesses() -> [Kind; ioracle_spool::Function::ALL.len()] {
+    use ioracle_spool::Function as F;
+    let mut kinds = [Kind::Data; F::ALL.len()];
+    let mut place = 0;
+    while place < kinds.len() {
+        kinds[place] = match F::ALL[place] {
+            F::Lseek
+            | F::Fseek
+            | F::Fallocate
+            | F::PosixFallocate
+            | F::Mmap
+            | F::Munmap
+            | F::PosixFadvise
+            | F::Rename
+            | F::Unlink
+            | F::Dup
+            | F::Dup2
+            | F::Dup3
+            | F::Fcntl
+            | F::LioListio
+            | F::Setvbuf => Kind::Other,
+            F::Open
+            | F::Close
+            | F::Fsync
+            | F::Fdatasync
+            | F::Ftruncate
+            | F::SyncFileRange
+            | F::Truncate
+            | F::Msync
+            | F::Fopen
+            | F::Freopen
+            | F::Fdopen
+            | F::Fclose
+            | F::Fflush => Kind::Atomic,
+            F::Read
+            | F::Pread
+            | F::Readv
+            | F::Preadv
+            | F::Write
+            | F::Pwrite
+            | F::Writev
+            | F::Pwritev
+            | F::CopyFileRange
+            | F::CopyFileRangeRead
+            | F::Sendfile
+            | F::SendfileRead
+            | F::Splice
+            | F::SpliceRead
+            | F::AioRead
+            | F::AioWrite
+            | F::Fread
+            | F::Fgets
+            | F::Fgetc
+            | F::Getline
+            | F::Fscanf
+            | F::Fwrite
+            | F::Fprintf
+            | F::Fputs
+            | F::Fputc => Kind::Data,
+        };
+        place += 1;
+    }
+    kinds
+}
+
+/// Whether a call of the thread is what was predicted.
+fn is_step(call: &Call, step: &Step) -> bool {
+    let is_data = ACCESSES.get(usize::from(call.function)) == Some(&Kind::Data);
+    call.function == step.recorded_function
+        && (step.context == 0 || call.context == step.context)
+        && call.file == step.file
+        && (!is_data || (call.offset == step.offset && call.result as u64 == step.size))
+}
+
+/// A step as it is expected once another has been taken.
+fn since(step: Step, last: &Step) -> Step {
+    let ended_ns = last.from_now_ns.saturating_add(last.io_time_ns);
+    let probability = if last.probability > 0.0 {
+        (step.probability / last.probability).min(1.0)
+    } else {
+        step.probability
+    };
+    Step { from_now_ns: step.from_now_ns.saturating_sub(ended_ns), probability, ..step }
+}
+
+/// A step in the words of the interface, but for the path.
+fn prediction(step: &Step) -> ioracle_prediction {
+    let function = Function::try_from(step.function).ok();
+    let spread = |[min, max, deviation]: [f64; 3]| ioracle_spread { min, max, deviation };
+    ioracle_prediction {
+        access: function.map_or(0, |function| code_of_access(function.access())),
+        function: function.map_or(0, code_of_function),
+        symbol: step.symbol,
+        has_offset: step.offset >= 0,
+        is_new_file: step.is_new_file != 0,
+        is_unseen: step.symbol == ContextSymbol::UNSEEN.0,
+        reserved_byte: 0,
+        file: step.file,
+        offset: u64::try_from(step.offset).unwrap_or(0),
+        size: step.size,
+        from_now_ns: step.from_now_ns,
+        interarrival_ns: step.interarrival_ns,
+        io_time_ns: step.io_time_ns,
+        probability: step.probability,
+        size_spread: spread(step.size_spread),
+        offset_spread: spread(step.offset_spread),
+        interarrival_spread: spread(step.interarrival_spread),
+        io_time_spread: spread(step.io_time_spread),
+        reserved: [0; 7],
+        path_bytes: step.name_bytes.into(),
+        path: [0; IORACLE_PATH_BYTES],
+    }
+}
+
+fn as_bytes(text: &mut [c_char; IORACLE_PATH_BYTES]) -> &mut [u8; IORACLE_PATH_BYTES] {
+    // SAFETY: both are bytes, of which any value is allowed.
+    unsafe { &mut *std::ptr::from_mut(text).cast() }
+}
+
+/// The capture library's functions; null where it is not loaded.
+static INSIDE: AtomicPtr<Inside> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Runs when this library is loaded: the capture library is preloaded, so it
+/// was there before. Looking for it later could deadlock in a signal handler.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = find_capture;
+
+extern "C" fn find_capture() {
+    // SAFETY: the name is a C string; what it names is a function of this type.
+    unsafe {
+        let found = libc::dlsym(libc::RTLD_DEFAULT, SYMBOL.as_ptr());
+        if found.is_null() {
+            return;
+        }
+        let inside = std::mem::transmute::<*mut libc::c_void, Find>(found)();
+        if inside.as_ref().is_some_and(|inside| inside.version == VERSION) {
+            INSIDE.store(inside.cast_mut(), Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ioracle_events::Layer;
+
+    use super::*;
+
+    #[test]
+    fn what_is_an_operation_is_what_events_say() {
+        for recorded in ioracle_spool::Function::ALL {
+            let layer = Layer::from_name(recorded.layer()).unwrap();
+            let access = Function::from_name(layer, recorded.name()).unwrap().access();
+            let kind = ACCESSES[*recorded as usize];
+            assert_eq!(kind == Kind::Data, access.is_data(), "{recorded:?}");
+            assert_eq!(kind != Kind::Other, access.is_atomic(), "{recorded:?}");
+        }
+    }
+
+    #[test]
+    fn without_capture_nothing_is_known() {
+        // SAFETY: numbers, of which all may be zero.
+        let mut prediction: ioracle_prediction = unsafe { std::mem::zeroed() };
+        let mut basis = ioracle_basis { lag: 7, ..ioracle_basis::default() };
+        // SAFETY: there is room for one prediction and the basis.
+        let result = unsafe { ioracle_next(1_000_000, &mut prediction, 1, &mut basis) };
+        assert_eq!(result, IORACLE_UNAVAILABLE);
+        assert_eq!(basis, ioracle_basis::default());
+        // SAFETY: no room is used.
+        let result = unsafe { ioracle_next(0, std::ptr::null_mut(), 1, std::ptr::null_mut()) };
+        assert_eq!(result, IORACLE_INVALID);
+    }
+
+    #[test]
+    fn a_step_is_seen_from_the_one_before_it() {
+        let step = |from_now_ns, io_time_ns, probability| Step {
+            from_now_ns,
+            io_time_ns,
+            probability,
+            ..Step::default()
+        };
+        let seen = since(step(500, 1, 0.4), &step(100, 50, 0.8));
+        assert_eq!((seen.from_now_ns, seen.probability), (350, 0.5));
+    }
+}
