@@ -4,9 +4,9 @@
 
 use hashbrown::HashMap;
 use ioracle_events::{ContextId, Event, FileId, OperationFilter, Prediction, StreamId};
-use ioracle_oracle::{Model, Oracle, Role};
+use ioracle_oracle::{Candidates, Model, Oracle, Role, StackId};
 
-use crate::learner::{Learner, Names, Taught};
+use crate::learner::{Learner, Meaning, Names, Taught};
 use crate::score::Score;
 
 /// Ceilings of an engine, and the configuration of each oracle.
@@ -96,9 +96,17 @@ impl Engine {
 
     /// Tells the frames of a call stack before an event names it.
     pub fn define_context(&mut self, context: ContextId, frames: &str) {
-        if self.names.contexts.len() < self.config.max_definitions {
-            self.names.contexts.insert(context, frames.into());
-        }
+        self.define_stack(context, StackId::of(frames));
+    }
+
+    /// The same, where it is known which call stack it is.
+    pub fn define_stack(&mut self, context: ContextId, stack: StackId) {
+        self.define(context, Meaning::Is(stack));
+    }
+
+    /// The same, where it may be one of several that are known, else `new`.
+    pub fn define_one_of(&mut self, context: ContextId, new: StackId, known: Candidates) {
+        self.define(context, Meaning::OneOf { new, known });
     }
 
     /// Tells the path of a file before an event names it.
@@ -127,7 +135,7 @@ impl Engine {
         }
         let Some(stream) = self.streams.get_mut(&event.stream) else { return };
         let scores = [&mut self.score, &mut self.first_score];
-        let mut learner = Learner { taught: &mut stream.taught, names: &self.names, scores };
+        let mut learner = Learner { taught: &mut stream.taught, names: &mut self.names, scores };
         stream.filter.push(event, |operation| learner.learn(&operation));
     }
 
@@ -135,7 +143,7 @@ impl Engine {
     /// stream if it was short ([`Config::min_remembered`]). Its score stays.
     pub fn end_stream(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        stream.finish(&self.names, [&mut self.score, &mut self.first_score]);
+        stream.finish(&mut self.names, [&mut self.score, &mut self.first_score]);
         if stream.taught.n_operations() >= self.config.min_remembered {
             return;
         }
@@ -147,7 +155,7 @@ impl Engine {
     /// Takes in what was held back at the end of the streams.
     pub fn finish(&mut self) {
         for stream in self.streams.values_mut() {
-            stream.finish(&self.names, [&mut self.score, &mut self.first_score]);
+            stream.finish(&mut self.names, [&mut self.score, &mut self.first_score]);
         }
     }
 
@@ -189,6 +197,12 @@ impl Engine {
         ids.into_iter().map(|(_, id)| id)
     }
 
+    /// Call stacks that were [one of several](Engine::define_one_of): what each
+    /// was known as, and what it is now.
+    pub fn recognised(&self) -> impl Iterator<Item = (StackId, StackId)> + '_ {
+        self.names.recognised.iter().map(|(known, new)| (*known, *new))
+    }
+
     /// How good the predictions have been so far.
     pub fn score(&self) -> Score {
         self.score
@@ -203,6 +217,12 @@ impl Engine {
     /// Events of streams beyond [`Config::max_streams`].
     pub fn dropped_events(&self) -> u64 {
         self.n_dropped
+    }
+
+    fn define(&mut self, context: ContextId, meaning: Meaning) {
+        if self.names.contexts.len() < self.config.max_definitions {
+            self.names.contexts.insert(context, meaning);
+        }
     }
 
     /// Whether there is room for the stream; makes room for its oracle.
@@ -235,7 +255,7 @@ impl Engine {
 }
 
 impl Stream {
-    fn finish(&mut self, names: &Names, scores: [&mut Score; 2]) {
+    fn finish(&mut self, names: &mut Names, scores: [&mut Score; 2]) {
         let mut learner = Learner { taught: &mut self.taught, names, scores };
         self.filter.finish(|operation| learner.learn(&operation));
     }

@@ -3,8 +3,8 @@
 //! One operation of one stream: it is compared with what was predicted, then
 //! learned.
 
-use ioracle_events::{ContextId, FileId, Operation};
-use ioracle_oracle::{Behaviour, Config, Learned, Oracle};
+use ioracle_events::{ContextId, ContextSymbol, FileId, Operation};
+use ioracle_oracle::{Behaviour, Candidates, Config, Learned, Oracle, StackId};
 
 use crate::engine::Map;
 use crate::score::{Came, Score};
@@ -15,8 +15,60 @@ pub const FIRST_OPERATIONS: u64 = 100;
 /// What the source told of its numbers, for all streams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
-    pub(crate) contexts: Map<ContextId, Box<str>>,
+    pub(crate) contexts: Map<ContextId, Meaning>,
     pub(crate) files: Map<FileId, Box<str>>,
+    /// Known stacks that a new one was found to be.
+    pub(crate) recognised: Map<StackId, StackId>,
+}
+
+/// Which call stack a context is.
+#[derive(Clone, Debug)]
+pub(crate) enum Meaning {
+    Is(StackId),
+    /// One of these, else a new one; settled when it is first used.
+    OneOf {
+        new: StackId,
+        known: Candidates,
+    },
+}
+
+/// Probability from which on what is expected says more than the order of calls,
+/// which moves when one is inserted.
+const STRONG: f64 = 0.8;
+
+/// How it was found out which call stack a context is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Settled {
+    ByItself,
+    /// There were several, and what was expected has decided.
+    ByExpectation,
+}
+
+impl Names {
+    /// Finds out which call stack an operation's context is, at its first use.
+    fn settle(&mut self, operation: &Operation, oracle: &Oracle) -> Settled {
+        let Some(Meaning::OneOf { new, known }) = self.contexts.get(&operation.context) else {
+            return Settled::ByItself;
+        };
+        // Two call stacks of this build are not the same one of the last.
+        let fits = |stack: &StackId| {
+            !self.recognised.contains_key(stack) && oracle.knows_stack(*stack, operation.function)
+        };
+        let fitting: Vec<StackId> = known.near.iter().copied().filter(fits).collect();
+        let equal = known.equal.filter(fits);
+        let least = if equal.is_some() { STRONG } else { 0.0 };
+        let likely = oracle.predict().iter().filter(|next| next.probability >= least);
+        let mut expected = likely.filter_map(|next| oracle.stack_of(next.symbol));
+        let expected = expected.find(|stack| fitting.contains(stack));
+        let chosen = expected.or(equal).or(fitting.first().copied());
+        let is_certain = chosen == equal || fitting.len() <= 1;
+        let new = *new;
+        if let Some(chosen) = chosen {
+            self.recognised.insert(chosen, new);
+        }
+        self.contexts.insert(operation.context, Meaning::Is(chosen.unwrap_or(new)));
+        if is_certain { Settled::ByItself } else { Settled::ByExpectation }
+    }
 }
 
 /// What a stream has been taught, by itself and by earlier runs.
@@ -48,6 +100,24 @@ impl Taught {
         self.oracle.operations() - self.n_known
     }
 
+    /// Compares what came with what was predicted.
+    fn score(
+        &self,
+        operation: &Operation,
+        path: Option<&str>,
+        symbol: Option<ContextSymbol>,
+        score: &mut Score,
+        first_score: &mut Score,
+    ) {
+        let end_ns = self.last_end_ns;
+        let interarrival_ns = end_ns.map(|end_ns| operation.start_ns.saturating_sub(end_ns));
+        let came = Came { operation, symbol, path, interarrival_ns };
+        score.add(self.oracle.predict(), &came);
+        if self.n_operations() < FIRST_OPERATIONS {
+            first_score.add(self.oracle.predict(), &came);
+        }
+    }
+
     /// For a model.
     pub(crate) fn into_learned(self) -> Learned {
         Learned { oracle: self.oracle, behaviour: self.behaviour }
@@ -57,16 +127,23 @@ impl Taught {
 /// A stream that takes operations in.
 pub(crate) struct Learner<'a> {
     pub(crate) taught: &'a mut Taught,
-    pub(crate) names: &'a Names,
+    pub(crate) names: &'a mut Names,
     /// Over all operations, and over the first ones of each stream.
     pub(crate) scores: [&'a mut Score; 2],
 }
 
 impl Learner<'_> {
     pub(crate) fn learn(&mut self, operation: &Operation) {
+        let settled = self.tell_context(operation);
         let path = self.names.files.get(&operation.file).map(|path| &**path);
-        self.tell_context(operation.context);
-        self.score(operation, path);
+        // What is recognised because it was expected is no success of the
+        // expectation.
+        let symbol = match settled {
+            Settled::ByItself => self.taught.oracle.symbol_of(operation),
+            Settled::ByExpectation => None,
+        };
+        let [score, first_score] = &mut self.scores;
+        self.taught.score(operation, path, symbol, score, first_score);
         let Taught { oracle, behaviour, last_end_ns, .. } = &mut *self.taught;
         if !oracle.knows_file(operation.file)
             && let Some(path) = path
@@ -78,27 +155,15 @@ impl Learner<'_> {
         *last_end_ns = Some(operation.end_ns);
     }
 
-    fn tell_context(&mut self, context: ContextId) {
-        if !self.taught.oracle.knows_context(context)
-            && let Some(frames) = self.names.contexts.get(&context)
-        {
-            self.taught.oracle.define_context(context, frames);
+    fn tell_context(&mut self, operation: &Operation) -> Settled {
+        let context = operation.context;
+        if self.taught.oracle.knows_context(context) {
+            return Settled::ByItself;
         }
-    }
-
-    fn score(&mut self, operation: &Operation, path: Option<&str>) {
-        let Taught { oracle, last_end_ns, .. } = &*self.taught;
-        let end_ns = *last_end_ns;
-        let came = Came {
-            operation,
-            symbol: oracle.symbol_of(operation),
-            path,
-            interarrival_ns: end_ns.map(|end_ns| operation.start_ns.saturating_sub(end_ns)),
-        };
-        let [score, first_score] = &mut self.scores;
-        score.add(oracle.predict(), &came);
-        if self.taught.n_operations() < FIRST_OPERATIONS {
-            first_score.add(oracle.predict(), &came);
+        let settled = self.names.settle(operation, &self.taught.oracle);
+        if let Some(Meaning::Is(stack)) = self.names.contexts.get(&context) {
+            self.taught.oracle.define_stack(context, *stack);
         }
+        settled
     }
 }

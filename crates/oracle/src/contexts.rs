@@ -11,7 +11,8 @@
 use ioracle_events::{ContextId, Function};
 use serde::{Deserialize, Serialize};
 
-use crate::hash::{self, Map, combine};
+use crate::hash::{Map, combine};
+use crate::stacks::StackId;
 
 /// The symbols of a stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -65,8 +66,7 @@ impl Contexts {
     }
 
     /// Tells the frames of a source's call stack.
-    pub fn define(&mut self, context: ContextId, frames: &str) {
-        let frames = hash::text(frames).max(1);
+    pub fn define(&mut self, context: ContextId, StackId(frames): StackId) {
         let known = self.frames.get(&context).copied();
         if known == Some(frames) || (known.is_none() && self.frames.len() >= MAX_IDS) {
             return;
@@ -90,6 +90,16 @@ impl Contexts {
             .get(&(context, function))
             .or_else(|| self.by_identity.get(&self.identity(context, function)))
             .copied()
+    }
+
+    /// Whether the function was ever called with these frames.
+    pub fn knows_stack(&self, StackId(frames): StackId, function: Function) -> bool {
+        self.by_identity.contains_key(&Identity { frames, function })
+    }
+
+    /// The call stack of a symbol.
+    pub fn stack(&self, symbol: u32) -> Option<StackId> {
+        self.identities.get(symbol as usize).map(|identity| StackId(identity.frames))
     }
 
     /// The symbol of a context and function; the next free number if it is new.

@@ -26,7 +26,12 @@ pub fn combine(seed: u64, x: u64) -> u64 {
 
 /// A hash of a text that is the same on every machine and in every version.
 pub fn text(text: &str) -> u64 {
-    text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+    bytes(text.as_bytes())
+}
+
+/// The same of bytes.
+pub fn bytes(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
     })
 }

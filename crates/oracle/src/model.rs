@@ -11,7 +11,7 @@
 //! At the bounds those that have seen least go. The file is described in
 //! `docs/model-format.md`; reading trusts nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,7 @@ use crate::header;
 use crate::oracle::Oracle;
 use crate::role::Role;
 use crate::saved;
+use crate::stacks::{SavedStacks, StackId, Stacks};
 
 /// The version of a file that holds the oracles of a job.
 pub(crate) const VERSION: u32 = 2;
@@ -39,6 +40,8 @@ pub struct Model {
     oracles: Vec<Learned>,
     /// Which oracle is for whom, and how often it was.
     roles: BTreeMap<Role, Part>,
+    /// The call stacks of all oracles.
+    stacks: Stacks,
 }
 
 /// What one stream, or several that did the same, have learned.
@@ -109,6 +112,20 @@ impl Model {
         operations.fold(0, u64::saturating_add)
     }
 
+    /// Its call stacks by name.
+    pub fn stacks(&self) -> &Stacks {
+        &self.stacks
+    }
+
+    /// What was found out of the call stacks of a run. Those that no oracle
+    /// knows are left out.
+    pub fn set_stacks(&mut self, stacks: Stacks) {
+        self.stacks = stacks;
+        let identities = self.oracles.iter().flat_map(|learned| learned.oracle.stacks());
+        let used: BTreeSet<StackId> = identities.collect();
+        self.stacks.retain(&used);
+    }
+
     /// All roles, in order.
     pub fn roles(&self) -> impl Iterator<Item = RoleView<'_>> {
         self.roles.iter().filter_map(|(role, part)| {
@@ -170,6 +187,7 @@ impl Model {
         });
         let body = Body {
             oracles: oracles.collect(),
+            stacks: SavedStacks::from(&self.stacks),
             application: self.application,
             roles: self.roles.into_iter().collect(),
         };
@@ -214,6 +232,7 @@ impl Model {
                 }
             }
         }
+        self.stacks.merge(&run.stacks);
         self.stay_within_bounds();
     }
 
@@ -233,6 +252,7 @@ impl Model {
             }
             self.play(role, learned, runs);
         }
+        self.stacks.merge(&other.stacks);
         self.stay_within_bounds();
     }
 
@@ -256,7 +276,10 @@ impl Model {
         });
         let oracles = oracles.collect::<Result<_, Error>>()?;
         let roles = body.roles.into_iter().collect();
-        Ok(Model { application: body.application, oracles, roles })
+        let stacks = body.stacks.check();
+        let stacks =
+            stacks.ok_or_else(|| Error::Content("its stacks are out of range".to_owned()))?;
+        Ok(Model { application: body.application, oracles, roles, stacks })
     }
 
     fn play(&mut self, role: &Role, learned: Learned, runs: u32) {
@@ -326,6 +349,7 @@ struct Body {
     application: String,
     oracles: Vec<SavedOracle>,
     roles: Vec<(Role, Part)>,
+    stacks: SavedStacks,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -16,6 +16,7 @@ use crate::contiguity::Contiguity;
 use crate::files::Files;
 use crate::knowledge::{Expected, ExpectedName, Knowledge, Outlook};
 use crate::motion::{Motions, Move, NONE, RealMotions, SymbolMotion};
+use crate::stacks::StackId;
 use crate::supposed::Supposed;
 use crate::time::{TimeClass, Times};
 use crate::transitions::Transition;
@@ -81,7 +82,22 @@ impl Oracle {
 
     /// Tells the frames of a call stack before an operation names it.
     pub fn define_context(&mut self, context: ContextId, frames: &str) {
-        self.contexts.define(context, frames);
+        self.define_stack(context, StackId::of(frames));
+    }
+
+    /// The same, where it is known which call stack it is.
+    pub fn define_stack(&mut self, context: ContextId, stack: StackId) {
+        self.contexts.define(context, stack);
+    }
+
+    /// Whether the function was called with this call stack before.
+    pub fn knows_stack(&self, stack: StackId, function: Function) -> bool {
+        self.contexts.knows_stack(stack, function)
+    }
+
+    /// The call stack of a symbol.
+    pub fn stack_of(&self, symbol: ContextSymbol) -> Option<StackId> {
+        self.contexts.stack(symbol.0)
     }
 
     /// Tells the path of a file before an operation names it.

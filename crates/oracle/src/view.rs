@@ -5,6 +5,7 @@
 use ioracle_events::{ContextSymbol, FileId, Function, Spread};
 
 use crate::oracle::Oracle;
+use crate::stacks::StackId;
 
 /// What is known of one context symbol.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,6 +49,11 @@ impl Oracle {
             one_size: known.size.is_constant(),
             io_time_ns: known.io_time.spread(),
         })
+    }
+
+    /// The call stacks of all symbols; one may stand several times.
+    pub fn stacks(&self) -> impl Iterator<Item = StackId> + '_ {
+        self.contexts.identities().iter().map(|identity| StackId(identity.frames))
     }
 
     /// Transitions between symbols whose interarrival times are known.

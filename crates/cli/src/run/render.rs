@@ -197,13 +197,20 @@ fn what_the_model_did(model: &ModelUse, page: &mut Page) {
             first.context_accuracy, first.file_accuracy, first.offset_accuracy
         )
     });
+    let carried_over = match model.carried_over {
+        0 => String::new(),
+        n => format!(
+            "; {} of rebuilt programs carried over by the names of functions",
+            counted(n as u64, "context")
+        ),
+    };
     let file = model.file.display();
     let saved = match (&model.saved, &model.not_saved) {
         (Some(saved), _) => format!("saved in '{file}' ({})", bytes(saved.bytes)),
         (None, Some(reason)) => format!("not saved: {reason}"),
         (None, None) => String::new(),
     };
-    page.say("model", &format!("{known}{first}; {saved}"));
+    page.say("model", &format!("{known}{carried_over}{first}; {saved}"));
 }
 
 fn bursts_in_words(bursts: &Bursts) -> String {

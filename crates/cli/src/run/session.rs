@@ -21,7 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::executable::Kind;
 use super::find::NotStarted;
 use super::launch::{self, LD_PRELOAD, Variables};
-use super::model::{Identity, Roles, RunModel};
+use super::model::{Identity, Recognition, RunModel};
 use super::ranks::Place;
 use super::report::summarise;
 use super::signals::Signals;
@@ -131,7 +131,8 @@ impl Plan<'_> {
         let ended = Arc::new(AtomicBool::new(false));
         let mut watch = Watch::new(recorder, Arc::clone(&ended), signals);
         let model = self.model().map(|(model, known)| {
-            watch.begin_with(known, Roles::new(&self.path, self.arguments.name.as_deref()));
+            let (name, stacks) = (self.arguments.name.as_deref(), known.stacks().clone());
+            watch.begin_with(known, Recognition::new(stacks, &self.path, name));
             model
         });
         let waker = follower.waker();
@@ -159,7 +160,8 @@ impl Plan<'_> {
         };
         let mut summary = summarise(&ran, &watch, follower.processes(), &follower.totals());
         summary.trace = self.finish_recording(&mut watch, &summary);
-        summary.model = model.map(|model| model.finish(watch.learner.engine));
+        summary.model =
+            model.map(|model| model.finish(watch.learner.engine, watch.recognition.take()));
         Ok(summary)
     }
 

@@ -128,6 +128,9 @@ pub struct ModelUse {
     pub known: Option<ModelKnown>,
     /// Why the file was not used; it stays as it is.
     pub refused: Option<String>,
+    /// Call stacks of rebuilt programs that were found again by the names of
+    /// functions.
+    pub carried_over: usize,
     /// How well the first 100 operations of every thread were predicted.
     pub first: Option<Predicted>,
     pub saved: Option<ModelSaved>,

@@ -10,6 +10,7 @@
 //! worse than one that nothing is learned from.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use ioracle_oracle::Model;
 use ioracle_trace::{CsvWriter, Follower, Observer, Process, ProcessNumber};
 
 use super::learner::Learner;
-use super::model::Roles;
+use super::model::Recognition;
 use super::signals::Signals;
 use super::tally::Tally;
 
@@ -49,7 +50,7 @@ pub struct Watch<'a> {
     pub tally: Tally,
     pub paths: HashMap<FileId, Box<str>>,
     /// Only if there is a model to be learned for.
-    roles: Option<Roles>,
+    pub recognition: Option<Recognition>,
     recorder: Option<CsvWriter>,
     not_recorded: Option<anyhow::Error>,
     ended: Arc<AtomicBool>,
@@ -68,7 +69,7 @@ impl<'a> Watch<'a> {
             learner: Learner::new(),
             tally: Tally::default(),
             paths: HashMap::new(),
-            roles: None,
+            recognition: None,
             recorder,
             not_recorded: None,
             ended,
@@ -77,9 +78,9 @@ impl<'a> Watch<'a> {
     }
 
     /// Streams begin with what earlier ones of their role have learned.
-    pub fn begin_with(&mut self, model: Model, roles: Roles) {
+    pub fn begin_with(&mut self, model: Model, recognition: Recognition) {
         self.learner.begin_with(model);
-        self.roles = Some(roles);
+        self.recognition = Some(recognition);
     }
 
     /// Follows the job until the program has ended and all is read.
@@ -163,16 +164,25 @@ const NOT_FOLLOWED: &str = "the records of the program could not be read to thei
 
 impl Observer for Watch<'_> {
     fn process(&mut self, number: ProcessNumber, process: &Process) {
-        if let Some(roles) = &mut self.roles {
-            roles.process(number, process);
+        if let Some(recognition) = &mut self.recognition {
+            recognition.process(number, process);
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.process(number, process);
         }
     }
 
+    fn module(&mut self, name: &str, build_id: &[u8], path: &Path) {
+        if let Some(recognition) = &mut self.recognition {
+            recognition.module(name, build_id, path);
+        }
+    }
+
     fn context(&mut self, id: ContextId, frames: &str) {
-        self.learner.engine.define_context(id, frames);
+        match &mut self.recognition {
+            Some(recognition) => recognition.context(id, frames, &mut self.learner.engine),
+            None => self.learner.engine.define_context(id, frames),
+        }
         if let Some(recorder) = &mut self.recorder {
             recorder.context(id, frames);
         }
@@ -189,8 +199,8 @@ impl Observer for Watch<'_> {
     }
 
     fn stream_began(&mut self, id: StreamId, tid: u32) {
-        if let Some(roles) = &mut self.roles {
-            roles.stream_began(id, tid);
+        if let Some(recognition) = &mut self.recognition {
+            recognition.stream_began(id, tid);
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.stream_began(id, tid);
@@ -199,10 +209,8 @@ impl Observer for Watch<'_> {
 
     fn event(&mut self, process: ProcessNumber, event: &Event) {
         self.tally.add(event);
-        if let Some(role) =
-            self.roles.as_mut().and_then(|roles| roles.at_event(process, event.stream))
-        {
-            self.learner.engine.define_role(event.stream, role);
+        if let Some(recognition) = &mut self.recognition {
+            recognition.event(process, event.stream, &mut self.learner.engine);
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.event(process, event);

@@ -13,5 +13,6 @@ pub mod numbers;
 pub mod output;
 pub mod process;
 pub mod progress;
+pub mod symbols;
 pub mod table;
 pub mod text;

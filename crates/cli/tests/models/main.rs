@@ -8,6 +8,7 @@ mod support;
 
 mod at_once;
 mod job;
+mod rebuilt;
 mod refused;
 mod roles;
 mod runs;

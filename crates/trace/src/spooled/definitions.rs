@@ -9,13 +9,15 @@
 //! modules the name is kept, because frames are made of it.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use foldhash::fast::RandomState;
 use ioracle_events::{ContextId, FileId};
 use ioracle_spool::layout::DefinitionKind;
 
-use crate::spooled::frames::{self, frames, module_name};
+use crate::spooled::frames::{self, frames, module_name, module_parts};
 use crate::spooled::observer::Observer;
 use crate::spooled::text;
 
@@ -58,7 +60,7 @@ impl Definitions {
             return;
         }
         match kind {
-            DefinitionKind::Module => self.define_module(id, payload),
+            DefinitionKind::Module => self.define_module(id, payload, observer),
             DefinitionKind::Context => {
                 if let Some(number) = self.contexts.add(id) {
                     let name = |id| self.modules.get(&id).map(|name| &**name);
@@ -115,11 +117,13 @@ impl Definitions {
         [self.inside.as_slice(), &bytes].concat()
     }
 
-    fn define_module(&mut self, id: u64, payload: &[u8]) {
+    fn define_module(&mut self, id: u64, payload: &[u8], observer: &mut impl Observer) {
         if self.modules.len() < MAX_MODULES
             && !self.modules.contains_key(&id)
             && let Some(name) = module_name(payload)
+            && let Some((build_id, path)) = module_parts(payload)
         {
+            observer.module(&name, build_id, Path::new(OsStr::from_bytes(path)));
             self.modules.insert(id, name.into());
         }
     }
@@ -182,6 +186,10 @@ mod tests {
 
         fn stream_began(&mut self, _: StreamId, _: u32) {}
 
+        fn module(&mut self, name: &str, build_id: &[u8], path: &Path) {
+            self.0.push(format!("module {name} {build_id:?} {}", path.display()));
+        }
+
         fn context(&mut self, id: ContextId, frames: &str) {
             self.0.push(format!("context {} {frames}", id.0));
         }
@@ -215,8 +223,13 @@ mod tests {
             definitions.define(DefinitionKind::File, 22, b"/data/runner", &mut told);
             definitions.define(DefinitionKind::File, 23, b"/data/run/", &mut told);
         }
-        let expected =
-            ["context 1 app+0x10", "file 1 out/a.dat", "file 2 /data/runner", "file 3 /data/run/"];
+        let expected = [
+            "module app [120] /bin/app",
+            "context 1 app+0x10",
+            "file 1 out/a.dat",
+            "file 2 /data/runner",
+            "file 3 /data/run/",
+        ];
         assert_eq!(told.0, expected);
         assert_eq!(definitions.context(11, &mut told), ContextId(1));
         assert_eq!(definitions.context_identity(ContextId(1)), 11);

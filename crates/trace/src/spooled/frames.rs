@@ -38,10 +38,15 @@ pub(crate) fn frames<'a>(payload: &[u8], module: impl Fn(u64) -> Option<&'a str>
     frames
 }
 
-/// The name for the definition of a module: length of the build-id, build-id, path.
-pub(crate) fn module_name(payload: &[u8]) -> Option<String> {
+/// The parts of the definition of a module: length of the build-id, build-id, path.
+pub(crate) fn module_parts(payload: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&length, rest) = payload.split_first()?;
-    let path = rest.get(usize::from(length)..)?;
+    rest.split_at_checked(usize::from(length))
+}
+
+/// The name for the definition of a module.
+pub(crate) fn module_name(payload: &[u8]) -> Option<String> {
+    let (_, path) = module_parts(payload)?;
     let base = path.rsplit(|&byte| byte == b'/').next().filter(|base| !base.is_empty())?;
     // Frames are separated by semicolons.
     Some(text::escaped(base).replace(';', "%3B"))

@@ -2,6 +2,8 @@
 
 //! Who is told what a job does.
 
+use std::path::Path;
+
 use ioracle_events::{ContextId, Event, FileId, StreamId};
 
 use crate::spooled::processes::Process;
@@ -32,6 +34,11 @@ pub trait Observer {
     /// A thread, before its first event, with its number in the system;
     /// `id.rank` is the number of the process.
     fn stream_began(&mut self, id: StreamId, tid: u32);
+
+    /// A program or shared library, before the first call stack that names it:
+    /// the name that frames give it, the identity of its build (empty if it has
+    /// none), and where it was loaded from.
+    fn module(&mut self, _name: &str, _build_id: &[u8], _path: &Path) {}
 
     /// The frames of a call stack, innermost first, `module+0xoffset;…`.
     fn context(&mut self, id: ContextId, frames: &str);

@@ -6,7 +6,9 @@
 //! A file that is damaged, or that another program's runs have left, is refused
 //! with a sentence: the run goes on without it, and the file stays as it is.
 
+mod recognition;
 mod roles;
+mod stacks;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ use anyhow::{Result, bail};
 use ioracle_engine::Engine;
 use ioracle_oracle::{Model, Role};
 
-pub use self::roles::Roles;
+pub use self::recognition::Recognition;
 use super::summary::{ModelKnown, ModelSaved, ModelUse};
 use crate::shared::failure::sentence;
 use crate::shared::lock::Lock;
@@ -63,18 +65,19 @@ impl RunModel {
     }
 
     /// Saves what was learned, and tells what the model was good for.
-    pub fn finish(self, engine: Engine) -> ModelUse {
+    pub fn finish(self, engine: Engine, recognition: Option<Recognition>) -> ModelUse {
         let mut used = ModelUse {
             file: self.file,
             known: None,
             refused: None,
+            carried_over: engine.recognised().count(),
             first: super::report::predicted(&engine.first_score()),
             saved: None,
             not_saved: None,
         };
         match self.begun {
             Ok(begun) => {
-                match begun.save(&used.file, engine) {
+                match begun.save(&used.file, engine, recognition) {
                     Ok(saved) => used.saved = Some(saved),
                     Err(reason) => used.not_saved = Some(sentence(&reason)),
                 }
@@ -89,11 +92,18 @@ impl RunModel {
 impl Begun {
     /// Replaces the file. If another run has done so since this one began, what
     /// both have learned is kept.
-    fn save(&self, file: &Path, engine: Engine) -> Result<ModelSaved> {
+    fn save(
+        &self,
+        file: &Path,
+        engine: Engine,
+        recognition: Option<Recognition>,
+    ) -> Result<ModelSaved> {
         if engine.score().operations == 0 {
             bail!("nothing was learned");
         }
+        let stacks = recognition.map(|recognition| recognition.into_stacks(&engine));
         let mut model = engine.into_model();
+        model.set_stacks(stacks.unwrap_or_default());
         let _lock = Lock::take(file, PATIENCE)?;
         let stamp = Stamp::of(file);
         if stamp.is_some() && stamp != self.stamp {

@@ -4,7 +4,6 @@
 //! processes and threads.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use ioracle_events::StreamId;
 use ioracle_oracle::Role;
@@ -32,12 +31,8 @@ struct Known {
 }
 
 impl Roles {
-    /// Nothing has begun. Processes of the executable at `path` go by the name
-    /// that the user gave the application, if there is one.
-    pub fn new(path: &Path, name: Option<&str>) -> Roles {
-        // What the system says of a process is where all links end.
-        let real_path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let alias = name.map(|name| (base_name(&real_path.to_string_lossy()), name.to_owned()));
+    /// Nothing has begun. Processes of an executable that has an alias go by that.
+    pub fn new(alias: Option<(String, String)>) -> Roles {
         Roles { alias, ..Roles::default() }
     }
 
@@ -90,7 +85,8 @@ impl Roles {
     }
 }
 
-fn base_name(path: &str) -> String {
+/// The name of a file without its directory.
+pub fn base_name(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_owned()
 }
 
@@ -112,7 +108,7 @@ mod tests {
 
     #[test]
     fn processes_of_a_program_and_rank_are_counted() {
-        let mut roles = Roles::new("/no/such/script".as_ref(), None);
+        let mut roles = Roles::new(None);
         let programs = [
             ("/bin/cp", None),
             ("/usr/bin/lmp", Some(1)),
@@ -140,7 +136,7 @@ mod tests {
 
     #[test]
     fn helpers_count_in_the_order_in_which_they_act() {
-        let mut roles = Roles::new("/bin/app".as_ref(), None);
+        let mut roles = Roles::new(None);
         let number = ProcessNumber(0);
         roles.process(number, &process(10, "/bin/app", None));
         for (thread, tid) in (0..).zip([12, 10, 11]) {
@@ -154,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_name_stands_for_the_executable_of_the_command() {
-        let mut roles = Roles::new("/opt/sim-2.1".as_ref(), Some("sim"));
+        let mut roles = Roles::new(Some(("sim-2.1".to_owned(), "sim".to_owned())));
         for (number, program) in (0..).zip(["/opt/sim-2.1", "/bin/cp"]) {
             roles.process(ProcessNumber(number), &process(number, program, None));
             roles.stream_began(stream(number, 0), number);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Which call stack of earlier runs each one of this run is.
+//!
+//! As long as nothing was rebuilt that is told by its frames, and no file is
+//! looked into. Of a rebuilt program or library the functions are read, when
+//! the first call stack through it appears, and in the end those of all call
+//! stacks that are to be saved and were not before.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use ioracle_engine::Engine;
+use ioracle_events::ContextId;
+use ioracle_oracle::{Build, Site, StackId, Stacks};
+
+use crate::shared::symbols::Symbols;
+
+/// Call stacks of a run whose text is kept.
+const MAX_TOLD: usize = 1 << 14;
+
+/// The call stacks of a run.
+pub struct SeenStacks {
+    known: Stacks,
+    /// What the executable is called in frames, and what it goes by.
+    alias: Option<(String, String)>,
+    modules: HashMap<String, Module>,
+    told: HashMap<StackId, Told>,
+}
+
+/// A call stack of this run.
+struct Told {
+    frames: Box<str>,
+    /// Which one it was, if its frames told that.
+    known: Option<StackId>,
+}
+
+struct Module {
+    path: PathBuf,
+    build_id: Vec<u8>,
+    symbols: OnceCell<Option<Symbols>>,
+}
+
+impl SeenStacks {
+    /// None yet; these were seen in earlier runs. Frames of a module that has an
+    /// alias go by that.
+    pub fn new(known: Stacks, alias: Option<(String, String)>) -> SeenStacks {
+        SeenStacks { known, alias, modules: HashMap::new(), told: HashMap::new() }
+    }
+
+    /// A program or library of the job.
+    pub fn module(&mut self, name: &str, build_id: &[u8], path: &Path) {
+        let name = self.name_of(name).to_owned();
+        // Of several modules of one name the first one counts.
+        if self.modules.contains_key(&name) {
+            return;
+        }
+        let (path, build_id) = (path.to_owned(), build_id.to_owned());
+        self.known.define_module(&name, build_of(&path, &build_id));
+        let module = Module { path, build_id, symbols: OnceCell::new() };
+        self.modules.insert(name, module);
+    }
+
+    /// Tells the engine which call stack a context is, or may be.
+    pub fn context(&mut self, id: ContextId, frames: &str, engine: &mut Engine) {
+        let frames = self.by_alias(frames);
+        let text = StackId::of(&frames);
+        let known = self.known.known(text);
+        match known {
+            Some(known) => engine.define_stack(id, known),
+            None if self.known.has_stale() => {
+                let sites = self.sites(&frames);
+                engine.define_one_of(id, text, self.known.candidates(&sites));
+            }
+            None => engine.define_stack(id, text),
+        }
+        if self.told.len() < MAX_TOLD {
+            self.told.insert(text, Told { frames: frames.into(), known });
+        }
+    }
+
+    /// All that is known now, for the next run.
+    pub fn finish(mut self, engine: &Engine) -> Stacks {
+        let recognised: HashMap<StackId, StackId> =
+            engine.recognised().map(|(known, new)| (new, known)).collect();
+        for (text, told) in std::mem::take(&mut self.told) {
+            if self.known.known(text).is_none() {
+                let known = told.known.or_else(|| recognised.get(&text).copied());
+                let id = known.unwrap_or(text);
+                let sites = self.sites(&told.frames);
+                self.known.define(id, text, sites);
+            }
+        }
+        self.known
+    }
+
+    fn sites(&self, frames: &str) -> Vec<Site> {
+        let named = frames.split(';').filter_map(|frame| {
+            let (module, offset) = frame.rsplit_once("+0x")?;
+            let offset = u64::from_str_radix(offset, 16).ok()?;
+            let symbols = self.modules.get(module).and_then(Module::symbols);
+            Some(match symbols.and_then(|symbols| symbols.find(offset)) {
+                Some(place) => Site::named(module, place.function, place.call),
+                None => Site::at(module, offset),
+            })
+        });
+        named.collect()
+    }
+
+    fn name_of<'a>(&'a self, module: &'a str) -> &'a str {
+        match &self.alias {
+            Some((name, alias)) if name == module => alias,
+            _ => module,
+        }
+    }
+
+    fn by_alias(&self, frames: &str) -> String {
+        if self.alias.is_none() {
+            return frames.to_owned();
+        }
+        let renamed = frames.split(';').map(|frame| match frame.rsplit_once("+0x") {
+            Some((module, offset)) => format!("{}+0x{offset}", self.name_of(module)),
+            None => frame.to_owned(),
+        });
+        renamed.collect::<Vec<_>>().join(";")
+    }
+}
+
+impl Module {
+    fn symbols(&self) -> Option<&Symbols> {
+        self.symbols.get_or_init(|| Symbols::read(&self.path, &self.build_id)).as_ref()
+    }
+}
+
+/// Another one for another build.
+fn build_of(path: &Path, build_id: &[u8]) -> Build {
+    if !build_id.is_empty() {
+        return Build::of(build_id);
+    }
+    // Without an identity of its own a file is what it looks like.
+    let Ok(metadata) = fs::metadata(path) else { return Build::default() };
+    let looks = [metadata.len(), metadata.mtime() as u64, metadata.mtime_nsec() as u64];
+    Build::of(looks.map(u64::to_le_bytes).as_flattened())
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The functions of a program or library, by address: its symbol table, or what
+//! it exports where that was stripped.
+//!
+//! Only the tables are read, and the code of functions that are asked for. A
+//! file that is not the one that was loaded (it was rebuilt since) is not used.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use object::read::elf::ElfFile64;
+use object::{
+    Architecture, Endianness, Object, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind,
+};
+
+/// Functions that are kept, and bytes of one whose calls are counted.
+const MAX_FUNCTIONS: usize = 1 << 20;
+const MAX_CODE_BYTES: u64 = 1 << 20;
+/// Files beyond this are not looked into.
+const MAX_FILE_BYTES: u64 = 1 << 32;
+
+/// The functions of a module.
+pub struct Symbols {
+    file: File,
+    /// Sorted by address, no two at the same.
+    functions: Vec<Function>,
+    segments: Vec<Segment>,
+    architecture: Architecture,
+}
+
+struct Function {
+    address: u64,
+    /// 0 if the table does not tell.
+    size: u64,
+    name: Box<str>,
+}
+
+struct Segment {
+    address: u64,
+    file_range: (u64, u64),
+}
+
+/// Where a return address points to.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    pub function: &'a str,
+    /// How many calls of the same callee stand before it in the function.
+    pub call: u32,
+}
+
+impl Symbols {
+    /// Reads the tables of a file; `None` if it is not of this build, or has none.
+    pub fn read(path: &Path, build_id: &[u8]) -> Option<Symbols> {
+        let file = File::open(path).ok()?;
+        let metadata = file.metadata().ok()?;
+        if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
+            return None;
+        }
+        let cache = ReadCache::new(file.try_clone().ok()?);
+        let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
+        if elf.build_id().ok()?.unwrap_or_default() != build_id {
+            return None;
+        }
+        let functions = match functions(elf.symbols()) {
+            functions if functions.is_empty() => self::functions(elf.dynamic_symbols()),
+            functions => functions,
+        };
+        let segments = elf.segments().map(|segment| Segment {
+            address: segment.address(),
+            file_range: segment.file_range(),
+        });
+        let (segments, architecture) = (segments.collect(), elf.architecture());
+        (!functions.is_empty()).then_some(Symbols { file, functions, segments, architecture })
+    }
+
+    /// The function that a return address leads back to.
+    pub fn find(&self, return_address: u64) -> Option<Place<'_>> {
+        // The call itself: what follows it may be another function.
+        let call = return_address.checked_sub(1)?;
+        let after = self.functions.partition_point(|function| function.address <= call);
+        let function = self.functions.get(after.checked_sub(1)?)?;
+        let end = function.address.saturating_add(function.size);
+        if function.size > 0 && call >= end {
+            return None;
+        }
+        let code = self.code(function, return_address);
+        let call = code.map_or(0, |code| n_calls_before(&code, self.architecture));
+        Some(Place { function: &function.name, call })
+    }
+
+    /// The code of a function up to an address in it.
+    fn code(&self, function: &Function, end: u64) -> Option<Vec<u8>> {
+        let length = end - function.address;
+        let segment = self.segments.iter().find(|segment| {
+            let (_, size) = segment.file_range;
+            segment.address <= function.address && end <= segment.address.saturating_add(size)
+        })?;
+        let offset = segment.file_range.0.checked_add(function.address - segment.address)?;
+        let mut code = vec![0; usize::try_from(length.min(MAX_CODE_BYTES)).ok()?];
+        let begin = offset + (length - code.len() as u64);
+        read_at(&self.file, &mut code, begin).ok()?;
+        Some(code)
+    }
+}
+
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    file.read_exact_at(buffer, offset)
+}
+
+fn functions<'a>(symbols: impl Iterator<Item = impl ObjectSymbol<'a>>) -> Vec<Function> {
+    let named = symbols.filter(|symbol| {
+        symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.address() > 0
+    });
+    let mut functions: Vec<Function> = named
+        .filter_map(|symbol| {
+            let name = symbol.name().ok().filter(|name| !name.is_empty())?;
+            Some(Function { address: symbol.address(), size: symbol.size(), name: name.into() })
+        })
+        .take(MAX_FUNCTIONS)
+        .collect();
+    // Of several names for one place always the same one.
+    functions
+        .sort_unstable_by(|one, other| (one.address, &one.name).cmp(&(other.address, &other.name)));
+    functions.dedup_by_key(|function| function.address);
+    functions
+}
+
+/// How many calls of the same callee stand before the one that the code ends
+/// with; 0 where the callee is not told by the instruction.
+///
+/// Instructions are not decoded: that five bytes by chance look like a call of
+/// the very same place is next to impossible.
+fn n_calls_before(code: &[u8], architecture: Architecture) -> u32 {
+    if architecture != Architecture::X86_64 {
+        return 0;
+    }
+    // A direct call, or one through the table of imported functions.
+    const CALLS: [&[u8]; 2] = [&[0xE8], &[0xFF, 0x15]];
+    let target = |end: usize| -> Option<(usize, i64)> {
+        let (before, distance) = code.get(..end)?.split_last_chunk::<4>()?;
+        let kind = CALLS.iter().position(|opcode| before.ends_with(opcode))?;
+        Some((kind, end as i64 + i64::from(i32::from_le_bytes(*distance))))
+    };
+    let Some(last) = target(code.len()) else { return 0 };
+    (5..code.len()).filter(|end| target(*end) == Some(last)).count() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `call` of a place `target` bytes from the start of the code.
+    fn call(code: &mut Vec<u8>, target: i32) {
+        let end = code.len() as i32 + 5;
+        code.push(0xE8);
+        code.extend((target - end).to_le_bytes());
+    }
+
+    #[test]
+    fn calls_of_the_same_callee_are_counted() {
+        let mut code = vec![0x55];
+        let mut seen = Vec::new();
+        for target in [1000, 2000, 1000, 1000, 2000] {
+            call(&mut code, target);
+            seen.push(n_calls_before(&code, Architecture::X86_64));
+            code.push(0x90);
+        }
+        assert_eq!(seen, [0, 0, 1, 2, 1]);
+    }
+
+    #[test]
+    fn a_call_through_a_register_is_the_first() {
+        assert_eq!(n_calls_before(&[0x55, 0xFF, 0xD0], Architecture::X86_64), 0);
+        assert_eq!(n_calls_before(&[], Architecture::X86_64), 0);
+        assert_eq!(n_calls_before(&[0xE8; 64], Architecture::Aarch64), 0);
+    }
+
+    #[test]
+    fn this_very_program_has_functions() {
+        let path = std::env::current_exe().unwrap();
+        let cache = ReadCache::new(File::open(&path).unwrap());
+        let elf = ElfFile64::<Endianness, _>::parse(&cache).unwrap();
+        let build_id = elf.build_id().unwrap().unwrap_or_default();
+        let symbols = Symbols::read(&path, build_id).expect("tests are not stripped");
+        let main = symbols.functions.iter().find(|function| &*function.name == "main").unwrap();
+        assert_eq!(symbols.find(main.address + 1).unwrap().function, "main");
+        assert!(Symbols::read(&path, b"another build").is_none());
+    }
+
+    #[test]
+    fn what_is_no_module_has_no_symbols() {
+        for path in ["/dev/null", "/", "/no/such/file", "/proc/self/status"] {
+            assert!(Symbols::read(path.as_ref(), b"").is_none(), "{path}");
+        }
+    }
+}
