@@ -11,7 +11,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 IORACLE = $(TARGET_DIR)/release/ioracle
 LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 
-.PHONY: help demo test test-apps eval bench overhead models docs fuzz soak lint release install tools
+.PHONY: help demo test test-apps eval bench overhead models docs fuzz soak lint release install uninstall tools
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -63,12 +63,14 @@ docs: ## rewrite the pages that are made of tables in the source
 	IORACLE_WRITE_DOCS=1 $(CARGO) test --quiet --package ioracle-capi --test header fresh
 
 release: tools
-	@$(CARGO) build --release --package ioracle-cli --package ioracle-capture
+	@$(CARGO) build --release --package ioracle-cli --package ioracle-capture --package ioracle-capi
 	@install -m 755 $(TARGET_DIR)/release/libioracle_capture.so $(LIBRARY)
 
-install: release ## install the command and the library below PREFIX (default /usr/local)
-	install -D -m 755 $(IORACLE) $(DESTDIR)$(PREFIX)/bin/ioracle
-	install -D -m 755 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib/libioracle-capture.so
+install: release ## install command, libraries, headers, examples below PREFIX (default /usr/local)
+	scripts/install "$(TARGET_DIR)/release" "$(PREFIX)"
+
+uninstall: ## take away what install put below PREFIX
+	scripts/install --remove "$(PREFIX)"
 
 tools:
 	@command -v $(CARGO) >/dev/null || { \

@@ -12,81 +12,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * Changes when programs must be compiled again.
- */
+// Changes when programs must be compiled again.
 #define IORACLE_VERSION_MAJOR 0
 
-/**
- * Changes when something was added.
- */
+// Changes when something was added.
 #define IORACLE_VERSION_MINOR 1
 
-/**
- * Changes when something was mended.
- */
+// Changes when something was mended.
 #define IORACLE_VERSION_PATCH 0
 
-/**
- * Room for the path of a predicted file, its final NUL included.
- */
+// Room for the path of a predicted file, its final NUL included.
 #define IORACLE_PATH_BYTES 512
 
-/**
- * In ioracle_observation.flags of an open: every write goes to the end.
- */
+// In ioracle_observation.flags of an open: every write goes to the end.
 #define IORACLE_APPENDS 1
 
-/**
- * In ioracle_observation.flags of an open: the file was cut to length 0.
- */
+// In ioracle_observation.flags of an open: the file was cut to length 0.
 #define IORACLE_EMPTIES 2
 
-/**
- * How a call ended. Below 0 it failed and changed nothing, and
- * ioracle_last_error() says why.
- */
+// How a call ended. Below 0 it failed and changed nothing, and
+// ioracle_last_error() says why.
 typedef enum ioracle_result {
-    /**
-     * Done.
-     */
+    // Done.
     IORACLE_OK = 0,
-    /**
-     * Done, and there is nothing (more) to tell: the end of an iteration, no
-     * burst in sight.
-     */
+    // Done, and there is nothing (more) to tell: the end of an iteration, no
+    // burst in sight.
     IORACLE_NONE = 1,
-    /**
-     * What is known rests on older operations than the caller's last one.
-     */
+    // What is known rests on older operations than the caller's last one.
     IORACLE_STALE = 2,
-    /**
-     * An argument is wrong: NULL, out of range, not UTF-8.
-     */
+    // An argument is wrong: NULL, out of range, not UTF-8.
     IORACLE_INVALID = -1,
-    /**
-     * The handle is not, or no longer, that of such an object.
-     */
+    // The handle is not, or no longer, that of such an object.
     IORACLE_DANGLING = -2,
-    /**
-     * A file could not be read or written.
-     */
+    // A file could not be read or written.
     IORACLE_IO = -3,
-    /**
-     * The bytes are not a model, are damaged or of another version.
-     */
+    // The bytes are not a model, are damaged or of another version.
     IORACLE_MODEL = -4,
-    /**
-     * No room: too many handles, or no memory.
-     */
+    // No room: too many handles, or no memory.
     IORACLE_LIMIT = -5,
-    /**
-     * A fault of this library. The object it happened to can only be freed.
-     */
+    // A fault of this library. The object it happened to can only be freed.
     IORACLE_INTERNAL = -6,
-    /**
-     * Nobody publishes predictions for this process.
-     */
+    // Nobody publishes predictions for this process.
     IORACLE_UNAVAILABLE = -7,
     /**
      * Whoever published them has ended.
@@ -98,331 +64,181 @@ typedef enum ioracle_result {
     IORACLE_BUSY = -9,
 } ioracle_result;
 
-/**
- * What a call does.
- */
+// What a call does.
 typedef enum ioracle_access {
-    /**
-     * Opens or creates a file.
-     */
+    // Opens or creates a file.
     IORACLE_OPEN = 1,
-    /**
-     * Closes a file.
-     */
+    // Closes a file.
     IORACLE_CLOSE = 2,
-    /**
-     * Moves data from a file.
-     */
+    // Moves data from a file.
     IORACLE_READ = 3,
-    /**
-     * Moves data to a file.
-     */
+    // Moves data to a file.
     IORACLE_WRITE = 4,
-    /**
-     * Forces data to storage.
-     */
+    // Forces data to storage.
     IORACLE_SYNC = 5,
-    /**
-     * Sets the length of a file.
-     */
+    // Sets the length of a file.
     IORACLE_TRUNCATE = 6,
-    /**
-     * Moves a position only; never predicted.
-     */
+    // Moves a position only; never predicted.
     IORACLE_SEEK = 7,
-    /**
-     * Works on an object, moves no data itself; never predicted.
-     */
+    // Works on an object, moves no data itself; never predicted.
     IORACLE_DEFINE = 8,
 } ioracle_access;
 
-/**
- * Reads the future step by step; opaque.
- */
+// Reads the future step by step; opaque.
 typedef struct ioracle_iterator ioracle_iterator;
 
-/**
- * An oracle of the caller; opaque.
- */
+// An oracle of the caller; opaque.
 typedef struct ioracle_oracle ioracle_oracle;
 
-/**
- * How much an oracle may use. Begin with IORACLE_CONFIG_INIT; 0 stands for the
- * default everywhere.
- */
+// How much an oracle may use. Begin with IORACLE_CONFIG_INIT; 0 stands for the
+// default everywhere.
 typedef struct ioracle_config {
-    /**
-     * sizeof(ioracle_config), as the caller knows it.
-     */
+    // sizeof(ioracle_config), as the caller knows it.
     uint32_t struct_size;
-    /**
-     * Predictions that ioracle_oracle_predict() gives at most; default 8, at
-     * most 1024.
-     */
+    // Predictions that ioracle_oracle_predict() gives at most; default 8, at
+    // most 1024.
     uint32_t max_predictions;
-    /**
-     * Contexts told apart; default 16384, at most 2^20. Later ones count as one
-     * per function.
-     */
+    // Contexts told apart; default 16384, at most 2^20. Later ones count as one
+    // per function.
     uint32_t max_symbols;
-    /**
-     * Files remembered; default 1024, at most 2^20. Beyond, the one unused for
-     * longest is forgotten.
-     */
+    // Files remembered; default 1024, at most 2^20. Beyond, the one unused for
+    // longest is forgotten.
     uint32_t max_files;
-    /**
-     * Transitions between contexts whose times are tracked; default 16384.
-     */
+    // Transitions between contexts whose times are tracked; default 16384.
     uint32_t max_transitions;
-    /**
-     * Contexts of offsets remembered; default 16384.
-     */
+    // Contexts of offsets remembered; default 16384.
     uint32_t max_contexts;
-    /**
-     * Length of the grammar at which the oldest history is forgotten.
-     */
+    // Length of the grammar at which the oldest history is forgotten.
     uint32_t max_occurrences;
-    /**
-     * Reserved, 0.
-     */
+    // Reserved, 0.
     uint32_t reserved;
 } ioracle_config;
 
-/**
- * One finished call. Begin with IORACLE_OBSERVATION_INIT and set what is known.
- */
+// One finished call. Begin with IORACLE_OBSERVATION_INIT and set what is known.
 typedef struct ioracle_observation {
-    /**
-     * sizeof(ioracle_observation), as the caller knows it.
-     */
+    // sizeof(ioracle_observation), as the caller knows it.
     uint32_t struct_size;
-    /**
-     * What the call did, an ioracle_access. Seeks and definitions are taken
-     * and change nothing.
-     */
+    // What the call did, an ioracle_access. Seeks and definitions are taken
+    // and change nothing.
     uint32_t access;
-    /**
-     * The function that was called, from ioracle_function(); 0 for the plain
-     * POSIX call of this access.
-     */
+    // The function that was called, from ioracle_function(); 0 for the plain
+    // POSIX call of this access.
     uint32_t function;
-    /**
-     * IORACLE_APPENDS, IORACLE_EMPTIES, added up.
-     */
+    // IORACLE_APPENDS, IORACLE_EMPTIES, added up.
     uint32_t flags;
-    /**
-     * The path of the file; NULL to go by `file` or `handle`.
-     */
+    // The path of the file; NULL to go by `file` or `handle`.
     const char *path;
-    /**
-     * A number that the caller has for the file; 0 for none.
-     */
+    // A number that the caller has for the file; 0 for none.
     uint64_t file;
-    /**
-     * Descriptor or the like. An open with a handle says which file later calls
-     * with the same handle work on; -1 for none.
-     */
+    // Descriptor or the like. An open with a handle says which file later calls
+    // with the same handle work on; -1 for none.
     int64_t handle;
-    /**
-     * Where a data access began; -1 if not known.
-     */
+    // Where a data access began; -1 if not known.
     int64_t offset;
-    /**
-     * Bytes that really moved; the new length for IORACLE_TRUNCATE.
-     */
+    // Bytes that really moved; the new length for IORACLE_TRUNCATE.
     uint64_t size;
-    /**
-     * When the call began, in nanoseconds of any clock that does not jump.
-     */
+    // When the call began, in nanoseconds of any clock that does not jump.
     uint64_t start_ns;
-    /**
-     * When it ended.
-     */
+    // When it ended.
     uint64_t end_ns;
-    /**
-     * Where in the program the call came from: a number that is the same in
-     * every run; 0 for none. `context_text` and `stack` go before it.
-     */
+    // Where in the program the call came from: a number that is the same in
+    // every run; 0 for none. `context_text` and `stack` go before it.
     uint64_t context;
-    /**
-     * The same as a text, such as "solver.c:120"; NULL for none.
-     */
+    // The same as a text, such as "solver.c:120"; NULL for none.
     const char *context_text;
-    /**
-     * The same as return addresses, innermost first; NULL for none. They are
-     * told relative to their modules, and at most 128 are looked at.
-     */
+    // The same as return addresses, innermost first; NULL for none. They are
+    // told relative to their modules, and at most 128 are looked at.
     const void *const *stack;
-    /**
-     * How many there are.
-     */
+    // How many there are.
     size_t n_frames;
 } ioracle_observation;
 
-/**
- * How far a predicted number may be off: what was seen where it was predicted.
- */
+// How far a predicted number may be off: what was seen where it was predicted.
 typedef struct ioracle_spread {
-    /**
-     * Smallest value seen.
-     */
+    // Smallest value seen.
     double min;
-    /**
-     * Largest value seen.
-     */
+    // Largest value seen.
     double max;
-    /**
-     * Standard deviation of the values seen.
-     */
+    // Standard deviation of the values seen.
     double deviation;
 } ioracle_spread;
 
-/**
- * What one future operation is expected to be.
- */
+// What one future operation is expected to be.
 typedef struct ioracle_prediction {
-    /**
-     * What it does, an ioracle_access.
-     */
+    // What it does, an ioracle_access.
     uint32_t access;
-    /**
-     * The function it calls; ioracle_function_name() has its name.
-     */
+    // The function it calls; ioracle_function_name() has its name.
     uint32_t function;
-    /**
-     * Context and function as a small number; UINT32_MAX for one never seen.
-     */
+    // Context and function as a small number; UINT32_MAX for one never seen.
     uint32_t symbol;
-    /**
-     * Whether `offset` is known.
-     */
+    // Whether `offset` is known.
     bool has_offset;
-    /**
-     * Whether the file is named but was not used before (in this run).
-     */
+    // Whether the file is named but was not used before (in this run).
     bool is_new_file;
-    /**
-     * Whether nothing known is expected: then the same file, contiguous, the
-     * last size, at once, is stated.
-     */
+    // Whether nothing known is expected: then the same file, contiguous, the
+    // last size, at once, is stated.
     bool is_unseen;
-    /**
-     * Reserved, 0.
-     */
+    // Reserved, 0.
     uint8_t reserved_byte;
-    /**
-     * The id that the caller gave the file; 0 for none.
-     */
+    // The id that the caller gave the file; 0 for none.
     uint64_t file;
-    /**
-     * Where a data access starts, if `has_offset`.
-     */
+    // Where a data access starts, if `has_offset`.
     uint64_t offset;
-    /**
-     * Bytes it moves; 0 for operations that move none.
-     */
+    // Bytes it moves; 0 for operations that move none.
     uint64_t size;
-    /**
-     * From now (the end of the last operation) to its start.
-     */
+    // From now (the end of the last operation) to its start.
     uint64_t from_now_ns;
-    /**
-     * From the end of the operation before it to its start.
-     */
+    // From the end of the operation before it to its start.
     uint64_t interarrival_ns;
-    /**
-     * How long the call itself takes.
-     */
+    // How long the call itself takes.
     uint64_t io_time_ns;
-    /**
-     * Between 0 and 1, for the whole path up to here; of a set of predictions
-     * they add up to at most 1.
-     */
+    // Between 0 and 1, for the whole path up to here; of a set of predictions
+    // they add up to at most 1.
     double probability;
-    /**
-     * Spread of `size`.
-     */
+    // Spread of `size`.
     struct ioracle_spread size_spread;
-    /**
-     * Spread of the distance between predicted and seen offsets.
-     */
+    // Spread of the distance between predicted and seen offsets.
     struct ioracle_spread offset_spread;
-    /**
-     * Spread of `interarrival_ns`.
-     */
+    // Spread of `interarrival_ns`.
     struct ioracle_spread interarrival_spread;
-    /**
-     * Spread of `io_time_ns`.
-     */
+    // Spread of `io_time_ns`.
     struct ioracle_spread io_time_spread;
-    /**
-     * Reserved, 0: later versions put what they add here.
-     */
+    // Reserved, 0: later versions put what they add here.
     uint64_t reserved[7];
-    /**
-     * Length of the path; 0 if it is not known. From IORACLE_PATH_BYTES on
-     * `path` is empty, as half a path would name another file.
-     */
+    // Length of the path; 0 if it is not known. From IORACLE_PATH_BYTES on
+    // `path` is empty, as half a path would name another file.
     uint64_t path_bytes;
-    /**
-     * The path of the file, ends in NUL.
-     */
+    // The path of the file, ends in NUL.
     char path[IORACLE_PATH_BYTES];
 } ioracle_prediction;
 
-/**
- * How much an oracle knows and holds.
- */
+// How much an oracle knows and holds.
 typedef struct ioracle_info {
-    /**
-     * Operations learned, in all runs.
-     */
+    // Operations learned, in all runs.
     uint64_t operations;
-    /**
-     * Contexts told apart, each with its function.
-     */
+    // Contexts told apart, each with its function.
     uint64_t symbols;
-    /**
-     * Occurrences in all rules of the grammar.
-     */
+    // Occurrences in all rules of the grammar.
     uint64_t grammar_size;
-    /**
-     * Memory of the model.
-     */
+    // Memory of the model.
     uint64_t memory_bytes;
-    /**
-     * Reserved, 0.
-     */
+    // Reserved, 0.
     uint64_t reserved[4];
 } ioracle_info;
 
-/**
- * A group of operations close together in time, between two quiet spells.
- */
+// A group of operations close together in time, between two quiet spells.
 typedef struct ioracle_burst {
-    /**
-     * From now to the start of its first operation; 0 inside a burst.
-     */
+    // From now to the start of its first operation; 0 inside a burst.
     uint64_t starts_in_ns;
-    /**
-     * From now to the end of its last operation.
-     */
+    // From now to the end of its last operation.
     uint64_t ends_in_ns;
-    /**
-     * Operations in it (still to come, inside a burst).
-     */
+    // Operations in it (still to come, inside a burst).
     uint64_t operations;
-    /**
-     * Bytes they move.
-     */
+    // Bytes they move.
     uint64_t bytes;
-    /**
-     * Probability that the operations come as predicted.
-     */
+    // Probability that the operations come as predicted.
     double confidence;
-    /**
-     * Reserved, 0.
-     */
+    // Reserved, 0.
     uint64_t reserved[3];
 } ioracle_burst;
 
@@ -456,194 +272,140 @@ typedef struct ioracle_basis {
 extern "C" {
 #endif // __cplusplus
 
-/**
- * The version of the library that is loaded, such as "0.1.0"; compare it with
- * the macros to find out whether header and library belong together.
- */
+// The version of the library that is loaded, such as "0.1.0"; compare it with
+// the macros to find out whether header and library belong together.
 const char *ioracle_version(void);
 
-/**
- * The name of a result, such as "IORACLE_STALE"; "unknown" for any other number.
- */
+// The name of a result, such as "IORACLE_STALE"; "unknown" for any other number.
 const char *ioracle_result_name(int32_t result);
 
-/**
- * Why the last call of this thread that failed did so: one sentence in UTF-8,
- * empty if none has. It is valid until the next call of this thread that
- * fails, and belongs to the library.
- */
+// Why the last call of this thread that failed did so: one sentence in UTF-8,
+// empty if none has. It is valid until the next call of this thread that
+// fails, and belongs to the library.
 const char *ioracle_last_error(void);
 
-/**
- * The word for an access, such as "read"; "unknown" for any other number.
- */
+// The word for an access, such as "read"; "unknown" for any other number.
 const char *ioracle_access_name(uint32_t access);
 
-/**
- * The code of a function by the name it has in traces, such as "pread",
- * "fwrite", "mpi_read_at" or "H5Dwrite"; 0 if there is none of that name.
- * Codes stay the same within a version of the interface.
- */
+// The code of a function by the name it has in traces, such as "pread",
+// "fwrite", "mpi_read_at" or "H5Dwrite"; 0 if there is none of that name.
+// Codes stay the same within a version of the interface.
 uint32_t ioracle_function(const char *name);
 
-/**
- * The name of a function by its code; "unknown" for any other number.
- */
+// The name of a function by its code; "unknown" for any other number.
 const char *ioracle_function_name(uint32_t function);
 
-/**
- * What a function does, an ioracle_access; 0 for a number that is no code.
- */
+// What a function does, an ioracle_access; 0 for a number that is no code.
 uint32_t ioracle_function_access(uint32_t function);
 
-/**
- * Makes an oracle that knows nothing yet. It may be used by any number of
- * threads, one after the other: each call holds the oracle's own lock. One
- * oracle per stream (thread, client, open file) predicts better than one for
- * all.
- *
- * `config` may be NULL for the defaults.
- */
+// Makes an oracle that knows nothing yet. It may be used by any number of
+// threads, one after the other: each call holds the oracle's own lock. One
+// oracle per stream (thread, client, open file) predicts better than one for
+// all.
+//
+// `config` may be NULL for the defaults.
 enum ioracle_result ioracle_oracle_new(const struct ioracle_config *config,
                                        struct ioracle_oracle **oracle);
 
-/**
- * Frees an oracle, once no other thread is in a call with it. Its iterators
- * stay. NULL is fine; a handle freed before is told and nothing happens.
- */
+// Frees an oracle, once no other thread is in a call with it. Its iterators
+// stay. NULL is fine; a handle freed before is told and nothing happens.
 enum ioracle_result ioracle_oracle_free(struct ioracle_oracle *oracle);
 
-/**
- * Learns one finished call. Calls are told in the order in which they ended;
- * one that began before the last one ended counts as following at once.
- */
+// Learns one finished call. Calls are told in the order in which they ended;
+// one that began before the last one ended counts as following at once.
 enum ioracle_result ioracle_oracle_observe(struct ioracle_oracle *oracle,
                                            const struct ioracle_observation *observation);
 
-/**
- * What may come next, the most probable first: at most `capacity` predictions,
- * and in `n` how many. There is always one, also before anything was observed:
- * with nothing to go by it `is_unseen`.
- */
+// What may come next, the most probable first: at most `capacity` predictions,
+// and in `n` how many. There is always one, also before anything was observed:
+// with nothing to go by it `is_unseen`.
 enum ioracle_result ioracle_oracle_predict(const struct ioracle_oracle *oracle,
                                            struct ioracle_prediction *predictions,
                                            size_t capacity,
                                            size_t *n);
 
-/**
- * The next operations one after the other, beginning with the `first`-th
- * prediction (0 is the most probable): at most `capacity`, and in `n` how many.
- * IORACLE_NONE if there is no such prediction.
- */
+// The next operations one after the other, beginning with the `first`-th
+// prediction (0 is the most probable): at most `capacity`, and in `n` how many.
+// IORACLE_NONE if there is no such prediction.
 enum ioracle_result ioracle_oracle_ahead(const struct ioracle_oracle *oracle,
                                          size_t first,
                                          struct ioracle_prediction *predictions,
                                          size_t capacity,
                                          size_t *n);
 
-/**
- * Tells the path of a file that the caller calls by a number (not 0), so that
- * the number can stand for it in observations and stands in predictions.
- */
+// Tells the path of a file that the caller calls by a number (not 0), so that
+// the number can stand for it in observations and stands in predictions.
 enum ioracle_result ioracle_oracle_define_file(struct ioracle_oracle *oracle,
                                                uint64_t file,
                                                const char *path);
 
-/**
- * A new run of the program begins: nothing is open, ids of files may mean
- * others, the clock may start again. What was learned stays, and how the last
- * run began is what is expected now.
- */
+// A new run of the program begins: nothing is open, ids of files may mean
+// others, the clock may start again. What was learned stays, and how the last
+// run began is what is expected now.
 enum ioracle_result ioracle_oracle_begin_run(struct ioracle_oracle *oracle);
 
-/**
- * Adds what another oracle has learned, which stays as it is. The merged one
- * begins a new run.
- */
+// Adds what another oracle has learned, which stays as it is. The merged one
+// begins a new run.
 enum ioracle_result ioracle_oracle_merge(struct ioracle_oracle *oracle,
                                          const struct ioracle_oracle *other);
 
-/**
- * How much an oracle knows and holds.
- */
+// How much an oracle knows and holds.
 enum ioracle_result ioracle_oracle_info(const struct ioracle_oracle *oracle,
                                         struct ioracle_info *info);
 
-/**
- * Makes an iterator that reads on from the `first`-th prediction (0 is the most
- * probable). It reads what was known when it was made: later observations do
- * not change it, nor does freeing the oracle. While one made since the last
- * observation is alive, the next observation copies the whole model, so free
- * iterators before observing where that matters.
- *
- * IORACLE_NONE, and no iterator, if there is no such prediction.
- */
+// Makes an iterator that reads on from the `first`-th prediction (0 is the most
+// probable). It reads what was known when it was made: later observations do
+// not change it, nor does freeing the oracle. While one made since the last
+// observation is alive, the next observation copies the whole model, so free
+// iterators before observing where that matters.
+//
+// IORACLE_NONE, and no iterator, if there is no such prediction.
 enum ioracle_result ioracle_oracle_iterate(const struct ioracle_oracle *oracle,
                                            size_t first,
                                            struct ioracle_iterator **iterator);
 
-/**
- * Gives the operation that the iterator stands at, and moves to the next.
- * IORACLE_NONE at the end: where something never seen would come.
- */
+// Gives the operation that the iterator stands at, and moves to the next.
+// IORACLE_NONE at the end: where something never seen would come.
 enum ioracle_result ioracle_oracle_step(struct ioracle_iterator *iterator,
                                         struct ioracle_prediction *prediction);
 
-/**
- * Makes another iterator that stands at the same operation.
- */
+// Makes another iterator that stands at the same operation.
 enum ioracle_result ioracle_iterator_copy(const struct ioracle_iterator *iterator,
                                           struct ioracle_iterator **copy);
 
-/**
- * Frees an iterator. NULL is fine; a handle freed before is told and nothing
- * happens.
- */
+// Frees an iterator. NULL is fine; a handle freed before is told and nothing
+// happens.
 enum ioracle_result ioracle_iterator_free(struct ioracle_iterator *iterator);
 
-/**
- * The next burst; inside one, what is left of it. IORACLE_NONE while waits do
- * not fall into short and long ones, or nothing is expected.
- */
+// The next burst; inside one, what is left of it. IORACLE_NONE while waits do
+// not fall into short and long ones, or nothing is expected.
 enum ioracle_result ioracle_oracle_burst(const struct ioracle_oracle *oracle,
                                          struct ioracle_burst *burst);
 
-/**
- * What is expected to start within a span of time from now, as a burst that
- * starts at once and ends with the span.
- */
+// What is expected to start within a span of time from now, as a burst that
+// starts at once and ends with the span.
 enum ioracle_result ioracle_oracle_within(const struct ioracle_oracle *oracle,
                                           uint64_t span_ns,
                                           struct ioracle_burst *within);
 
-/**
- * Saves what an oracle knows to a file, which appears whole or not at all.
- */
+// Saves what an oracle knows to a file, which appears whole or not at all.
 enum ioracle_result ioracle_oracle_save(const struct ioracle_oracle *oracle,
                                         const char *path);
 
-/**
- * Makes an oracle of a file that was saved, also by 'ioracle model save'.
- */
+// Makes an oracle of a file that was saved, also by 'ioracle model save'.
 enum ioracle_result ioracle_oracle_load(const char *path, struct ioracle_oracle **oracle);
 
-/**
- * Saves what an oracle knows to memory, which ioracle_bytes_free() frees.
- */
+// Saves what an oracle knows to memory, which ioracle_bytes_free() frees.
 enum ioracle_result ioracle_oracle_save_bytes(const struct ioracle_oracle *oracle,
                                               void **bytes,
                                               size_t *n_bytes);
 
-/**
- * Makes an oracle of bytes that were saved.
- */
+// Makes an oracle of bytes that were saved.
 enum ioracle_result ioracle_oracle_load_bytes(const void *bytes,
                                               size_t n_bytes,
                                               struct ioracle_oracle **oracle);
 
-/**
- * Frees what ioracle_oracle_save_bytes() gave. NULL is fine.
- */
+// Frees what ioracle_oracle_save_bytes() gave. NULL is fine.
 void ioracle_bytes_free(void *bytes);
 
 /**
@@ -675,9 +437,9 @@ enum ioracle_result ioracle_next(uint64_t max_wait_ns,
 
 #endif  /* IORACLE_H */
 
-/** Makes an ioracle_config with all defaults. */
+// Makes an ioracle_config with all defaults.
 #define IORACLE_CONFIG_INIT { sizeof(ioracle_config), 0, 0, 0, 0, 0, 0, 0 }
 
-/** Makes an ioracle_observation that says nothing yet. */
+// Makes an ioracle_observation that says nothing yet.
 #define IORACLE_OBSERVATION_INIT \
     { sizeof(ioracle_observation), 0, 0, 0, NULL, 0, -1, -1, 0, 0, 0, 0, NULL, NULL, 0 }

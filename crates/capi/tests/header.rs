@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `include/ioracle.h` is what the source says.
+//! The headers of `include/` that are generated are what the source says.
 
 use std::path::Path;
 
@@ -31,38 +31,61 @@ const INTRODUCTION: &str = "\
 
 /// What a structure that the caller fills begins with.
 const INITIALISERS: &str = "\
-/** Makes an ioracle_config with all defaults. */
+// Makes an ioracle_config with all defaults.
 #define IORACLE_CONFIG_INIT { sizeof(ioracle_config), 0, 0, 0, 0, 0, 0, 0 }
 
-/** Makes an ioracle_observation that says nothing yet. */
+// Makes an ioracle_observation that says nothing yet.
 #define IORACLE_OBSERVATION_INIT \\
     { sizeof(ioracle_observation), 0, 0, 0, NULL, 0, -1, -1, 0, 0, 0, 0, NULL, NULL, 0 }";
 
-fn generated() -> String {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut config = cbindgen::Config {
+const OMNISCIO_INTRODUCTION: &str = "\
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ *
+ * The predictions of ioracle under the names of Omnisc'IO (SC14), for middleware
+ * that was written for it: link with libioracle and run below 'ioracle run'.
+ * docs/c-api.md tells the differences. This file is generated from the source of
+ * the library: change that, and run 'make docs'.
+ */";
+
+fn config(introduction: &str, guard: &str) -> cbindgen::Config {
+    cbindgen::Config {
         language: cbindgen::Language::C,
         style: cbindgen::Style::Both,
         cpp_compat: true,
         usize_is_size_t: true,
-        header: Some(INTRODUCTION.to_owned()),
-        include_guard: Some("IORACLE_H".to_owned()),
-        documentation_style: cbindgen::DocumentationStyle::Doxy,
+        header: Some(introduction.to_owned()),
+        include_guard: Some(guard.to_owned()),
+        documentation_style: cbindgen::DocumentationStyle::C99,
         line_length: 90,
         tab_width: 4,
         no_includes: true,
-        trailer: Some(INITIALISERS.to_owned()),
-        sys_includes: ["stdbool.h", "stddef.h", "stdint.h"].map(str::to_owned).to_vec(),
         ..cbindgen::Config::default()
-    };
+    }
+}
+
+fn ioracle_h() -> String {
+    let mut config = config(INTRODUCTION, "IORACLE_H");
+    config.sys_includes = ["stdbool.h", "stddef.h", "stdint.h"].map(str::to_owned).to_vec();
+    config.trailer = Some(INITIALISERS.to_owned());
     config.export.include = vec!["ioracle_access".to_owned()];
-    let builder =
-        SOURCES.iter().fold(cbindgen::Builder::new().with_config(config), |builder, name| {
-            builder.with_src(directory.join(name).with_extension("rs"))
-        });
+    generated(config, &SOURCES)
+}
+
+fn omniscio_h() -> String {
+    generated(config(OMNISCIO_INTRODUCTION, "OMNISCIO_H"), &["omniscio"])
+}
+
+fn generated(config: cbindgen::Config, sources: &[&str]) -> String {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let builder = cbindgen::Builder::new().with_config(config);
+    let builder = sources
+        .iter()
+        .fold(builder, |builder, name| builder.with_src(directory.join(name).with_extension("rs")));
     let mut header = Vec::new();
     builder.generate().expect("the source can be read").write(&mut header);
-    without_safety_sections(&String::from_utf8(header).expect("the header is text"))
+    let header = String::from_utf8(header).expect("the header is text");
+    // The word is one of Rust's own.
+    without_safety_sections(&header).replace(" type_;", " type;")
 }
 
 /// What Rust calls safety is what C takes for granted.
@@ -70,13 +93,11 @@ fn without_safety_sections(header: &str) -> String {
     let mut kept = String::new();
     let mut inside = false;
     for line in header.lines() {
-        inside = (inside || line == " * # Safety") && line != " */";
-        if !inside {
+        inside = (inside && line.starts_with("//")) || line == "// # Safety";
+        if inside {
             // The empty line before the section goes with it.
-            let last = " *\n";
-            if line == " */" && kept.ends_with(last) {
-                kept.truncate(kept.len() - last.len());
-            }
+            kept.truncate(kept.strip_suffix("//\n").unwrap_or(&kept).len());
+        } else {
             kept.push_str(line);
             kept.push('\n');
         }
@@ -84,14 +105,16 @@ fn without_safety_sections(header: &str) -> String {
     kept
 }
 
-/// With IORACLE_WRITE_DOCS set the header is written instead.
+/// With IORACLE_WRITE_DOCS set the headers are written instead.
 #[test]
-fn the_header_is_fresh() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/include/ioracle.h");
-    let generated = generated();
-    if std::env::var_os("IORACLE_WRITE_DOCS").is_some() {
-        std::fs::write(path, &generated).expect("the header can be written");
+fn the_headers_are_fresh() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    for (name, generated) in [("ioracle.h", ioracle_h()), ("omniscio.h", omniscio_h())] {
+        let path = directory.join(name);
+        if std::env::var_os("IORACLE_WRITE_DOCS").is_some() {
+            std::fs::write(&path, &generated).expect("the header can be written");
+        }
+        let written = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(written == generated, "include/{name} is stale; run 'make docs'");
     }
-    let written = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(written == generated, "include/ioracle.h is stale; run 'make docs'");
 }
