@@ -130,8 +130,8 @@ typedef struct ioracle_observation {
     const char *path;
     // A number that the caller has for the file; 0 for none.
     uint64_t file;
-    // Descriptor or the like. An open with a handle says which file later calls
-    // with the same handle work on; -1 for none.
+    // Descriptor or the like; -1 for none. A call that also names the file says
+    // which one later calls with the same handle work on, until a close.
     int64_t handle;
     // Where a data access began; -1 if not known.
     int64_t offset;

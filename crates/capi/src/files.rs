@@ -89,7 +89,7 @@ impl FileNumbers {
                 None => self.by_path(&name_of(id), oracle),
             },
         };
-        self.follow_handle(given.handle, number, access);
+        self.follow_handle(given, number, access);
         number
     }
 
@@ -127,7 +127,6 @@ impl FileNumbers {
         if self.named.len() >= MAX_NAMES {
             self.by_name.clear();
             self.by_id.clear();
-            self.by_handle.clear();
             self.named.clear();
         }
         self.n_given = self.n_given.checked_add(1).unwrap_or(1);
@@ -149,18 +148,18 @@ impl FileNumbers {
         self.named.get(&number).is_some_and(|named| *named.name == *path)
     }
 
-    /// An open says which file its handle leads to, until it is closed.
-    fn follow_handle(&mut self, handle: i64, number: FileId, access: Access) {
-        if handle < 0 || !matches!(access, Access::Open | Access::Close) {
+    /// A call that names its file says where its handle leads, until a close.
+    fn follow_handle(&mut self, given: GivenFile<'_>, number: FileId, access: Access) {
+        if given.handle < 0 {
             return;
         }
-        if access == Access::Open {
+        if access == Access::Close {
+            self.by_handle.remove(&given.handle);
+        } else if given.path.is_some() || given.id != 0 {
             if self.by_handle.len() >= MAX_NAMES {
                 self.by_handle.clear();
             }
-            self.by_handle.insert(handle, number);
-        } else {
-            self.by_handle.remove(&handle);
+            self.by_handle.insert(given.handle, number);
         }
     }
 }
@@ -176,4 +175,73 @@ fn is_made_up(name: &str) -> bool {
 /// The id that a name was made of; 0 for a path.
 fn id_of(name: &str) -> u64 {
     name.strip_prefix(ID_MARK).and_then(|id| id.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use ::ioracle_oracle::Config;
+
+    use super::*;
+
+    struct Told {
+        files: FileNumbers,
+        oracle: Oracle,
+    }
+
+    impl Told {
+        fn new() -> Told {
+            Told { files: FileNumbers::default(), oracle: Oracle::new(Config::default()) }
+        }
+
+        fn number(&mut self, path: Option<&str>, id: u64, handle: i64, access: Access) -> FileId {
+            self.files.number(GivenFile { path, id, handle }, access, &mut self.oracle)
+        }
+    }
+
+    #[test]
+    fn a_handle_leads_to_its_file_until_it_is_closed() {
+        let mut told = Told::new();
+        let file = told.number(Some("a"), 0, 3, Access::Open);
+        assert_eq!(told.number(None, 0, 3, Access::Read), file);
+        assert_eq!(told.number(None, 0, 4, Access::Read), FileId::UNKNOWN);
+        assert_eq!(told.number(None, 0, 3, Access::Close), file);
+        assert_eq!(told.number(None, 0, 3, Access::Read), FileId::UNKNOWN);
+        // Handles that never were: none, and no room for them.
+        assert_eq!(told.number(Some("a"), 0, -1, Access::Open), file);
+        assert_eq!(told.number(None, 0, -1, Access::Read), FileId::UNKNOWN);
+    }
+
+    #[test]
+    fn a_number_means_the_path_it_was_last_given() {
+        let mut told = Told::new();
+        let first = told.number(Some("a"), 7, -1, Access::Open);
+        assert_eq!(told.number(None, 7, -1, Access::Read), first);
+        let second = told.number(Some("b"), 7, -1, Access::Open);
+        assert_ne!(first, second);
+        assert_eq!(told.number(None, 7, -1, Access::Read), second);
+        assert_eq!(told.number(Some("a"), 0, -1, Access::Read), first);
+    }
+
+    #[test]
+    fn names_beyond_the_ceiling_are_forgotten_and_learned_anew() {
+        let mut told = Told::new();
+        for i in 0..=MAX_NAMES {
+            told.number(Some(&format!("f{i}")), 0, 3, Access::Open);
+        }
+        assert!(told.files.named.len() <= MAX_NAMES && told.files.by_name.len() <= MAX_NAMES);
+        let again = told.number(Some("f0"), 0, -1, Access::Read);
+        assert_eq!(told.number(Some("f0"), 0, -1, Access::Read), again);
+    }
+
+    #[test]
+    fn a_file_without_a_path_is_told_by_its_number() {
+        let mut told = Told::new();
+        let file = told.number(None, 42, -1, Access::Open);
+        let predicted = PredictedFile::Known(file);
+        let called = told.files.called(&predicted, &told.oracle);
+        assert_eq!((called.id, called.path, called.is_new), (42, "", false));
+        let predicted = PredictedFile::New(name_of(43));
+        let called = told.files.called(&predicted, &told.oracle);
+        assert_eq!((called.id, called.path, called.is_new), (43, "", true));
+    }
 }

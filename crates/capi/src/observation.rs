@@ -36,8 +36,8 @@ pub struct ioracle_observation {
     pub path: *const c_char,
     /// A number that the caller has for the file; 0 for none.
     pub file: u64,
-    /// Descriptor or the like. An open with a handle says which file later calls
-    /// with the same handle work on; -1 for none.
+    /// Descriptor or the like; -1 for none. A call that also names the file says
+    /// which one later calls with the same handle work on, until a close.
     pub handle: i64,
     /// Where a data access began; -1 if not known.
     pub offset: i64,
@@ -161,9 +161,9 @@ impl<'a> Observed<'a> {
 unsafe fn context_of<'a>(given: &ioracle_observation) -> Result<GivenContext<'a>, Fault> {
     const MAX_TEXT_BYTES: usize = 1 << 16;
     if !given.stack.is_null() {
-        if given.n_frames > 1 << 20 {
+        if given.n_frames > 1 << 20 || !given.stack.is_aligned() {
             let n_frames = given.n_frames;
-            return Err(Fault::invalid(format!("n_frames is {n_frames}; no stack is so deep")));
+            return Err(Fault::invalid(format!("{n_frames} n_frames, or not aligned: no stack")));
         }
         let n_frames = given.n_frames.min(MAX_FRAMES);
         // SAFETY: the caller promises so many addresses; they have the size and

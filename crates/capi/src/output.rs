@@ -19,10 +19,12 @@ pub(crate) unsafe fn single<'a, T>(
     room: *mut T,
     name: &str,
 ) -> Result<&'a mut MaybeUninit<T>, Fault> {
+    if room.is_null() || !room.is_aligned() {
+        let message = format!("{name} is NULL or not aligned; it is where the answer goes");
+        return Err(Fault::invalid(message));
+    }
     // SAFETY: the caller promises it; that it may hold anything is in the type.
-    unsafe { room.cast::<MaybeUninit<T>>().as_mut() }
-        .filter(|_| room.is_aligned())
-        .ok_or_else(|| Fault::invalid(format!("{name} is NULL; it is where the answer goes")))
+    Ok(unsafe { &mut *room.cast::<MaybeUninit<T>>() })
 }
 
 /// Room for predictions and their number.
@@ -41,7 +43,7 @@ impl<'a> Room<'a> {
         capacity: usize,
         n: *mut usize,
     ) -> Result<Room<'a>, Fault> {
-        if predictions.is_null() || capacity == 0 {
+        if predictions.is_null() || !predictions.is_aligned() || capacity == 0 {
             return Err(Fault::invalid("there is no room for predictions; give at least one"));
         }
         if capacity > MAX_CAPACITY {
