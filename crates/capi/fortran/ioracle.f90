@@ -13,7 +13,8 @@ module ioracle
    integer(c_int), parameter, public :: &
       IORACLE_OK = 0, IORACLE_NONE = 1, IORACLE_STALE = 2, &
       IORACLE_INVALID = -1, IORACLE_DANGLING = -2, IORACLE_IO = -3, IORACLE_MODEL = -4, &
-      IORACLE_LIMIT = -5, IORACLE_INTERNAL = -6, IORACLE_UNAVAILABLE = -7
+      IORACLE_LIMIT = -5, IORACLE_INTERNAL = -6, IORACLE_UNAVAILABLE = -7, &
+      IORACLE_ENDED = -8, IORACLE_BUSY = -9
 
    ! What a call does.
    integer(c_int32_t), parameter, public :: &
@@ -106,12 +107,21 @@ module ioracle
       integer(c_int64_t) :: reserved(4)
    end type ioracle_info
 
+   ! What an answer of ioracle_next rests on.
+   type, bind(c), public :: ioracle_basis
+      integer(c_int32_t) :: n_predictions
+      integer(c_int32_t) :: n_walked
+      integer(c_int64_t) :: lag
+      integer(c_int64_t) :: n_operations
+      integer(c_int64_t) :: reserved(5)
+   end type ioracle_basis
+
    ! Handles of oracles and iterators are type(c_ptr).
    public :: ioracle_oracle_new, ioracle_oracle_free, ioracle_oracle_observe
    public :: ioracle_oracle_predict, ioracle_oracle_ahead, ioracle_oracle_begin_run
    public :: ioracle_oracle_merge, ioracle_oracle_info, ioracle_oracle_burst
    public :: ioracle_oracle_within, ioracle_oracle_iterate, ioracle_oracle_step
-   public :: ioracle_iterator_copy, ioracle_iterator_free
+   public :: ioracle_iterator_copy, ioracle_iterator_free, ioracle_next
    ! These take or give Fortran's own strings.
    public :: ioracle_observe, ioracle_save, ioracle_load, ioracle_message
    public :: ioracle_path, ioracle_name
@@ -219,6 +229,16 @@ module ioracle
          type(c_ptr), value :: iterator
          integer(c_int) :: code
       end function ioracle_iterator_free
+
+      ! What the calling thread will do next, below 'ioracle run'.
+      function ioracle_next(max_wait_ns, predictions, n_predictions, basis) bind(c) result(code)
+         import :: c_int, c_int64_t, c_size_t, ioracle_prediction, ioracle_basis
+         integer(c_int64_t), value :: max_wait_ns
+         type(ioracle_prediction), intent(inout) :: predictions(*)
+         integer(c_size_t), value :: n_predictions
+         type(ioracle_basis), intent(out) :: basis
+         integer(c_int) :: code
+      end function ioracle_next
 
       function c_save(oracle, path) bind(c, name="ioracle_oracle_save") result(code)
          import :: c_ptr, c_int, c_char

@@ -54,13 +54,9 @@ typedef enum ioracle_result {
     IORACLE_INTERNAL = -6,
     // Nobody publishes predictions for this process.
     IORACLE_UNAVAILABLE = -7,
-    /**
-     * Whoever published them has ended.
-     */
+    // Whoever published them has ended.
     IORACLE_ENDED = -8,
-    /**
-     * The call came in the middle of another one; again later.
-     */
+    // The call came in the middle of another one; again later.
     IORACLE_BUSY = -9,
 } ioracle_result;
 
@@ -242,29 +238,17 @@ typedef struct ioracle_burst {
     uint64_t reserved[3];
 } ioracle_burst;
 
-/**
- * What an answer of ioracle_next() rests on.
- */
+// What an answer of ioracle_next() rests on.
 typedef struct ioracle_basis {
-    /**
-     * Predictions that were filled in.
-     */
+    // Predictions that were filled in.
     uint32_t n_predictions;
-    /**
-     * Operations that the thread has made since, all of them as predicted.
-     */
+    // Operations that the thread has made since, all of them as predicted.
     uint32_t n_walked;
-    /**
-     * Calls of the thread that are not taken into account.
-     */
+    // Calls of the thread that are not taken into account.
     uint64_t lag;
-    /**
-     * Operations of the thread that were learned.
-     */
+    // Operations of the thread that were learned.
     uint64_t n_operations;
-    /**
-     * Reserved, 0.
-     */
+    // Reserved, 0.
     uint64_t reserved[5];
 } ioracle_basis;
 
@@ -408,24 +392,22 @@ enum ioracle_result ioracle_oracle_load_bytes(const void *bytes,
 // Frees what ioracle_oracle_save_bytes() gave. NULL is fine.
 void ioracle_bytes_free(void *bytes);
 
-/**
- * Says what the calling thread will do next, below 'ioracle run': the first of
- * `predictions` is its next operation, the others follow it along the most
- * probable path. At most `n_predictions` are filled in (64 are ever known), and
- * `basis`, unless it is NULL, is told how many and what they rest on.
- *
- * IORACLE_OK: they rest on all that the thread has done. IORACLE_STALE: what is
- * known is older than that, also after `max_wait_ns` nanoseconds; nothing is
- * filled in, and `basis->lag` says by how many calls. IORACLE_UNAVAILABLE: this
- * process is not run by 'ioracle run', or is a child before its exec.
- * IORACLE_ENDED: 'ioracle run' has ended. IORACLE_LIMIT: there was no room for
- * this thread. IORACLE_BUSY: a signal handler asks that has interrupted the
- * recorder; ask again later.
- *
- * Signal handlers may call it: it allocates nothing, takes no lock, and leaves
- * ioracle_last_error() alone. Without a wait it makes no system call but the
- * first time in a thread.
- */
+// Says what the calling thread will do next, below 'ioracle run': the first of
+// `predictions` is its next operation, the others follow it along the most
+// probable path. At most `n_predictions` are filled in (64 are ever known), and
+// `basis`, unless it is NULL, is told how many and what they rest on.
+//
+// IORACLE_OK: they rest on all that the thread has done. IORACLE_STALE: what is
+// known is older than that, also after `max_wait_ns` nanoseconds; nothing is
+// filled in, and `basis->lag` says by how many calls. IORACLE_UNAVAILABLE: this
+// process is not run by 'ioracle run', or is a child before its exec.
+// IORACLE_ENDED: 'ioracle run' has ended. IORACLE_LIMIT: there was no room for
+// this thread. IORACLE_BUSY: a signal handler asks that has interrupted the
+// recorder; ask again later.
+//
+// Signal handlers may call it: it allocates nothing, takes no lock, and leaves
+// ioracle_last_error() alone. Without a wait it makes no system call but the
+// first time in a thread.
 enum ioracle_result ioracle_next(uint64_t max_wait_ns,
                                  struct ioracle_prediction *predictions,
                                  size_t n_predictions,

@@ -387,6 +387,28 @@ private:
     owner handle_;
 };
 
+// What `ioracle run` published for the calling thread.
+struct published {
+    ioracle_result result;
+    ioracle_basis basis;
+    std::vector<prediction> predictions;
+
+    // Whether they rest on all that the thread has done.
+    explicit operator bool() const noexcept { return result == IORACLE_OK; }
+};
+
+// What the calling thread will do next, below 'ioracle run': ioracle_next(). That
+// nothing is known, or not in time, is an answer and no exception.
+inline published next(std::chrono::nanoseconds max_wait, std::size_t most = 8) {
+    std::vector<ioracle_prediction> room(most);
+    published answer = {IORACLE_OK, ioracle_basis(), {}};
+    const auto max_wait_ns = static_cast<std::uint64_t>(max_wait.count());
+    answer.result = ioracle_next(max_wait_ns, room.data(), room.size(), &answer.basis);
+    const auto n = static_cast<std::ptrdiff_t>(answer ? answer.basis.n_predictions : 0);
+    answer.predictions = std::vector<prediction>(room.begin(), room.begin() + n);
+    return answer;
+}
+
 } // namespace ioracle
 
 #endif // IORACLE_HPP

@@ -12,6 +12,7 @@ use crate::access::ioracle_access;
 use crate::barrier::guarded_value;
 use crate::output;
 use crate::prediction::ioracle_prediction;
+use crate::published::{ioracle_basis, ioracle_next};
 use crate::result::{Fault, ioracle_result};
 
 /// A position in a file, in bytes.
@@ -114,10 +115,26 @@ pub unsafe extern "C" fn omniscio_predict_from(
     })
 }
 
-/// The next operations of the calling thread.
-fn next_of_this_thread(_n_wanted: usize) -> Vec<ioracle_prediction> {
-    Vec::new()
+/// The next operations of the calling thread; none where they are not known, or
+/// not in time.
+fn next_of_this_thread(n_wanted: usize) -> Vec<ioracle_prediction> {
+    let mut predictions = Vec::with_capacity(n_wanted.min(MAX_STEPS));
+    let mut basis = ioracle_basis::default();
+    let (room, capacity) = (predictions.as_mut_ptr(), predictions.capacity());
+    // SAFETY: there is room for so many, and for the basis.
+    let result = unsafe { ioracle_next(MAX_WAIT_NS, room, capacity, &raw mut basis) };
+    if result == ioracle_result::IORACLE_OK {
+        // SAFETY: so many were filled in, never more than there is room for.
+        unsafe { predictions.set_len((basis.n_predictions as usize).min(capacity)) };
+    }
+    predictions
 }
+
+/// Steps that are ever published.
+const MAX_STEPS: usize = 64;
+/// The original answered for the operation just finished, however long that
+/// took; what is published lags by microseconds.
+const MAX_WAIT_NS: u64 = 1_000_000;
 
 /// Copies predictions into one block: the requests, then their names.
 fn give(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Callers that do everything wrong, and whether Fortran sees what C does.
+//! Callers that do everything wrong, callers of Omnisc'IO, and whether Fortran
+//! sees what C does.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,11 +23,16 @@ fn linked(compiler: &mut Command) -> &mut Command {
 }
 
 fn hostile(directory: &Path, flags: &[&str]) -> PathBuf {
-    let program = directory.join("hostile");
+    program(directory, "hostile", flags)
+}
+
+/// A program in C that was built against what is installed.
+fn program(directory: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let program = directory.join(name);
     let mut compiler = command("cc");
     compiler.args(["-std=c11", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread"]);
     compiler.args(flags).arg("-I").arg(prefix().join("include"));
-    run(linked(compiler.arg("-o").arg(&program).arg(source("hostile.c"))));
+    run(linked(compiler.arg("-o").arg(&program).arg(source(&format!("{name}.c")))));
     program
 }
 
@@ -62,6 +68,19 @@ fn valgrind_finds_nothing_in_what_callers_do_wrong() {
     let mut valgrind = command("valgrind");
     valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--fair-sched=yes"]);
     checks(valgrind.arg(hostile(directory.path(), &["-O1"])).arg("300"));
+}
+
+#[test]
+fn omniscio_tells_what_ioracle_run_publishes_and_nothing_without() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = program(directory.path(), "omniscio", &["-O2"]);
+    let file = directory.path().join("data.bin");
+    assert_eq!(run(command(&program).arg(&file).arg("alone")), "0\n");
+    let mut watched = command(prefix().join("bin/ioracle"));
+    watched.env("IORACLE_DIR", directory.path());
+    let told = run(watched.args(["run", "--"]).arg(program).arg(file).arg("watched"));
+    let expected: String = (64..69).map(|i| format!("1 {} 512 data.bin\n", i * 512)).collect();
+    assert_eq!(told, expected);
 }
 
 #[test]

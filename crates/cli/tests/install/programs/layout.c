@@ -7,14 +7,14 @@
 
 #include <ioracle.h>
 
-enum { OBSERVATION, CONFIG, PREDICTION, BURST, INFO };
+enum { OBSERVATION, CONFIG, PREDICTION, BURST, INFO, BASIS };
 
 size_t layout_size(int structure)
 {
     static const size_t sizes[] = {
         [OBSERVATION] = sizeof(ioracle_observation), [CONFIG] = sizeof(ioracle_config),
         [PREDICTION] = sizeof(ioracle_prediction),   [BURST] = sizeof(ioracle_burst),
-        [INFO] = sizeof(ioracle_info),
+        [INFO] = sizeof(ioracle_info),               [BASIS] = sizeof(ioracle_basis),
     };
     return sizes[structure];
 }
@@ -67,4 +67,9 @@ void layout_burst(ioracle_burst *burst)
 void layout_info(ioracle_info *info)
 {
     *info = (ioracle_info) { 1, 2, 3, 4, { 0, 0, 0, 0 } };
+}
+
+void layout_basis(ioracle_basis *basis)
+{
+    *basis = (ioracle_basis) { 1, 2, 3, 4, { 0, 0, 0, 0, 0 } };
 }

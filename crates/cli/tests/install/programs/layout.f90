@@ -35,6 +35,10 @@ program layout
          import :: ioracle_info
          type(ioracle_info), intent(inout) :: info
       end subroutine layout_info
+      subroutine layout_basis(basis) bind(c)
+         import :: ioracle_basis
+         type(ioracle_basis), intent(inout) :: basis
+      end subroutine layout_basis
    end interface
 
    type(ioracle_observation) :: call
@@ -42,12 +46,15 @@ program layout
    type(ioracle_prediction) :: prediction
    type(ioracle_burst) :: burst
    type(ioracle_info) :: info
+   type(ioracle_basis) :: basis
 
    call expect('size of observation', c_sizeof(call) == layout_size(0_c_int))
    call expect('size of config', c_sizeof(config) == layout_size(1_c_int))
    call expect('size of prediction', c_sizeof(prediction) == layout_size(2_c_int))
    call expect('size of burst', c_sizeof(burst) == layout_size(3_c_int))
    call expect('size of info', c_sizeof(info) == layout_size(4_c_int))
+
+   call expect('size of basis', c_sizeof(basis) == layout_size(5_c_int))
 
    call layout_prediction(prediction)
    call expect('access', prediction%access == 1)
@@ -96,6 +103,9 @@ program layout
    call layout_info(info)
    call expect('info', all([info%operations, info%symbols, info%grammar_size, &
                             info%memory_bytes] == [1, 2, 3, 4]))
+   call layout_basis(basis)
+   call expect('basis', basis%n_predictions == 1 .and. basis%n_walked == 2 &
+               .and. basis%lag == 3 .and. basis%n_operations == 4)
    print '(a)', 'alike'
 
 contains
