@@ -1,21 +1,53 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Arbitrary bytes as a saved model, also with the header put right so that the
-//! body is reached: refused, or an oracle that works.
+//! Arbitrary bytes as a saved model, of one oracle and of a job, also with the
+//! header put right so that the body is reached: refused, or a model that works.
 
 #![no_main]
 
 use ioracle_events::{ContextId, FileId, Function, Operation};
-use ioracle_oracle::Oracle;
+use ioracle_oracle::{Behaviour, Learned, Model, Oracle, Role, Site, StackId};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|body: &[u8]| {
     let _ = Oracle::load(body);
-    let mut bytes = b"ioracle\x1A\x01\0\0\0".to_vec();
+    let _ = Model::load(body);
+    if let Ok(oracle) = Oracle::load(&file(1, body)) {
+        use_oracle(oracle);
+    }
+    if let Ok(model) = Model::load(&file(2, body)) {
+        use_model(model);
+    }
+    // The oracle inside has a header of its own, which chance never gets right.
+    if let Some((&n_names, rest)) = body.split_first() {
+        let (oracle, rest) = rest.split_at(rest.len() / 2);
+        let mut job = vec![0, 1, n_names];
+        let oracle = file(1, oracle);
+        let mut length = oracle.len();
+        while length > 0x7F {
+            job.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        job.push(length as u8);
+        job.extend(oracle);
+        job.extend_from_slice(rest);
+        if let Ok(model) = Model::load(&file(2, &job)) {
+            use_model(model);
+        }
+    }
+});
+
+/// A file with this body.
+fn file(version: u32, body: &[u8]) -> Vec<u8> {
+    let mut bytes = b"ioracle\x1A".to_vec();
+    bytes.extend_from_slice(&version.to_le_bytes());
     bytes.extend_from_slice(&(body.len() as u64).to_le_bytes());
     bytes.extend_from_slice(&crc32fast::hash(body).to_le_bytes());
     bytes.extend_from_slice(body);
-    let Ok(mut oracle) = Oracle::load(&bytes) else { return };
+    bytes
+}
+
+fn use_oracle(mut oracle: Oracle) {
     oracle.ahead(0).take(20).for_each(drop);
     oracle.next_burst();
     for (n, function) in Function::all().enumerate() {
@@ -34,4 +66,23 @@ fuzz_target!(|body: &[u8]| {
     }
     let again = Oracle::load(&oracle.save()).expect("what was saved can be loaded");
     assert_eq!(again.predict(), oracle.predict());
-});
+}
+
+fn use_model(mut model: Model) {
+    let played = model.played();
+    for view in model.roles() {
+        assert!(model.find(view.role).is_some());
+    }
+    let mut stacks = model.stacks().clone();
+    stacks.candidates(&[Site::named("app", "main", 0)]);
+    stacks.define(StackId::of("a"), StackId::of("b"), vec![Site::at("app", 1)]);
+    model.set_stacks(stacks);
+    let oracle = model.clone().into_busiest();
+    let mut run = model.clone();
+    let role = Role { program: "app".to_owned(), ..Role::default() };
+    run.learn(role, Learned { oracle, behaviour: Behaviour::default() });
+    model.take_in(&run, &played);
+    model.merge(&run);
+    model.begin_run();
+    Model::load(&model.save()).expect("what was saved can be loaded");
+}

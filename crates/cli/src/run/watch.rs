@@ -219,6 +219,10 @@ impl Observer for Watch<'_> {
     }
 
     fn stream_asks(&mut self, id: StreamId) {
+        // It is told what earlier runs have learned before it does anything.
+        if let Some(recognition) = &mut self.recognition {
+            recognition.event(ProcessNumber(id.rank), id, &mut self.learner.engine);
+        }
         self.learner.stream_asks(id);
     }
 
