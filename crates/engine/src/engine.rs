@@ -82,7 +82,8 @@ impl Engine {
 
     /// An engine whose streams start from what earlier runs have learned, and
     /// so predict from their first operation.
-    pub fn with_model(config: Config, model: Model) -> Engine {
+    pub fn with_model(config: Config, mut model: Model) -> Engine {
+        model.begin_run();
         Engine { model, ..Engine::new(config) }
     }
 
@@ -133,30 +134,28 @@ impl Engine {
             self.n_dropped += 1;
             return;
         }
-        let Some(stream) = self.streams.get_mut(&event.stream) else { return };
-        let scores = [&mut self.score, &mut self.first_score];
-        let mut learner = Learner { taught: &mut stream.taught, names: &mut self.names, scores };
-        stream.filter.push(event, |operation| learner.learn(&operation));
+        self.with(event.stream, |filter, learner| {
+            filter.push(event, |operation| learner.learn(&operation));
+        });
     }
 
     /// Takes in what was held back at the end of a stream, and forgets the
     /// stream if it was short ([`Config::min_remembered`]). Its score stays.
     pub fn end_stream(&mut self, id: StreamId) {
-        let Some(stream) = self.streams.get_mut(&id) else { return };
-        stream.finish(&mut self.names, [&mut self.score, &mut self.first_score]);
-        if stream.taught.n_operations() >= self.config.min_remembered {
+        self.finish_stream(id);
+        if self.operations(id) >= self.config.min_remembered {
             return;
         }
-        if let (Some(stream), Some(role)) = (self.streams.remove(&id), self.roles.remove(&id)) {
+        if let (Some(mut stream), Some(role)) = (self.streams.remove(&id), self.roles.remove(&id)) {
+            stream.taught = stream.taught.ended();
             self.keep(role, stream);
         }
     }
 
     /// Takes in what was held back at the end of the streams.
     pub fn finish(&mut self) {
-        for stream in self.streams.values_mut() {
-            stream.finish(&mut self.names, [&mut self.score, &mut self.first_score]);
-        }
+        let streams: Vec<StreamId> = self.streams.keys().copied().collect();
+        streams.into_iter().for_each(|id| self.finish_stream(id));
     }
 
     /// The model that the engine began with, and what its streams have learned
@@ -252,11 +251,23 @@ impl Engine {
             self.model.learn(role, stream.taught.into_learned());
         }
     }
-}
 
-impl Stream {
-    fn finish(&mut self, names: &mut Names, scores: [&mut Score; 2]) {
-        let mut learner = Learner { taught: &mut self.taught, names, scores };
-        self.filter.finish(|operation| learner.learn(&operation));
+    fn finish_stream(&mut self, id: StreamId) {
+        self.with(id, |filter, learner| {
+            filter.finish(|operation| learner.learn(&operation));
+        });
+    }
+
+    /// Lets a stream learn, if it is followed.
+    fn with(&mut self, id: StreamId, learn: impl FnOnce(&mut OperationFilter, &mut Learner)) {
+        let Some(Stream { filter, taught, .. }) = self.streams.get_mut(&id) else { return };
+        let mut learner = Learner {
+            taught,
+            role: self.roles.get(&id),
+            model: &self.model,
+            names: &mut self.names,
+            scores: [&mut self.score, &mut self.first_score],
+        };
+        learn(filter, &mut learner);
     }
 }

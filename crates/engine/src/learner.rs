@@ -4,7 +4,7 @@
 //! learned.
 
 use ioracle_events::{ContextId, ContextSymbol, FileId, Operation};
-use ioracle_oracle::{Behaviour, Candidates, Config, Learned, Oracle, StackId};
+use ioracle_oracle::{Behaviour, Candidates, Config, Learned, Model, Oracle, Role, StackId};
 
 use crate::engine::Map;
 use crate::score::{Came, Score};
@@ -118,15 +118,26 @@ impl Taught {
         }
     }
 
+    /// For a model that others of this run begin with.
+    pub(crate) fn ended(mut self) -> Taught {
+        self.oracle.begin_run();
+        self
+    }
+
     /// For a model.
     pub(crate) fn into_learned(self) -> Learned {
         Learned { oracle: self.oracle, behaviour: self.behaviour }
     }
 }
 
+/// Probability below which a first operation was a surprise.
+const SURPRISING: f64 = 0.5;
+
 /// A stream that takes operations in.
 pub(crate) struct Learner<'a> {
     pub(crate) taught: &'a mut Taught,
+    pub(crate) role: Option<&'a Role>,
+    pub(crate) model: &'a Model,
     pub(crate) names: &'a mut Names,
     /// Over all operations, and over the first ones of each stream.
     pub(crate) scores: [&'a mut Score; 2],
@@ -144,6 +155,9 @@ impl Learner<'_> {
         };
         let [score, first_score] = &mut self.scores;
         self.taught.score(operation, path, symbol, score, first_score);
+        if let Some(better) = self.better_role(operation) {
+            *self.taught = better;
+        }
         let Taught { oracle, behaviour, last_end_ns, .. } = &mut *self.taught;
         if !oracle.knows_file(operation.file)
             && let Some(path) = path
@@ -165,5 +179,28 @@ impl Learner<'_> {
             self.taught.oracle.define_stack(context, *stack);
         }
         settled
+    }
+
+    /// Of processes that begin at once the order is not the same in every run.
+    /// When the first operation is a surprise, another role of the same program
+    /// may be the right one: the one that expects it most.
+    fn better_role(&self, operation: &Operation) -> Option<Taught> {
+        let role = self.role.filter(|_| self.taught.n_operations() == 0)?;
+        let Meaning::Is(stack) = self.names.contexts.get(&operation.context)? else { return None };
+        let expects = |oracle: &Oracle| -> f64 {
+            let right = oracle.predict().iter().filter(|next| {
+                next.function == operation.function && oracle.stack_of(next.symbol) == Some(*stack)
+            });
+            right.map(|next| next.probability).sum()
+        };
+        if expects(&self.taught.oracle) >= SURPRISING {
+            return None;
+        }
+        let others = self.model.roles().filter(|view| view.role.program == role.program);
+        let others = others.map(|view| (expects(view.oracle), view.oracle));
+        let (expected, oracle) = others.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+        let mut better = (expected >= SURPRISING).then(|| Taught::before(oracle))?;
+        better.oracle.define_stack(operation.context, *stack);
+        Some(better)
     }
 }
