@@ -11,7 +11,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 IORACLE = $(TARGET_DIR)/release/ioracle
 LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 
-.PHONY: help demo test test-apps eval bench overhead models docs fuzz soak lint release install uninstall tools
+.PHONY: help demo test test-apps eval bench sizes overhead models docs fuzz soak lint release install uninstall tools
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -36,6 +36,9 @@ eval: release ## run the corpus, write docs/evaluation.md and docs/figures
 
 bench: tools ## cost per symbol, growth, worst update, memory: docs/benchmarks.md
 	CORPUS="$(CORPUS)" scripts/bench
+
+sizes: release ## how large traces are, how fast written and read: docs/trace-size.md
+	CORPUS="$(CORPUS)" scripts/sizes $(IORACLE)
 
 overhead: tools ## what capture costs per call, process, application: docs/overhead.md
 	scripts/overhead

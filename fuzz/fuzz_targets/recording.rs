@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A recording that begins as a good one and goes on with arbitrary bytes, as a
-//! second writer finds it: whatever it takes of it is a trace that can be read.
+//! A recording whose log begins as a good one and goes on with arbitrary bytes:
+//! it can be read as it is, and whatever a second writer takes of it is a trace
+//! that can be read.
 //!
 //! The first two bytes tell where the good part ends.
 
@@ -12,19 +13,29 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
-use ioracle_trace::{CsvWriter, Description, Observer, Options, Process, ProcessNumber, Trace};
+use ioracle_trace::{
+    Description, Observer, Options, Process, ProcessNumber, Recorder, Times, Trace,
+};
 use libfuzzer_sys::fuzz_target;
 
 const LOG: &str = "recording.part";
 
-static GOOD: LazyLock<Vec<u8>> = LazyLock::new(good);
+/// The file of blocks when there are none yet.
+const EVENTS: &str = "events.ioracle";
+
+static GOOD: LazyLock<Vec<u8>> = LazyLock::new(|| good(5, LOG));
+static EMPTY: LazyLock<Vec<u8>> = LazyLock::new(|| good(0, EVENTS));
 
 fuzz_target!(|data: &[u8]| {
     let Some((&place, rest)) = data.split_first_chunk::<2>() else { return };
     let n_good = usize::from(u16::from_le_bytes(place)) % (GOOD.len() + 1);
     let directory = empty_directory();
     fs::write(directory.join(LOG), [&GOOD[..n_good], rest].concat()).expect("room");
-    let Ok(mut writer) = CsvWriter::reopen(&directory) else { return };
+    fs::write(directory.join(EVENTS), &*EMPTY).expect("room");
+    if let Ok(trace) = Trace::open(&directory, Options::default()) {
+        trace.events(None).expect("streams").for_each(drop);
+    }
+    let Ok(mut writer) = Recorder::reopen(&directory) else { return };
     tell(&mut writer, 2);
     let written = writer.finish(&Description::default()).expect("a trace");
     assert!(written.n_events > 0);
@@ -45,16 +56,17 @@ fn empty_directory() -> PathBuf {
     directory
 }
 
-fn good() -> Vec<u8> {
+/// A file of a recording.
+fn good(n_events: u64, name: &str) -> Vec<u8> {
     let directory = empty_directory();
-    let mut writer = CsvWriter::create(&directory).expect("room");
-    tell(&mut writer, 5);
+    let mut writer = Recorder::create(&directory, Times::Exact).expect("room");
+    tell(&mut writer, n_events);
     writer.flush().expect("room");
-    fs::read(directory.join(LOG)).expect("what was written")
+    fs::read(directory.join(name)).expect("what was written")
 }
 
 /// Tells two processes and so many calls of each.
-fn tell(writer: &mut CsvWriter, n_events: u64) {
+fn tell(writer: &mut Recorder, n_events: u64) {
     for rank in 0..2 {
         let number = ProcessNumber(rank);
         let rank_told = (rank == 1).then_some(7);

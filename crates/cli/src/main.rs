@@ -7,6 +7,8 @@
 
 mod doctor;
 mod eval;
+mod export;
+mod import;
 mod model;
 mod predict;
 mod recover;
@@ -23,6 +25,7 @@ Examples:
   ioracle eval tests/traces/cm1-grads --baselines           how well it is predicted
   ioracle predict tests/traces/cm1-grads --after 5000       what comes next, beside what came
   ioracle model save tests/traces/cm1-grads -o cm1.model    keep what was learned
+  ioracle export trace --to csv -o trace-csv                a recorded trace as tables of text
   ioracle recover /dev/shm/ioracle-4711-8c2f0a91 -o trace   what a killed job left
 
 Exit codes: 0 success, 1 failure, 2 wrong use.";
@@ -43,6 +46,8 @@ enum Command {
     Predict(predict::Arguments),
     Model(model::Arguments),
     Recover(recover::Arguments),
+    Import(import::Arguments),
+    Export(export::Arguments),
     Doctor(doctor::Arguments),
 }
 
@@ -54,6 +59,8 @@ fn main() -> ExitCode {
         Command::Predict(arguments) => predict::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Model(arguments) => model::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Recover(arguments) => recover::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Import(arguments) => import::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Export(arguments) => export::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };
     match done {

@@ -237,7 +237,7 @@ fn ranks_mark_their_lines_and_record_apart() {
         assert!(done.err.lines().all(|line| line.starts_with(&mark)), "{}", done.err);
         assert_eq!(done.err.lines().count() == 1, rank == "1", "{}", done.err);
         assert_eq!(done.out.contains("\"application\""), rank == "0", "{}", done.out);
-        for file in [format!("rank-{rank}/events.csv.zst"), format!("summary.rank-{rank}.json")] {
+        for file in [format!("rank-{rank}/events.ioracle"), format!("summary.rank-{rank}.json")] {
             assert!(directory.path().join(&file).exists(), "{file}");
         }
         assert!(!summary.exists());

@@ -22,14 +22,14 @@ pub enum Error {
         source: io::Error,
     },
     /// A file was named where a directory is meant.
-    #[error("'{}' is not a directory; name the directory that holds events.csv.zst", path.display())]
+    #[error("'{}' is not a directory; name the directory that holds events.ioracle or events.csv", path.display())]
     NotADirectory {
         /// What was asked for.
         path: PathBuf,
     },
     /// A table is missing from the directory.
     #[error(
-        "'{}' holds neither {table}.csv.zst nor {table}.csv; add the file, or name a directory that holds a recorded trace",
+        "'{}' holds no events.ioracle, and neither {table}.csv.zst nor {table}.csv; add the file, or name a directory that holds a recorded trace",
         directory.display()
     )]
     MissingTable {
@@ -101,6 +101,46 @@ pub enum Error {
         line: u64,
         /// What is wrong with it.
         fault: RowFault,
+    },
+    /// A file of the native form is something else.
+    #[error("'{path}' is not a trace of ioracle; name a directory that holds a recorded trace")]
+    NotATrace {
+        /// The file.
+        path: Arc<str>,
+    },
+    /// A trace was written by another version.
+    #[error(
+        "'{path}' has version {found} of the format, this ioracle reads version {known}; export it to CSV with the ioracle that wrote it"
+    )]
+    OtherVersion {
+        /// The file.
+        path: Arc<str>,
+        /// The version it has.
+        found: u32,
+        /// The version that is read.
+        known: u32,
+    },
+    /// A trace in the native form ends before its end.
+    #[error(
+        "'{path}' is cut off at byte {position}; finish it with 'ioracle recover' on its directory, or read what is there with --lenient"
+    )]
+    CutAt {
+        /// The file.
+        path: Arc<str>,
+        /// Where the part begins that is not whole.
+        position: u64,
+    },
+    /// A part of a trace in the native form is not as it was written.
+    #[error(
+        "'{path}' is damaged at byte {position} ({reason}); copy it again, or read what is there with --lenient"
+    )]
+    DamagedAt {
+        /// The file.
+        path: Arc<str>,
+        /// Where the part begins.
+        position: u64,
+        /// What is wrong with it.
+        reason: &'static str,
     },
     /// `meta.json` is no description of a trace.
     #[error("'{path}' is not a description of a trace ({reason}); correct it or remove it")]

@@ -8,29 +8,60 @@ use ioracle_events::Event;
 
 use crate::checks::Checks;
 use crate::error::Error;
+use crate::native::NativeEvents;
 use crate::row;
 use crate::source::Input;
 use crate::tally::Tally;
-use crate::trace::Trace;
+use crate::trace::{Form, Trace};
 
 /// Reads events in constant memory; ends after the first error.
 pub struct Events<'trace> {
     trace: &'trace Trace,
     rank: Option<u32>,
     /// `None` at the end, or after an error.
-    input: Option<Input>,
-    checks: Checks<'trace>,
+    reading: Option<Reading<'trace>>,
     tally: Tally,
+    /// Ranks of which there are events.
+    ranks: Vec<u32>,
     /// Whether an event of the wanted rank has come.
     any: bool,
 }
 
+/// What the events come from.
+enum Reading<'trace> {
+    Rows(Box<Rows<'trace>>),
+    Native(Box<NativeEvents<'trace>>),
+}
+
+/// The rows of `events.csv`.
+struct Rows<'trace> {
+    input: Input,
+    checks: Checks<'trace>,
+    /// Whether the table has ended; one event may still be held then.
+    is_over: bool,
+}
+
 impl<'trace> Events<'trace> {
     pub(crate) fn new(trace: &'trace Trace, rank: Option<u32>) -> Result<Events<'trace>, Error> {
-        let input = Some(trace.source().open(row::HEADER)?);
-        let checks = Checks::new(trace, rank);
-        let tally = Tally::new(trace.options().lenient);
-        Ok(Events { trace, rank, input, checks, tally, any: false })
+        let mut tally = Tally::new(trace.options().lenient);
+        let mut ranks = Vec::new();
+        let reading = match trace.form() {
+            Form::Csv(source) => {
+                let input = source.open(row::HEADER)?;
+                Reading::Rows(Box::new(Rows {
+                    input,
+                    checks: Checks::new(trace, rank),
+                    is_over: false,
+                }))
+            }
+            Form::Native(native) => {
+                let lanes = native.ranks(&mut Tally::new(true))?;
+                ranks = lanes.iter().map(|lanes| lanes.rank).collect();
+                let events = NativeEvents::new(trace, native, rank, &mut tally)?;
+                Reading::Native(Box::new(events))
+            }
+        };
+        Ok(Events { trace, rank, reading: Some(reading), tally, ranks, any: false })
     }
 
     /// How many rows were skipped so far, of all ranks; a cut counts as one.
@@ -50,31 +81,26 @@ impl<'trace> Events<'trace> {
     }
 
     pub(crate) fn into_ranks(mut self) -> Result<Vec<u32>, Error> {
-        self.try_for_each(|event| event.map(drop))?;
-        let mut ranks: Vec<u32> = self.checks.order().ranks().iter().copied().collect();
-        ranks.sort_unstable();
-        Ok(ranks)
+        if let Some(Reading::Rows(_)) = self.reading {
+            self.try_for_each(|event| event.map(drop))?;
+        }
+        self.ranks.sort_unstable();
+        Ok(self.ranks)
     }
 
-    /// The next event of the wanted rank; `None` at the end of the table.
+    /// The next event of the wanted rank; `None` at the end.
     fn read(&mut self) -> Result<Option<Event>, Error> {
-        while let Some(input) = &mut self.input {
-            let checked = match input.next_row() {
-                Ok(Some(line)) => line.and_then(|line| self.checks.check(line)),
-                Ok(None) => break,
-                Err(error) => {
-                    self.tally.cut(error)?;
-                    break;
+        match &mut self.reading {
+            Some(Reading::Rows(rows)) => {
+                let event = rows.next(&mut self.tally)?;
+                if event.is_none() {
+                    self.ranks = rows.checks.order().ranks().iter().copied().collect();
                 }
-            };
-            match checked {
-                Ok(Some(event)) => return Ok(Some(event)),
-                Ok(None) => {}
-                Err(fault) => self.tally.skip(input.row_error(fault))?,
+                Ok(event)
             }
+            Some(Reading::Native(events)) => events.next(&mut self.tally),
+            None => Ok(None),
         }
-        self.input = None;
-        Ok(self.checks.finish())
     }
 
     /// What is wrong if the table ended without an event for the caller.
@@ -82,14 +108,36 @@ impl<'trace> Events<'trace> {
         if self.any {
             return None;
         }
-        let path = self.trace.source().path().clone();
-        let ranks = self.checks.order().ranks();
-        Some(match (self.rank, ranks.iter().min(), ranks.iter().max()) {
+        let path = self.trace.path().clone();
+        Some(match (self.rank, self.ranks.iter().min(), self.ranks.iter().max()) {
             (Some(rank), Some(&lowest), Some(&highest)) => {
-                Error::RankNotFound { path, rank, n_ranks: ranks.len(), lowest, highest }
+                Error::RankNotFound { path, rank, n_ranks: self.ranks.len(), lowest, highest }
             }
             _ => Error::Empty { path, skipped: self.tally.skipped() },
         })
+    }
+}
+
+impl Rows<'_> {
+    /// The next event of the wanted rank; `None` at the end of the table.
+    fn next(&mut self, tally: &mut Tally) -> Result<Option<Event>, Error> {
+        while !self.is_over {
+            let checked = match self.input.next_row() {
+                Ok(Some(line)) => line.and_then(|line| self.checks.check(line)),
+                Ok(None) => break,
+                Err(error) => {
+                    tally.cut(error)?;
+                    break;
+                }
+            };
+            match checked {
+                Ok(Some(event)) => return Ok(Some(event)),
+                Ok(None) => {}
+                Err(fault) => tally.skip(self.input.row_error(fault))?,
+            }
+        }
+        self.is_over = true;
+        Ok(self.checks.finish())
     }
 }
 
@@ -97,15 +145,18 @@ impl Iterator for Events<'_> {
     type Item = Result<Event, Error>;
 
     fn next(&mut self) -> Option<Result<Event, Error>> {
-        self.input.as_ref()?;
+        self.reading.as_ref()?;
         match self.read() {
             Ok(Some(event)) => {
                 self.any = true;
                 Some(Ok(event))
             }
-            Ok(None) => self.nothing_found().map(Err),
+            Ok(None) => {
+                self.reading = None;
+                self.nothing_found().map(Err)
+            }
             Err(error) => {
-                self.input = None;
+                self.reading = None;
                 Some(Err(error))
             }
         }

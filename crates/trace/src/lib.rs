@@ -3,12 +3,15 @@
 //! Where ioracle's events come from, and how they are kept.
 //!
 //! [`Trace`] reads recorded ones, a [`Follower`] those of a running or dead job;
-//! [`CsvWriter`] writes a trace.
+//! [`Recorder`] writes a trace.
 //!
-//! A trace in the plain CSV form is a directory with three tables, plain or
+//! A trace in the native form is a file, `events.ioracle`, beside a description,
+//! `meta.json`: behaviour as its grammar, a byte or two per event. One in the
+//! plain CSV form is a directory with three tables, plain or
 //! compressed with zstd: `events.csv[.zst]`, `stacks.csv[.zst]` and
-//! `files.csv[.zst]`, and a description, `meta.json`. [`Trace::open`] reads the
-//! two small tables, [`Trace::events`] streams the large one in constant memory.
+//! `files.csv[.zst]`. [`Trace::open`] takes either and reads call stacks and
+//! files, [`Trace::events`] streams the events in constant memory;
+//! [`import`] and [`export_csv`] turn one form into the other.
 //!
 //! Nothing in a trace is trusted. Every row is checked before it becomes an
 //! [`Event`](ioracle_events::Event), and what is kept in memory has a limit:
@@ -52,6 +55,8 @@ mod tally;
 
 mod spooled;
 
+mod native;
+
 mod writing;
 
 mod error;
@@ -61,6 +66,7 @@ pub use events::Events;
 pub use ioracle_spool::Waker;
 pub use lines::MAX_LINE_BYTES;
 pub use meta::{MAX_META_BYTES, Meta};
+pub use native::Times;
 pub use order::{MAX_RANKS, MAX_THREADS};
 pub use source::{Encoding, Parts};
 pub use spooled::{
@@ -69,4 +75,4 @@ pub use spooled::{
 };
 pub use table::{MAX_TABLE_BYTES, MAX_TABLE_ROWS, Table, TableId};
 pub use trace::{Options, Trace};
-pub use writing::{CsvWriter, Description, Written};
+pub use writing::{Description, Recorder, Written, export_csv, import};

@@ -39,21 +39,25 @@ pub struct Meta {
     pub notes: String,
 }
 
+/// The name of a description, and what is in it.
+pub(crate) type MetaFile = (Arc<str>, Vec<u8>);
+
 impl Meta {
-    pub(crate) fn in_directory(directory: &Path) -> Result<Meta, Error> {
+    /// The bytes of `meta.json` in a directory, if it is there.
+    pub(crate) fn in_directory(directory: &Path) -> Result<Option<MetaFile>, Error> {
         let file = directory.join("meta.json");
         let path: Arc<str> = file.to_string_lossy().into();
         match fs::metadata(&file) {
             Ok(metadata) if !metadata.is_file() => return Err(Error::NotAFile { path }),
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Meta::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(Error::Unreadable { path, source }),
         }
         let mut bytes = Vec::new();
         let read = File::open(&file)
             .and_then(|file| file.take(MAX_META_BYTES + 1).read_to_end(&mut bytes));
         match read {
-            Ok(_) => Meta::parse(&path, &bytes),
+            Ok(_) => Ok(Some((path, bytes))),
             Err(source) => Err(Error::Unreadable { path, source }),
         }
     }

@@ -116,7 +116,7 @@ const BUFFER_BYTES: usize = 128 * 1024;
 
 /// 128 MiB, the largest window that the levels of zstd use unless asked for
 /// more: a hostile frame cannot demand gigabytes.
-const MAX_WINDOW_LOG: u32 = 27;
+pub(crate) const MAX_WINDOW_LOG: u32 = 27;
 
 /// Whether a frame of zstd begins here, of data or one to be skipped.
 fn is_zstd(start: &[u8]) -> bool {

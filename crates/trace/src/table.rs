@@ -106,9 +106,12 @@ impl<Id: TableId> Table<Id> {
         self.ids.is_empty()
     }
 
+    pub(crate) fn empty() -> Table<Id> {
+        Table { ids: Vec::new(), ends: Vec::new(), text: String::new(), id: PhantomData }
+    }
+
     pub(crate) fn read(source: &Source, tally: &mut Tally) -> Result<Table<Id>, Error> {
-        let mut table =
-            Table { ids: Vec::new(), ends: Vec::new(), text: String::new(), id: PhantomData };
+        let mut table = Table::empty();
         let mut input = source.open(Id::HEADER)?;
         loop {
             let pushed = match input.next_row() {
@@ -129,6 +132,11 @@ impl<Id: TableId> Table<Id> {
         let mut fields = Fields::new(line, 2);
         let id = fields.small_from("id", Id::LOWEST)?;
         let text = fields.text_to_end(Id::TEXT_COLUMN)?;
+        self.add(id, text)
+    }
+
+    /// Adds a row, whose id must be greater than those before.
+    pub(crate) fn add(&mut self, id: u32, text: &str) -> Result<(), RowFault> {
         match self.ids.last() {
             Some(&last) if last == id => return Err(RowFault::DuplicateId { id }),
             Some(&previous) if previous > id => {

@@ -20,10 +20,15 @@ impl Tally {
 
     /// A bad row: skipped and counted when lenient, given back when not.
     pub(crate) fn skip(&mut self, error: Error) -> Result<(), Error> {
+        self.skip_many(error, 1)
+    }
+
+    /// The same for many rows that have gone together.
+    pub(crate) fn skip_many(&mut self, error: Error, n: u64) -> Result<(), Error> {
         if !self.lenient {
             return Err(error);
         }
-        self.skipped = self.skipped.saturating_add(1);
+        self.skipped = self.skipped.saturating_add(n);
         self.first.get_or_insert(error);
         Ok(())
     }

@@ -3,12 +3,14 @@
 //! A recorded trace: its small tables in memory, its events on demand.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use ioracle_events::{ContextId, FileId};
 
 use crate::error::Error;
 use crate::events::Events;
-use crate::meta::Meta;
+use crate::meta::{Meta, MetaFile};
+use crate::native::{self, Native};
 use crate::source::{Parts, Source};
 use crate::table::Table;
 use crate::tally::Tally;
@@ -25,15 +27,24 @@ pub struct Options {
 pub struct Trace {
     name: String,
     meta: Meta,
+    meta_bytes: Option<Vec<u8>>,
     contexts: Table<ContextId>,
     files: Table<FileId>,
-    events: Source,
+    form: Form,
     options: Options,
     tally: Tally,
 }
 
+/// How the events are stored.
+#[derive(Debug)]
+pub(crate) enum Form {
+    Csv(Source),
+    Native(Box<Native>),
+}
+
 impl Trace {
-    /// Opens a directory in the CSV form and reads all but its events.
+    /// Opens a directory, in the native or the CSV form, and reads all but its
+    /// events. A trace that is still being recorded is read as far as it goes.
     pub fn open(directory: &Path, options: Options) -> Result<Trace, Error> {
         let fail = |source| Error::Directory { path: directory.into(), source };
         // The real path, because '.' has no name.
@@ -42,13 +53,17 @@ impl Trace {
             return Err(Error::NotADirectory { path: directory.into() });
         }
         let name = real_path.file_name().unwrap_or(real_path.as_os_str());
+        let name = name.to_string_lossy().into_owned();
+        let meta = Meta::in_directory(directory);
+        if let Some(opened) = native::open(directory)? {
+            return Trace::assemble(name, meta, options, |tally| opened.read(tally));
+        }
         let sources = Sources {
             events: Source::in_directory(directory, "events")?,
             stacks: Source::in_directory(directory, "stacks")?,
             files: Source::in_directory(directory, "files")?,
         };
-        let meta = Meta::in_directory(directory);
-        Trace::read(name.to_string_lossy().into_owned(), sources, meta, options)
+        Trace::assemble(name, meta, options, |tally| sources.read(tally))
     }
 
     /// The same for a trace in memory.
@@ -58,11 +73,14 @@ impl Trace {
             stacks: Source::in_memory("stacks", parts.encoding, parts.stacks),
             files: Source::in_memory("files", parts.encoding, parts.files),
         };
-        let meta = match parts.meta {
-            Some(bytes) => Meta::parse(&"meta.json".into(), &bytes),
-            None => Ok(Meta::default()),
-        };
-        Trace::read(name.to_owned(), sources, meta, options)
+        let meta = parts.meta.map(|bytes| ("meta.json".into(), bytes));
+        Trace::assemble(name.to_owned(), Ok(meta), options, |tally| sources.read(tally))
+    }
+
+    /// The same for the bytes of `events.ioracle`.
+    pub fn from_bytes(name: &str, bytes: Vec<u8>, options: Options) -> Result<Trace, Error> {
+        let opened = native::in_memory(bytes)?;
+        Trace::assemble(name.to_owned(), Ok(None), options, |tally| opened.read(tally))
     }
 
     /// The name of the directory.
@@ -87,13 +105,14 @@ impl Trace {
 
     /// The events of one rank, or of all, in the order of the trace.
     ///
-    /// The whole table is read and checked in either case. A rank that is not
-    /// there is known, and is an error, at the end.
+    /// In the CSV form the whole table is read and checked in either case. A
+    /// rank that is not there is known, and is an error, at the end.
     pub fn events(&self, rank: Option<u32>) -> Result<Events<'_>, Error> {
         Events::new(self, rank)
     }
 
-    /// The ranks that made recorded calls, sorted. Reads all events.
+    /// The ranks that made recorded calls, sorted. In the CSV form this reads
+    /// all events.
     pub fn ranks(&self) -> Result<Vec<u32>, Error> {
         self.events(None)?.into_ranks()
     }
@@ -109,36 +128,67 @@ impl Trace {
         self.tally.first()
     }
 
-    pub(crate) fn source(&self) -> &Source {
-        &self.events
+    /// `meta.json` as it is, if it is there.
+    pub fn meta_bytes(&self) -> Option<&[u8]> {
+        self.meta_bytes.as_deref()
+    }
+
+    pub(crate) fn form(&self) -> &Form {
+        &self.form
+    }
+
+    /// The file that holds the events.
+    pub(crate) fn path(&self) -> &Arc<str> {
+        match &self.form {
+            Form::Csv(source) => source.path(),
+            Form::Native(native) => native.path(),
+        }
     }
 
     pub(crate) fn options(&self) -> Options {
         self.options
     }
 
-    fn read(
+    fn assemble(
         name: String,
-        sources: Sources,
-        meta: Result<Meta, Error>,
+        meta: Result<Option<MetaFile>, Error>,
         options: Options,
+        read: impl FnOnce(&mut Tally) -> Result<Content, Error>,
     ) -> Result<Trace, Error> {
         let mut tally = Tally::new(options.lenient);
-        let meta = match meta {
-            Ok(meta) => meta,
+        let parsed = meta.and_then(|file| match file {
+            Some((path, bytes)) => Ok((Meta::parse(&path, &bytes)?, Some(bytes))),
+            None => Ok((Meta::default(), None)),
+        });
+        let (meta, meta_bytes) = match parsed {
+            Ok(parsed) => parsed,
             Err(error) => {
                 tally.skip(error)?;
-                Meta::default()
+                (Meta::default(), None)
             }
         };
-        let contexts = Table::read(&sources.stacks, &mut tally)?;
-        let files = Table::read(&sources.files, &mut tally)?;
-        Ok(Trace { name, meta, contexts, files, events: sources.events, options, tally })
+        let Content { contexts, files, form } = read(&mut tally)?;
+        Ok(Trace { name, meta, meta_bytes, contexts, files, form, options, tally })
     }
+}
+
+/// All of a trace but its description.
+pub(crate) struct Content {
+    pub(crate) contexts: Table<ContextId>,
+    pub(crate) files: Table<FileId>,
+    pub(crate) form: Form,
 }
 
 struct Sources {
     events: Source,
     stacks: Source,
     files: Source,
+}
+
+impl Sources {
+    fn read(self, tally: &mut Tally) -> Result<Content, Error> {
+        let contexts = Table::read(&self.stacks, tally)?;
+        let files = Table::read(&self.files, tally)?;
+        Ok(Content { contexts, files, form: Form::Csv(self.events) })
+    }
 }

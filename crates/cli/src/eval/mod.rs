@@ -29,8 +29,8 @@ Examples:
   ioracle eval traces/cm1 --json                one JSON document for scripts
   ioracle eval traces/cm1 --plots figures       the report's Figures 2 to 8 as SVG
 
-Every operation is predicted before it is seen. A trace is a directory with
-events.csv.zst, stacks.csv.zst and files.csv.zst (or plain .csv).";
+Every operation is predicted before it is seen. A trace is a directory that 'ioracle run --record'
+or 'ioracle import' wrote, or one with events.csv, stacks.csv and files.csv (or .csv.zst).";
 
 /// Measure how well recorded traces are predicted
 #[derive(clap::Args)]

@@ -14,7 +14,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ioracle_trace::{CsvWriter, Description, Follower, Written};
+use ioracle_trace::{Description, Follower, Recorder, Times, Written};
 
 use crate::recover::found::{Found, Recording};
 use crate::shared::failure::WrongUse;
@@ -45,6 +45,9 @@ pub struct Arguments {
     /// (default: the current one)
     #[arg(long, value_name = "DIR")]
     relative_to: Option<PathBuf>,
+    /// How exactly a new trace keeps times: exact, 1us or 1%
+    #[arg(long, value_name = "PRECISION", default_value_t)]
+    times: Times,
     /// Read the job although another process reads it, and may take records away
     #[arg(long)]
     force: bool,
@@ -59,7 +62,7 @@ pub struct Arguments {
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let directory = &arguments.directory;
-    let (found, kept) = if !is_job(directory) && CsvWriter::is_unfinished(directory) {
+    let (found, kept) = if !is_job(directory) && Recorder::is_unfinished(directory) {
         (finish_recording(arguments)?, Ok(()))
     } else {
         recover_job(arguments)?
@@ -81,7 +84,7 @@ fn finish_recording(arguments: &Arguments) -> Result<Found> {
         let sentence = "a recording is finished in its own directory; leave -o away";
         return Err(WrongUse(sentence.to_owned()).into());
     }
-    let writer = CsvWriter::reopen(&arguments.directory)?;
+    let writer = Recorder::reopen(&arguments.directory)?;
     let written = writer.finish(&Description::default())?;
     Ok(Found::recording(&arguments.directory, written))
 }
@@ -90,7 +93,7 @@ fn finish_recording(arguments: &Arguments) -> Result<Found> {
 fn refuse_ranks(directory: &Path) -> Result<()> {
     let entries = directory.read_dir().into_iter().flatten().flatten();
     let mut ranks: Vec<PathBuf> =
-        entries.map(|entry| entry.path()).filter(|path| CsvWriter::is_unfinished(path)).collect();
+        entries.map(|entry| entry.path()).filter(|path| Recorder::is_unfinished(path)).collect();
     ranks.sort();
     match ranks.first() {
         Some(first) => Err(WrongUse(format!(
@@ -121,11 +124,11 @@ fn recover_job(arguments: &Arguments) -> Result<(Found, Result<()>)> {
         );
     }
     follower.relative_to(&working_directory(arguments)?);
-    let recording = match CsvWriter::is_unfinished(output) {
+    let recording = match Recorder::is_unfinished(output) {
         true => Recording::Continued,
         false => Recording::New,
     };
-    let written = write(&mut follower, recording, output)?;
+    let written = write(&mut follower, recording, output, arguments.times)?;
     let mut found = Found::job(&arguments.directory, &follower, recording, written);
     if !arguments.remove {
         return Ok((found, Ok(())));
@@ -145,20 +148,25 @@ fn working_directory(arguments: &Arguments) -> Result<PathBuf> {
 
 /// Writes all that there is. A recording that was begun here is taken away
 /// again when that fails: the job still has everything.
-fn write(follower: &mut Follower, recording: Recording, output: &Path) -> Result<Written> {
+fn write(
+    follower: &mut Follower,
+    recording: Recording,
+    output: &Path,
+    times: Times,
+) -> Result<Written> {
     if recording == Recording::Continued {
-        let mut writer = CsvWriter::reopen(output)?;
+        let mut writer = Recorder::reopen(output)?;
         follower.finish(&mut writer)?;
         return Ok(writer.finish(&description(follower))?);
     }
-    let mut writer = CsvWriter::create(output)?;
+    let mut writer = Recorder::create(output, times)?;
     if let Err(error) = follower.finish(&mut writer) {
         writer.discard()?;
         return Err(error.into());
     }
     let finished = writer.finish(&description(follower));
-    if finished.is_err() && CsvWriter::is_unfinished(output) {
-        CsvWriter::reopen(output)?.discard()?;
+    if finished.is_err() && Recorder::is_unfinished(output) {
+        Recorder::reopen(output)?.discard()?;
     }
     Ok(finished?)
 }

@@ -36,6 +36,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use ioracle_trace::Times;
 
 use self::executable::Kind;
 use self::ranks::Place;
@@ -72,6 +73,10 @@ pub struct Arguments {
     /// Keep the trace in this directory; below mpirun or srun in 'rank-N' in it
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
+    /// How exactly the trace keeps times: exact, 1us (start and end to the microsecond) or 1%
+    /// (waits and durations to a percent); coarser ones make it smaller
+    #[arg(long, value_name = "PRECISION", default_value_t, requires = "record")]
+    times: Times,
     /// Begin with what earlier runs have learned, if the file is there, and save it with what this one
     /// adds
     #[arg(long, value_name = "FILE")]

@@ -14,7 +14,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use ioracle_oracle::Model;
 use ioracle_spool::settings::SPOOL;
-use ioracle_trace::{CsvWriter, Description, Follower};
+use ioracle_trace::{Description, Follower, Recorder};
 use nix::unistd::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -107,14 +107,16 @@ impl Plan<'_> {
         if let Ok(here) = std::env::current_dir() {
             follower.relative_to(&here);
         }
-        let recorder = self.trace.as_deref().map(CsvWriter::create).transpose()?;
+        let times = self.arguments.times;
+        let recorder = self.trace.as_deref().map(|trace| Recorder::create(trace, times));
+        let recorder = recorder.transpose()?;
         let variables = self.variables(follower);
         let mask = signals.inherited_mask();
         let started = Instant::now();
         match launch::start(&self.path, &self.arguments.command, &variables, mask) {
             Ok(program) => self.follow((program, started), follower, signals, recorder).map(Ok),
             Err(not_started) => {
-                recorder.map(CsvWriter::discard).transpose()?;
+                recorder.map(Recorder::discard).transpose()?;
                 Ok(Err(not_started))
             }
         }
@@ -126,7 +128,7 @@ impl Plan<'_> {
         (program, started): (Pid, Instant),
         follower: &mut Follower,
         signals: &Signals,
-        recorder: Option<CsvWriter>,
+        recorder: Option<Recorder>,
     ) -> Result<Summary> {
         let ended = Arc::new(AtomicBool::new(false));
         let mut watch = Watch::new(recorder, Arc::clone(&ended), signals);

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_oracle::Model;
-use ioracle_trace::{CsvWriter, Follower, Observer, Process, ProcessNumber};
+use ioracle_trace::{Follower, Observer, Process, ProcessNumber, Recorder};
 
 use super::learner::Learner;
 use super::model::Recognition;
@@ -51,7 +51,7 @@ pub struct Watch<'a> {
     pub paths: HashMap<FileId, Box<str>>,
     /// Only if there is a model to be learned for.
     pub recognition: Option<Recognition>,
-    recorder: Option<CsvWriter>,
+    recorder: Option<Recorder>,
     not_recorded: Option<anyhow::Error>,
     ended: Arc<AtomicBool>,
     signals: &'a Signals,
@@ -61,7 +61,7 @@ impl<'a> Watch<'a> {
     /// Nothing seen yet. `ended` is set by whoever sees the program end, and
     /// reads no signals from then on.
     pub fn new(
-        recorder: Option<CsvWriter>,
+        recorder: Option<Recorder>,
         ended: Arc<AtomicBool>,
         signals: &'a Signals,
     ) -> Watch<'a> {
@@ -147,7 +147,7 @@ impl<'a> Watch<'a> {
     }
 
     /// The recording to finish, or why there is none.
-    pub fn take_recording(&mut self) -> Option<Result<CsvWriter>> {
+    pub fn take_recording(&mut self) -> Option<Result<Recorder>> {
         self.flush();
         let recorder = self.recorder.take()?;
         Some(self.not_recorded.take().map_or(Ok(recorder), Err))

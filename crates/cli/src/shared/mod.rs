@@ -2,6 +2,7 @@
 
 //! What the subcommands share.
 
+pub mod converted;
 pub mod failure;
 pub mod jobs;
 pub mod learn;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
-use ioracle_trace::{CsvWriter, Observer, Process, ProcessNumber};
+use ioracle_trace::{Observer, Process, ProcessNumber, Recorder, Times};
 use tempfile::tempdir;
 
 use crate::support::spool::{NOBODY, Spool, Stream};
@@ -16,7 +16,7 @@ use crate::{TRACE, Target, names, table};
 
 /// A recording whose writer was killed after a few events of the first process.
 fn interrupted_recording(directory: &Path, n_events: u64) {
-    let mut writer = CsvWriter::create(directory).unwrap();
+    let mut writer = Recorder::create(directory, Times::Exact).unwrap();
     let process = Process { pid: NOBODY, start_ns: 1_000_000, ..Process::default() };
     let stream = StreamId { rank: 0, thread: 0 };
     writer.process(ProcessNumber(0), &process);

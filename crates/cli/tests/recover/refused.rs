@@ -84,9 +84,9 @@ fn no_room_for_the_trace_leaves_nothing_of_it_and_all_of_the_job() {
     let (spool, target) = (Spool::new(), Target::new());
     spool.add(&Stream::writing(NOBODY, NOBODY, 2, "/out"));
     fs::create_dir(target.path()).unwrap();
-    symlink("/dev/full", target.path().join("events.csv.zst.part")).unwrap();
+    symlink("/dev/full", target.path().join("meta.json.part")).unwrap();
     let done = ioracle(["recover", spool.name(), "-o", &target.name(), "--remove"]);
-    done.fails_saying(1, &["events.csv.zst", "No space left on device", "make room"]);
+    done.fails_saying(1, &["meta.json", "No space left on device", "make room"]);
     assert_eq!(names(&target.path()), [""; 0]);
     assert_eq!(names(spool.path()).len(), 2);
 }

@@ -8,7 +8,7 @@ use ioracle_spool::{Function, Sink, StreamInfo, StreamNumber};
 use proptest::prelude::*;
 
 use crate::spooled::state::State;
-use crate::{CsvWriter, Description, Options, Trace};
+use crate::{Description, Options, Recorder, Times, Trace};
 
 /// Something that a spool tells.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ proptest! {
     #[test]
     fn whatever_a_spool_says_becomes_a_readable_trace(news in prop::collection::vec(news(), 0..60)) {
         let directory = tempfile::tempdir().unwrap();
-        let mut writer = CsvWriter::create(directory.path()).unwrap();
+        let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
         let mut state = State::new();
         for piece in &news {
             let mut told = state.with(&mut writer);

@@ -5,7 +5,7 @@
 //! A [`Follower`] reads the spool of a job and tells an [`Observer`] what the
 //! records say: processes as they appear, call stacks and paths once each,
 //! before the first event that names them, and the events of every thread in
-//! the order in which its calls began. A [`CsvWriter`](crate::CsvWriter) is an
+//! the order in which its calls began. A [`Recorder`](crate::Recorder) is an
 //! observer, and so is whoever learns while the job runs.
 //!
 //! What the spool holds is not trusted: times that run backwards, numbers that

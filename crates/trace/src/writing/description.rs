@@ -3,11 +3,14 @@
 //! What a written trace says about itself in `meta.json`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use ioracle_events::Function;
+use ioracle_events::{Event, Function};
 use serde::Serialize;
 
-use crate::writing::ranks::{Place, Ranks};
+use crate::error::Error;
+use crate::trace::{Form, Options, Trace};
+use crate::writing::ranks::Ranks;
 
 /// What the events do not tell of a run. What is left empty is taken from the
 /// first process that was seen.
@@ -50,44 +53,60 @@ pub(crate) struct Document {
 /// Counts events as they are written.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    per_rank: BTreeMap<u32, u64>,
+    per_process: BTreeMap<u32, Span>,
     per_function: BTreeMap<Function, u64>,
-    /// First start and last end on the time axis of the first rank.
-    span_ns: Option<(u64, u64)>,
+}
+
+/// The events of a process.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    n_events: u64,
+    /// Since the start of the process.
+    first_ns: u64,
+    last_ns: u64,
 }
 
 impl Counts {
-    pub(crate) fn count(&mut self, place: &Place, function: Function, end_ns: u64, ranks: &Ranks) {
-        *self.per_rank.entry(place.rank).or_default() += 1;
-        *self.per_function.entry(function).or_default() += 1;
-        let offset_ns = ranks.start_offset_ns(place.rank);
-        let (start_ns, end_ns) =
-            (offset_ns.saturating_add(place.start_ns), offset_ns.saturating_add(end_ns));
-        let (first, last) = self.span_ns.unwrap_or((start_ns, end_ns));
-        self.span_ns = Some((first.min(start_ns), last.max(end_ns)));
+    /// Counts what a finished trace holds.
+    pub(crate) fn of_trace(directory: &Path) -> Result<Counts, Error> {
+        let mut counts = Counts::default();
+        let trace = Trace::open(directory, Options { lenient: true })?;
+        if let Form::Native(native) = trace.form() {
+            native.each_event(|process, event| counts.count(process, event));
+        }
+        Ok(counts)
     }
 
-    pub(crate) fn n_ranks(&self) -> usize {
-        self.per_rank.len()
-    }
-
-    pub(crate) fn n_events(&self) -> u64 {
-        self.per_rank.values().sum()
+    pub(crate) fn count(&mut self, process: u32, event: &Event) {
+        *self.per_function.entry(event.function).or_default() += 1;
+        let (start_ns, end_ns) = (event.start_ns, event.end_ns);
+        let span = self.per_process.entry(process);
+        let span = span.or_insert(Span { n_events: 0, first_ns: start_ns, last_ns: end_ns });
+        span.n_events += 1;
+        span.first_ns = span.first_ns.min(start_ns);
+        span.last_ns = span.last_ns.max(end_ns);
     }
 
     /// Fills in what was counted.
     pub(crate) fn tell(self, document: &mut Document, ranks: &Ranks) {
-        document.ranks = self.n_ranks();
-        document.events = self.n_events();
-        let (first, last) = self.span_ns.unwrap_or_default();
+        let mut whole: Option<(u64, u64)> = None;
+        for (process, span) in self.per_process {
+            let (rank, shift_ns) = ranks.shift_ns(process);
+            *document.events_per_rank.entry(rank).or_default() += span.n_events;
+            let offset_ns = ranks.start_offset_ns(rank);
+            document.rank_start_offset_ns.insert(rank, offset_ns);
+            let of_all = |time: u64| offset_ns.saturating_add(shift_ns).saturating_add(time);
+            let (first, last) = (of_all(span.first_ns), of_all(span.last_ns));
+            whole = Some(whole.map_or((first, last), |(a, b)| (a.min(first), b.max(last))));
+        }
+        let (first, last) = whole.unwrap_or_default();
         document.event_span_s = (last - first) as f64 / 1e9;
+        document.ranks = document.events_per_rank.len();
+        document.events = document.events_per_rank.values().sum();
         for (function, n) in self.per_function {
             let layer = function.layer().name();
             *document.events_per_level.entry(layer).or_default() += n;
             document.events_per_op.entry(layer).or_default().insert(function.name(), n);
         }
-        let starts = self.per_rank.keys().map(|&rank| (rank, ranks.start_offset_ns(rank)));
-        document.rank_start_offset_ns = starts.collect();
-        document.events_per_rank = self.per_rank;
     }
 }

@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a log holds already, when a second writer takes it up.
+//! What a recording holds already, when a second writer takes it up.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{BufReader, Seek, SeekFrom};
+use std::io::{self, BufReader, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
 
 use ioracle_events::FileId;
 
 use crate::error::Error;
+use crate::native::{
+    ChunkWriter, Chunks, Content, Damage, EVENTS, FileHead, IndexEntry, Order, Replay, Room,
+    Storage, Stream, Streams, Times, VERSION, each_definition, error,
+};
+use crate::writing::LOG;
 use crate::writing::log::{Entry, LogReader, Seen, is_line};
 use crate::writing::numbers::Numbers;
 use crate::writing::part::unwritable;
+use crate::writing::pending::Pending;
 
-/// Processes, threads, contexts and files of a log.
+/// Processes, threads, contexts and files of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Earlier {
     pub(crate) contexts: Numbers,
@@ -22,47 +29,68 @@ pub(crate) struct Earlier {
     pub(crate) seen: Vec<Seen>,
     /// By system number and start.
     pub(crate) processes: HashMap<(u32, u64), u32>,
+    /// Numbers of streams.
+    pub(crate) numbers: HashMap<Stream, u32>,
     /// By process and the thread's number in the system.
     threads: HashMap<(u32, u32), u32>,
-    /// How many threads each process has in the log.
+    /// How many threads each process has.
     n_threads: HashMap<u32, u32>,
 }
 
 impl Earlier {
-    /// The number of a thread in its process, and whether it is a new one.
-    pub(crate) fn thread(&mut self, process: u32, tid: u32) -> (u32, bool) {
+    /// The number of a thread in its process.
+    pub(crate) fn thread(&mut self, process: u32, tid: u32) -> u32 {
         if let Some(&thread) = self.threads.get(&(process, tid)) {
-            return (thread, false);
+            return thread;
         }
         let n_threads = self.n_threads.entry(process).or_default();
         *n_threads = n_threads.saturating_add(1);
-        (*n_threads - 1, true)
+        *n_threads - 1
     }
 
     /// Takes an entry, unless no writer can have written it after those before:
-    /// then the log is damaged there, and what follows is not believed either.
-    fn load(&mut self, entry: Entry) -> bool {
+    /// then the recording is damaged there.
+    fn load(&mut self, entry: Entry) -> Loaded {
         match entry {
-            Entry::Context { id, frames } => is_line(&frames) && self.contexts.load(id, &frames),
-            Entry::File { id, path } => is_line(&path) && self.files.load(id, &path),
-            Entry::Stream { process, thread, tid } => {
+            Entry::Context { id, frames } if is_line(&frames) => self.contexts.load(id, &frames),
+            Entry::File { id, path } if is_line(&path) => self.files.load(id, &path),
+            Entry::Stream { process, thread, tid } if self.has_process(process) => {
+                let next = self.numbers.len() as u32;
+                if *self.numbers.entry(Stream { process, thread }).or_insert(next) != next {
+                    return Loaded::Known;
+                }
                 self.threads.insert((process, tid), thread);
                 let n_threads = self.n_threads.entry(process).or_default();
                 *n_threads = thread.saturating_add(1).max(*n_threads);
-                true
+                Loaded::New
             }
             Entry::Process(seen) => self.load_process(seen),
+            Entry::Function { .. } => Loaded::New,
             Entry::Event(row) => {
-                (row.process as usize) < self.seen.len()
+                let is_sound = self.has_process(row.process)
                     && self.contexts.has(row.context)
                     && (row.file == FileId::UNKNOWN.0 || self.files.has(row.file))
-                    && is_line(&row.detail)
+                    && is_line(&row.detail);
+                if is_sound { Loaded::New } else { Loaded::Damaged }
             }
-            Entry::Writer { .. } => true,
+            Entry::Writer { .. } => Loaded::Known,
+            _ => Loaded::Damaged,
         }
     }
 
-    fn load_process(&mut self, seen: Seen) -> bool {
+    /// Streams by their numbers.
+    fn streams(&self) -> Vec<Stream> {
+        let mut streams: Vec<(u32, Stream)> =
+            self.numbers.iter().map(|(stream, number)| (*number, *stream)).collect();
+        streams.sort_unstable_by_key(|(number, _)| *number);
+        streams.into_iter().map(|(_, stream)| stream).collect()
+    }
+
+    fn has_process(&self, process: u32) -> bool {
+        (process as usize) < self.seen.len()
+    }
+
+    fn load_process(&mut self, seen: Seen) -> Loaded {
         let place = seen.number as usize;
         if place == self.seen.len() {
             self.processes.insert((seen.pid, seen.start_ns), seen.number);
@@ -70,38 +98,186 @@ impl Earlier {
         } else if let Some(earlier) = self.seen.get_mut(place) {
             *earlier = seen;
         } else {
-            return false;
+            return Loaded::Damaged;
         }
-        true
+        Loaded::New
     }
 }
 
-/// Opens a log for more: what is whole and sound in it is kept, what comes after
-/// that is cut off.
-pub(crate) fn open(path: &Path) -> Result<(File, Earlier), Error> {
+/// What an entry was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loaded {
+    New,
+    /// It is in the trace already.
+    Known,
+    Damaged,
+}
+
+/// A recording that can go on.
+pub(crate) struct Found {
+    pub(crate) out: ChunkWriter,
+    pub(crate) streams: Streams,
+    pub(crate) times: Times,
+    pub(crate) earlier: Earlier,
+    pub(crate) n_damaged: u64,
+    /// Of the next log.
+    pub(crate) generation: u32,
+}
+
+/// Whether a file is a trace without an end.
+pub(crate) fn is_cut(path: &Path) -> bool {
+    let chunks = File::open(path).map_err(Damage::from).map(Storage::File).and_then(Chunks::open);
+    match chunks {
+        Ok(chunks) => !chunks.content().is_finished,
+        Err(Damage::Cut { .. }) => true,
+        Err(_) => false,
+    }
+}
+
+/// Opens a recording for more: what is whole and sound in it is kept, what
+/// comes after that is cut off, and all of its log goes into blocks.
+pub(crate) fn open(directory: &Path) -> Result<Found, Error> {
+    let path = directory.join(EVENTS);
+    let text: Arc<str> = path.to_string_lossy().into();
+    let log = open_log(&directory.join(LOG))?;
+    if log.is_none() && !path.is_file() {
+        return Err(Error::NotARecording { path: text });
+    }
+    let unreadable = |source| Error::Unreadable { path: text.clone(), source };
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+    let file = file.map_err(unreadable)?;
+    let mut earlier = Earlier::default();
+    let chunks = Chunks::examine(Storage::File(file.try_clone().map_err(unreadable)?));
+    let content = match chunks {
+        Ok(chunks) if chunks.head().order != Order::ByTime => {
+            return Err(Error::NotARecording { path: text });
+        }
+        Ok(chunks) => {
+            let n_bad = load(&chunks, &mut earlier);
+            let mut content = chunks.into_content();
+            content.n_damaged += n_bad;
+            Some(content)
+        }
+        // Not even its head is whole, so there is nothing in it.
+        Err(Damage::Cut { .. }) => None,
+        Err(damage) => return Err(error(&text, damage)),
+    };
+    go_on(file, content, log, earlier).map_err(|source| unwritable(&path, source))
+}
+
+/// Reads the definitions of a trace; how many chunks of them cannot be used.
+fn load(chunks: &Chunks, earlier: &mut Earlier) -> u64 {
+    let mut n_bad = 0;
+    for entry in &chunks.content().entries {
+        let IndexEntry::Definitions { position } = *entry else { continue };
+        let loaded = each_definition(chunks, position, |entry| {
+            (earlier.load(entry) != Loaded::Damaged).then_some(())
+        });
+        n_bad += u64::from(loaded.is_err());
+    }
+    n_bad
+}
+
+fn go_on(
+    mut file: File,
+    content: Option<Content>,
+    log: Option<Log>,
+    mut earlier: Earlier,
+) -> io::Result<Found> {
+    file.set_len(content.as_ref().map_or(0, |content| content.end))?;
+    file.seek(SeekFrom::End(0))?;
+    let content = content.unwrap_or_default();
+    let mut out = match content.end {
+        0 => {
+            let head = FileHead { version: VERSION, order: Order::ByTime };
+            ChunkWriter::create(Storage::File(file), head)?
+        }
+        end => ChunkWriter::resume(Storage::File(file), end, content.entries.clone()),
+    };
+    let last = content.blocks().map(|block| block.generation).max().unwrap_or_default();
+    let (times, generation) =
+        log.as_ref().map_or((Times::Exact, last), |log| (log.times, log.generation));
+    let mut streams = Streams::new(times, Order::ByTime, generation);
+    streams.resume(content.blocks());
+    let mut pending = Pending::new();
+    if let Some(log) = log {
+        let known: Vec<Stream> = earlier.streams();
+        let mut replay = Replay::new(&content, &known, generation);
+        log.replay(&mut earlier, &mut replay, &mut pending, &mut streams, &mut out)?;
+    }
+    pending.write(&mut out)?;
+    streams.cut_all(&mut out)?;
+    out.sync()?;
+    let generation = streams.next_generation();
+    let n_damaged = content.n_damaged_inside();
+    Ok(Found { out, streams, times, earlier, n_damaged, generation })
+}
+
+/// The log of a recording, of which nothing but its writer is known.
+struct Log {
+    reader: LogReader<BufReader<File>>,
+    generation: u32,
+    times: Times,
+}
+
+/// Opens a log, if there is one and nobody writes it.
+fn open_log(path: &Path) -> Result<Option<Log>, Error> {
     let text = || path.to_string_lossy().into();
     let unreadable = |source| Error::Unreadable { path: text(), source };
-    let mut file = File::options().read(true).write(true).open(path).map_err(unreadable)?;
-    let mut reader = LogReader::new(BufReader::with_capacity(1 << 16, &file));
-    if !reader.check_magic().map_err(unreadable)? {
-        return Err(Error::NotARecording { path: text() });
-    }
-    let mut earlier = Earlier::default();
-    let mut n_bytes = reader.n_bytes();
-    while let Some(entry) = reader.next().map_err(unreadable)? {
-        if let Entry::Writer { pid } = entry
-            && has_open(pid, path)
-        {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(unreadable(source)),
+    };
+    let mut reader = LogReader::new(BufReader::with_capacity(1 << 16, file));
+    let generation = reader.begin().map_err(unreadable)?;
+    let generation = generation.ok_or_else(|| Error::NotARecording { path: text() })?;
+    // Every log begins with its writer. One that ends before that is empty.
+    let times = match reader.next().map_err(unreadable)? {
+        Some(Entry::Writer { pid, .. }) if has_open(pid, path) => {
             return Err(Error::StillWritten { path: text(), pid });
         }
-        if !earlier.load(entry) {
-            break;
+        Some(Entry::Writer { times, .. }) => times,
+        _ => return Ok(None),
+    };
+    Ok(Some(Log { reader, generation, times }))
+}
+
+impl Log {
+    /// Puts into blocks what is not there yet, up to the first entry that makes
+    /// no sense: what follows it is not believed either.
+    fn replay(
+        mut self,
+        earlier: &mut Earlier,
+        replay: &mut Replay,
+        pending: &mut Pending,
+        streams: &mut Streams,
+        out: &mut ChunkWriter,
+    ) -> io::Result<()> {
+        while let Some(entry) = self.reader.next::<Entry>()? {
+            match earlier.load(entry.clone()) {
+                Loaded::Damaged => break,
+                Loaded::Known => continue,
+                Loaded::New => {}
+            }
+            match entry {
+                Entry::Event(row) => {
+                    let Some(number) = replay.beyond(&row) else { continue };
+                    pending.name(row.function)?;
+                    if streams.push(number, &row.into()) == Room::Full {
+                        pending.write(out)?;
+                        streams.cut(number, out)?;
+                    }
+                }
+                Entry::Stream { process, thread, .. } => {
+                    replay.add(Stream { process, thread });
+                    pending.add(&entry)?;
+                }
+                definition => pending.add(&definition)?,
+            }
         }
-        n_bytes = reader.n_bytes();
+        Ok(())
     }
-    file.set_len(n_bytes).map_err(|source| unwritable(path, source))?;
-    file.seek(SeekFrom::End(0)).map_err(unreadable)?;
-    Ok((file, earlier))
 }
 
 /// Whether another process, of that number, has the file open. The number may

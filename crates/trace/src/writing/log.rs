@@ -3,8 +3,9 @@
 //! The log of a recording: entries in the order in which they were told.
 //!
 //! ```text
-//! "ioracle recording 1\n"
-//! entry: length (2 bytes, little-endian), that many bytes of postcard
+//! "ioracle recording 2\n"
+//! generation (4 bytes, little-endian)
+//! entry: length (4 bytes, little-endian), that many bytes of postcard
 //! entry: …
 //! ```
 //!
@@ -14,13 +15,21 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 
-use ioracle_events::{ContextId, Event, FileId, Function};
+use ioracle_events::{ContextId, Event, FileId, Function, StreamId};
 use serde::{Deserialize, Serialize};
 
+use crate::lines::MAX_LINE_BYTES;
+use crate::native::Times;
 use crate::spooled::MAX_TEXT_BYTES;
 
 /// The first bytes of a log.
-pub(crate) const MAGIC: &[u8] = b"ioracle recording 1\n";
+pub(crate) const MAGIC: &[u8] = b"ioracle recording 2\n";
+
+/// The most bytes of an entry: a line of a table, and some numbers.
+const MAX_ENTRY_BYTES: usize = 2 * MAX_LINE_BYTES;
+
+/// The greatest number of a column of a trace.
+const MOST: u64 = i64::MAX as u64;
 
 /// Something that was told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,9 +49,16 @@ pub(crate) enum Entry {
         thread: u32,
         tid: u32,
     },
-    /// Who writes what follows.
+    /// Who writes what follows, and how exactly times are wanted.
     Writer {
         pid: u32,
+        times: Times,
+    },
+    /// The name of a function, for whoever has another table of them.
+    Function {
+        number: u16,
+        layer: Box<str>,
+        name: Box<str>,
     },
 }
 
@@ -86,14 +102,34 @@ impl Row {
             function: event.function,
             context,
             file,
-            handle: event.handle,
-            offset: event.offset,
-            requested: event.requested,
-            result: event.result,
-            start_ns: event.start_ns,
+            handle: event.handle.max(-i64::MAX),
+            offset: event.offset.map(|offset| offset.min(MOST)),
+            requested: event.requested.min(MOST),
+            result: event.result.max(-i64::MAX),
+            start_ns: event.start_ns.min(MOST),
             io_time_ns: event.end_ns.saturating_sub(event.start_ns),
             depth: event.depth,
             detail: line(&event.detail),
+        }
+    }
+}
+
+impl From<Row> for Event {
+    fn from(row: Row) -> Event {
+        Event {
+            stream: StreamId { rank: row.process, thread: row.thread },
+            sequence: row.sequence,
+            function: row.function,
+            context: ContextId(row.context),
+            file: FileId(row.file),
+            handle: row.handle,
+            offset: row.offset,
+            requested: row.requested,
+            result: row.result,
+            start_ns: row.start_ns,
+            end_ns: row.start_ns.saturating_add(row.io_time_ns).min(MOST),
+            depth: row.depth,
+            detail: row.detail,
         }
     }
 }
@@ -125,7 +161,7 @@ pub(crate) struct LogWriter<W: Write = File> {
 
 impl<W: Write> LogWriter<W> {
     pub(crate) fn new(out: W) -> LogWriter<W> {
-        let scratch = vec![0; u16::MAX.into()];
+        let scratch = vec![0; MAX_ENTRY_BYTES];
         LogWriter { out: BufWriter::with_capacity(1 << 16, out), scratch, n_bytes: 0 }
     }
 
@@ -135,8 +171,8 @@ impl<W: Write> LogWriter<W> {
 
     pub(crate) fn push<T: Serialize>(&mut self, entry: &T) -> io::Result<()> {
         let bytes = postcard::to_slice(entry, &mut self.scratch).map_err(io::Error::other)?;
-        let length = u16::try_from(bytes.len()).map_err(io::Error::other)?;
-        self.n_bytes += 2 + u64::from(length);
+        let length = bytes.len() as u32;
+        self.n_bytes += 4 + u64::from(length);
         self.out.write_all(&length.to_le_bytes())?;
         self.out.write_all(bytes)
     }
@@ -150,49 +186,48 @@ impl<W: Write> LogWriter<W> {
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
+
+    /// All that was written.
+    pub(crate) fn finish(self) -> io::Result<W> {
+        self.out.into_inner().map_err(io::Error::from)
+    }
 }
 
 /// Reads entries.
 pub(crate) struct LogReader<R> {
     input: R,
     scratch: Vec<u8>,
-    /// Bytes of whole entries so far.
-    n_bytes: u64,
 }
 
 impl<R: Read> LogReader<R> {
     pub(crate) fn new(input: R) -> LogReader<R> {
-        LogReader { input, scratch: Vec::new(), n_bytes: 0 }
+        LogReader { input, scratch: Vec::new() }
     }
 
-    pub(crate) fn n_bytes(&self) -> u64 {
-        self.n_bytes
-    }
-
-    /// Whether the log begins as one of ours does.
-    pub(crate) fn check_magic(&mut self) -> io::Result<bool> {
+    /// Reads how the log begins; its generation, if it is one of ours.
+    pub(crate) fn begin(&mut self) -> io::Result<Option<u32>> {
         let mut found = [0; MAGIC.len()];
-        let is_whole = self.fill(&mut found)?;
-        self.n_bytes += found.len() as u64;
-        Ok(is_whole && found == MAGIC)
+        let mut generation = [0; 4];
+        let is_whole = self.fill(&mut found)? && self.fill(&mut generation)?;
+        Ok((is_whole && found == MAGIC).then(|| u32::from_le_bytes(generation)))
     }
 
     /// The next entry; `None` at the end, also if that lies within an entry or
     /// what follows is none.
     pub(crate) fn next<T: for<'a> Deserialize<'a>>(&mut self) -> io::Result<Option<T>> {
-        let mut length = [0; 2];
+        let mut length = [0; 4];
         if !self.fill(&mut length)? {
             return Ok(None);
         }
-        let length = u16::from_le_bytes(length);
+        let length = u32::from_le_bytes(length);
+        if length as usize > MAX_ENTRY_BYTES {
+            return Ok(None);
+        }
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.resize(length.into(), 0);
+        scratch.resize(length as usize, 0);
         let is_whole = self.fill(&mut scratch)?;
         let entry = postcard::from_bytes(&scratch).ok().filter(|_| is_whole);
         self.scratch = scratch;
-        if entry.is_some() {
-            self.n_bytes += 2 + u64::from(length);
-        }
         Ok(entry)
     }
 
@@ -215,13 +250,9 @@ mod tests {
         vec![file(1), context, Entry::Process(Seen::default()), file(u32::MAX)]
     }
 
-    fn read(bytes: &[u8]) -> (Vec<Entry>, u64) {
+    fn read(bytes: &[u8]) -> Vec<Entry> {
         let mut reader = LogReader::new(bytes);
-        let mut entries = Vec::new();
-        while let Some(entry) = reader.next().unwrap() {
-            entries.push(entry);
-        }
-        (entries, reader.n_bytes())
+        std::iter::from_fn(|| reader.next().unwrap()).collect()
     }
 
     #[test]
@@ -233,20 +264,18 @@ mod tests {
             writer.push(&entry).unwrap();
             ends.push(writer.n_bytes());
         }
-        writer.flush().unwrap();
-        drop(writer);
+        writer.finish().unwrap();
         assert_eq!(*ends.last().unwrap(), bytes.len() as u64);
         for cut in [0, 1, 2, 5, 100, 60_000, bytes.len() - 1, bytes.len()] {
             let n_whole = ends.iter().filter(|&&end| end <= cut as u64).count() - 1;
-            assert_eq!(read(&bytes[..cut]), (entries()[..n_whole].to_vec(), ends[n_whole]));
+            assert_eq!(read(&bytes[..cut]), entries()[..n_whole]);
         }
     }
 
     #[test]
     fn damage_ends_the_log() {
-        let (entries, n_bytes) = read(&[1, 0, 0xff, 3, 0, 1, 1, 1]);
-        assert!(entries.is_empty());
-        assert_eq!(n_bytes, 0);
+        assert_eq!(read(&[1, 0, 0, 0, 0xff, 3, 0, 0, 0, 1, 1, 1]), []);
+        assert_eq!(read(&[0xff; 200]), []);
     }
 
     #[test]

@@ -1,32 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Writes traces in the CSV form while the job runs.
+//! Writes traces: in the native form while a job runs, or from a trace that
+//! was read; in the CSV form from any trace.
 //!
-//! Events come in the order in which they are read from the threads of a job; a
-//! trace has them rank by rank, in the order in which they began. So they first
-//! go, with everything else that is told, into one file of entries as they come
-//! ([`log`]), at most a second behind the job. When the job has ended, the log
-//! is read again, its events are sorted with bounded memory ([`sort`]), and the
-//! tables are written under temporary names and renamed, the events last. If
-//! the writer dies before that, the log is still there, and
-//! [`CsvWriter::reopen`] finishes it.
+//! Events come in the order in which they are read from the threads of a job.
+//! They go, with everything else that is told, into one file of entries as they
+//! come ([`log`]), at most a second behind the job, and each stream's into the
+//! block that is being made of it. A block that is full is added to the trace;
+//! when the log is long all of them are, and another log begins. If the writer
+//! dies, blocks and log together hold everything, which [`Recorder::reopen`]
+//! and readers make use of.
 //!
 //! | in the directory | what | until |
 //! | --- | --- | --- |
-//! | `recording.part` | the log, about 30 bytes per event | the trace is complete |
-//! | `*.csv.zst.part`, `meta.json.part` | the parts of the trace | they are renamed |
+//! | `events.ioracle` | the trace, which only grows | |
+//! | `recording.part` | the log, some 30 bytes per event, at most 64 MiB | the trace is complete |
+//! | `recording.next` | the beginning of another log | it is renamed |
+//! | `meta.json.part`, `*.csv.zst.part` | other parts of a trace | they are renamed |
 
-mod writer;
+mod recorder;
 
 mod description;
 mod earlier;
 mod finish;
-mod log;
+pub(crate) mod log;
 mod numbers;
+mod pending;
+pub(crate) mod ranks;
+
+mod export;
+mod import;
 mod part;
-mod ranks;
-mod sort;
+
+/// Events between two words on progress.
+const PROGRESS_STEP: u64 = 4096;
 
 pub use description::Description;
+pub use export::export_csv;
 pub use finish::Written;
-pub use writer::CsvWriter;
+pub use import::import;
+pub(crate) use recorder::LOG;
+pub use recorder::Recorder;

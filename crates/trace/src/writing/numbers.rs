@@ -11,6 +11,10 @@ use std::hash::BuildHasher;
 
 use foldhash::quality::FixedState;
 
+use crate::spooled::MAX_DEFINITIONS;
+use crate::table::MAX_TABLE_BYTES;
+use crate::writing::earlier::Loaded;
+
 /// One kind of numbers; the first is 1.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
@@ -20,18 +24,36 @@ pub(crate) struct Numbers {
     numbers: Vec<u32>,
     /// The highest number in the log.
     last: u32,
+    /// Of all texts.
+    n_bytes: usize,
 }
 
 impl Numbers {
-    /// Takes a number and its text from the log, where numbers count up. Says
-    /// whether this one does.
-    pub(crate) fn load(&mut self, number: u32, text: &str) -> bool {
+    /// Takes a number and its text from the recording, where numbers count up.
+    pub(crate) fn load(&mut self, number: u32, text: &str) -> Loaded {
+        if self.has(number) {
+            return Loaded::Known;
+        }
         if self.last.checked_add(1) != Some(number) {
-            return false;
+            return Loaded::Damaged;
         }
         self.earlier.entry(hash(text)).or_insert(number);
         self.last = number;
-        true
+        self.n_bytes += text.len();
+        Loaded::New
+    }
+
+    /// The text, if there is room for it: all text together is no more than a
+    /// reader takes, and what comes after is known by its number only.
+    pub(crate) fn fitting(&self, text: Box<str>) -> Box<str> {
+        // Room is left for the placeholders of as many rows as there can be.
+        const MAX_BYTES: usize = MAX_TABLE_BYTES - 2 * MAX_DEFINITIONS;
+        if self.n_bytes + text.len() > MAX_BYTES { "?".into() } else { text }
+    }
+
+    /// The highest number.
+    pub(crate) fn last(&self) -> u32 {
+        self.last
     }
 
     /// Whether the log has this number.
@@ -50,6 +72,9 @@ impl Numbers {
         }
         self.numbers[place] = number;
         self.last = self.last.max(number);
+        if known.is_none() {
+            self.n_bytes += text.len();
+        }
         known.is_none().then_some(number)
     }
 
@@ -81,10 +106,10 @@ mod tests {
     #[test]
     fn a_later_writer_finds_them_by_their_text() {
         let mut numbers = Numbers::default();
-        assert!(numbers.load(1, "a"));
-        assert!(numbers.load(2, "b"));
-        assert!(!numbers.load(2, "c"));
-        assert!(!numbers.load(4, "c"));
+        assert_eq!(numbers.load(1, "a"), Loaded::New);
+        assert_eq!(numbers.load(2, "b"), Loaded::New);
+        assert_eq!(numbers.load(2, "b"), Loaded::Known);
+        assert_eq!(numbers.load(4, "c"), Loaded::Damaged);
         assert_eq!(numbers.add(1, "b"), None);
         assert_eq!(numbers.add(2, "c"), Some(3));
         assert_eq!([1, 2].map(|told| numbers.get(told)), [Some(2), Some(3)]);

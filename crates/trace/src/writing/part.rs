@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::source::Encoding;
 
 /// A file that still has a temporary name, and goes away with this value unless
 /// it is given its own.
@@ -21,8 +22,19 @@ impl Part {
     /// writer that died has left under that name is replaced.
     pub(crate) fn create(directory: &Path, name: &str) -> Result<(Part, File), Error> {
         let part = directory.join(format!("{name}.part"));
-        let file = File::create(&part).map_err(|source| unwritable(&part, source))?;
+        // What was written is read again, to be compared.
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(&part);
+        let file = file.map_err(|source| unwritable(&part, source))?;
         Ok((Part { target: directory.join(name), part }, file))
+    }
+
+    /// A file that is whole already.
+    pub(crate) fn of_bytes(directory: &Path, name: &str, bytes: &[u8]) -> Result<Part, Error> {
+        let (part, mut file) = Part::create(directory, name)?;
+        match file.write_all(bytes).and_then(|()| file.sync_all()) {
+            Ok(()) => Ok(part),
+            Err(source) => Err(part.unwritable(source)),
+        }
     }
 
     /// Gives the file its name.
@@ -47,18 +59,37 @@ impl Drop for Part {
 /// default one, by a seventh.
 const LEVEL: i32 = 1;
 
-/// A compressed table on its way.
+/// A table on its way.
 pub(crate) struct Table {
     part: Part,
-    out: zstd::Encoder<'static, BufWriter<File>>,
+    out: Out,
     line: Vec<u8>,
 }
 
+enum Out {
+    Plain(BufWriter<File>),
+    Packed(zstd::Encoder<'static, BufWriter<File>>),
+}
+
 impl Table {
-    pub(crate) fn create(directory: &Path, name: &str, header: &str) -> Result<Table, Error> {
-        let (part, file) = Part::create(directory, name)?;
-        let out = zstd::Encoder::new(BufWriter::new(file), LEVEL)
-            .map_err(|source| part.unwritable(source))?;
+    pub(crate) fn create(
+        directory: &Path,
+        name: &str,
+        header: &str,
+        encoding: Encoding,
+    ) -> Result<Table, Error> {
+        let (part, out) = match encoding {
+            Encoding::Plain => {
+                let (part, file) = Part::create(directory, &format!("{name}.csv"))?;
+                (part, Out::Plain(BufWriter::new(file)))
+            }
+            Encoding::Zstd => {
+                let (part, file) = Part::create(directory, &format!("{name}.csv.zst"))?;
+                let out = zstd::Encoder::new(BufWriter::new(file), LEVEL)
+                    .map_err(|source| part.unwritable(source))?;
+                (part, Out::Packed(out))
+            }
+        };
         let mut table = Table { part, out, line: Vec::new() };
         table.push(format_args!("{header}"))?;
         Ok(table)
@@ -68,15 +99,21 @@ impl Table {
     pub(crate) fn push(&mut self, line: std::fmt::Arguments<'_>) -> Result<(), Error> {
         // The encoder is not made for many small pieces.
         self.line.clear();
-        let written = writeln!(self.line, "{line}").and_then(|()| self.out.write_all(&self.line));
+        let written = writeln!(self.line, "{line}").and_then(|()| match &mut self.out {
+            Out::Plain(out) => out.write_all(&self.line),
+            Out::Packed(out) => out.write_all(&self.line),
+        });
         written.map_err(|source| self.part.unwritable(source))
     }
 
     /// The whole table, still under its temporary name.
     pub(crate) fn finish(self) -> Result<Part, Error> {
         let Table { part, out, .. } = self;
-        let finished = out
-            .finish()
+        let buffered = match out {
+            Out::Plain(out) => Ok(out),
+            Out::Packed(out) => out.finish(),
+        };
+        let finished = buffered
             .and_then(|buffered| buffered.into_inner().map_err(io::Error::from))
             .and_then(|file| file.sync_all());
         match finished {

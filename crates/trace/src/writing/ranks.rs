@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::writing::log::{Row, Seen};
+use crate::writing::log::Seen;
 
 /// Ranks by process.
 #[derive(Debug)]
@@ -17,18 +17,6 @@ pub(crate) struct Ranks {
     /// Rank and start of each process.
     processes: Vec<(u32, u64)>,
     starts: BTreeMap<u32, u64>,
-}
-
-/// Where an event stands in the trace: by rank, there by time, and where times
-/// are equal the calls of a thread together in the order in which they began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) rank: u32,
-    /// Since the start of the rank.
-    pub(crate) start_ns: u64,
-    pub(crate) process: u32,
-    pub(crate) thread: u32,
-    sequence: u64,
 }
 
 impl Ranks {
@@ -53,19 +41,11 @@ impl Ranks {
         Ranks { processes, starts }
     }
 
-    pub(crate) fn place(&self, row: &Row) -> Place {
+    /// The rank of a process, and when it began, after the start of the rank.
+    pub(crate) fn shift_ns(&self, process: u32) -> (u32, u64) {
         // Every event comes after its process, so the default is never seen.
-        let (rank, process_start) =
-            self.processes.get(row.process as usize).copied().unwrap_or_default();
-        let rank_start = self.starts.get(&rank).copied().unwrap_or_default();
-        let start_ns = process_start.saturating_sub(rank_start).saturating_add(row.start_ns);
-        Place {
-            rank,
-            start_ns: start_ns.min(i64::MAX as u64),
-            process: row.process,
-            thread: row.thread,
-            sequence: row.sequence,
-        }
+        let (rank, start) = self.processes.get(process as usize).copied().unwrap_or_default();
+        (rank, start.saturating_sub(self.starts.get(&rank).copied().unwrap_or_default()))
     }
 
     /// When a rank began, after the first of all.

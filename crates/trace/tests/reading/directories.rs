@@ -79,8 +79,8 @@ fn a_missing_table_is_an_error() {
     check(
         |directory| fs::remove_file(directory.join("stacks.csv.zst")).unwrap(),
         expect![[r#"
-        error: 'DIR' holds neither stacks.csv.zst nor stacks.csv; add the file, or name a directory that holds a recorded trace
-    "#]],
+            error: 'DIR' holds no events.ioracle, and neither stacks.csv.zst nor stacks.csv; add the file, or name a directory that holds a recorded trace
+        "#]],
     );
 }
 

@@ -4,25 +4,25 @@ use std::fs::{self, File};
 use std::io::Write;
 
 use ioracle_events::{ContextId, Event, FileId, StreamId};
-use ioracle_trace::{CsvWriter, Description, Observer, Options, ProcessNumber, Trace};
+use ioracle_trace::{Description, Observer, Options, ProcessNumber, Recorder, Times, Trace};
 
 use crate::{TRACE, begin, events, names, process, write};
 
 #[test]
 fn a_recording_whose_writer_was_killed_is_finished_later() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = CsvWriter::create(directory.path()).unwrap();
+    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
     begin(&mut writer, 0, &process(10, None, 5000));
     writer.event(ProcessNumber(0), &write(0, 0, 0, 10));
     writer.flush().unwrap();
     drop(writer);
-    assert!(CsvWriter::is_unfinished(directory.path()));
-    let error = CsvWriter::create(directory.path()).unwrap_err();
+    assert!(Recorder::is_unfinished(directory.path()));
+    let error = Recorder::create(directory.path(), Times::Exact).unwrap_err();
     assert!(error.to_string().contains("'ioracle recover "), "{error}");
     // Killed in the middle of an entry.
     let log = directory.path().join("recording.part");
     File::options().append(true).open(&log).unwrap().write_all(&[200, 0, 1, 2]).unwrap();
-    CsvWriter::reopen(directory.path()).unwrap().finish(&Description::default()).unwrap();
+    Recorder::reopen(directory.path()).unwrap().finish(&Description::default()).unwrap();
     assert_eq!(events(directory.path()), ["0/0:0 10"]);
     assert_eq!(names(directory.path()), TRACE);
 }
@@ -32,7 +32,7 @@ fn a_recording_whose_writer_was_killed_is_finished_later() {
 #[test]
 fn a_second_writer_goes_on_where_the_first_one_ended() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = CsvWriter::create(directory.path()).unwrap();
+    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
     begin(&mut writer, 0, &process(10, None, 5000));
     begin(&mut writer, 1, &process(20, None, 5500));
     writer.event(ProcessNumber(0), &write(0, 0, 0, 10));
@@ -40,7 +40,7 @@ fn a_second_writer_goes_on_where_the_first_one_ended() {
     writer.flush().unwrap();
     drop(writer);
 
-    let mut writer = CsvWriter::reopen(directory.path()).unwrap();
+    let mut writer = Recorder::reopen(directory.path()).unwrap();
     let other = StreamId { rank: 0, thread: 0 };
     writer.process(ProcessNumber(0), &process(20, None, 5500));
     writer.stream_began(other, 20);
@@ -69,10 +69,10 @@ fn a_second_writer_goes_on_where_the_first_one_ended() {
 fn what_is_no_recording_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("recording.part");
-    assert!(CsvWriter::reopen(directory.path()).is_err());
+    assert!(Recorder::reopen(directory.path()).is_err());
     for content in ["", "ioracle", "ioracle recording 9\n"] {
         fs::write(&log, content).unwrap();
-        let error = CsvWriter::reopen(directory.path()).unwrap_err().to_string();
+        let error = Recorder::reopen(directory.path()).unwrap_err().to_string();
         assert!(
             error
                 .ends_with("is not a recording of this version of ioracle; name another directory"),
@@ -87,7 +87,7 @@ fn what_is_no_recording_is_refused() {
 #[test]
 fn a_log_damaged_anywhere_still_gives_a_trace() {
     let original = tempfile::tempdir().unwrap();
-    let mut writer = CsvWriter::create(original.path()).unwrap();
+    let mut writer = Recorder::create(original.path(), Times::Exact).unwrap();
     begin(&mut writer, 0, &process(10, None, 5000));
     begin(&mut writer, 1, &process(11, Some(1), 5000));
     for n in 0..10 {
@@ -97,7 +97,7 @@ fn a_log_damaged_anywhere_still_gives_a_trace() {
     writer.flush().unwrap();
     drop(writer);
     let log = fs::read(original.path().join("recording.part")).unwrap();
-    let header = "ioracle recording 1\n".len();
+    let header = "ioracle recording 2\n".len();
     // Each try makes a trace on the disk, so not every byte is tried.
     for (n, place) in (header..log.len()).step_by(7).enumerate() {
         let change = [0x01, 0x80, 0xff][n % 3];
@@ -105,7 +105,9 @@ fn a_log_damaged_anywhere_still_gives_a_trace() {
         damaged[place] ^= change;
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("recording.part"), damaged).unwrap();
-        let writer = CsvWriter::reopen(directory.path()).unwrap();
+        fs::copy(original.path().join("events.ioracle"), directory.path().join("events.ioracle"))
+            .unwrap();
+        let writer = Recorder::reopen(directory.path()).unwrap();
         let written = writer.finish(&Description::default()).unwrap();
         let trace = Trace::open(directory.path(), Options::default()).unwrap();
         let read = trace.events(None).unwrap().filter(Result::is_ok).count();

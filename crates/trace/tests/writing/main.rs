@@ -9,7 +9,7 @@ mod round_trip;
 use std::path::Path;
 
 use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
-use ioracle_trace::{CsvWriter, Observer, Options, Process, ProcessNumber, Trace};
+use ioracle_trace::{Observer, Options, Process, ProcessNumber, Recorder, Trace};
 
 /// A process that began at `start_ns`.
 fn process(pid: u32, rank: Option<u32>, start_ns: u64) -> Process {
@@ -38,7 +38,7 @@ fn write(process: u32, thread: u32, n: u64, start_ns: u64) -> Event {
 }
 
 /// Tells a process, a thread in it, and one context and file.
-fn begin(writer: &mut CsvWriter, number: u32, process: &Process) {
+fn begin(writer: &mut Recorder, number: u32, process: &Process) {
     writer.process(ProcessNumber(number), process);
     writer.stream_began(StreamId { rank: number, thread: 0 }, process.pid);
     if number == 0 {
@@ -66,4 +66,4 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-const TRACE: [&str; 4] = ["events.csv.zst", "files.csv.zst", "meta.json", "stacks.csv.zst"];
+const TRACE: [&str; 2] = ["events.ioracle", "meta.json"];

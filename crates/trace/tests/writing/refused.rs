@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use ioracle_trace::{CsvWriter, Description, Error, Observer, ProcessNumber};
+use ioracle_trace::{Description, Error, Observer, ProcessNumber, Recorder, Times};
 
 use crate::{begin, events, names, process, write};
 
@@ -16,7 +16,7 @@ fn sentence(directory: &Path, error: &Error) -> String {
 fn a_directory_that_holds_a_trace_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("events.csv"), "").unwrap();
-    let error = CsvWriter::create(directory.path()).unwrap_err();
+    let error = Recorder::create(directory.path(), Times::Exact).unwrap_err();
     let expected = "'DIR' already holds a trace; name another directory, or remove it";
     assert_eq!(sentence(directory.path(), &error), expected);
     assert_eq!(names(directory.path()), ["events.csv"]);
@@ -26,29 +26,46 @@ fn a_directory_that_holds_a_trace_is_refused() {
 fn a_directory_that_cannot_be_made_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "").unwrap();
-    let error = CsvWriter::create(&directory.path().join("file/trace")).unwrap_err();
+    let error = Recorder::create(&directory.path().join("file/trace"), Times::Exact).unwrap_err();
     let sentence = sentence(directory.path(), &error);
     assert!(sentence.starts_with("could not write 'DIR/file/trace': "), "{sentence}");
 }
 
-/// The room of a file system ends while the tables are written: `/dev/full`
-/// stands in for it.
+/// The room of a file system ends before the description is written:
+/// `/dev/full` stands in for it.
 #[test]
 fn a_full_file_system_leaves_no_half_trace_and_loses_nothing() {
-    for table in ["stacks.csv.zst", "events.csv.zst", "meta.json"] {
-        let directory = tempfile::tempdir().unwrap();
-        let mut writer = CsvWriter::create(directory.path()).unwrap();
-        begin(&mut writer, 0, &process(10, None, 5000));
-        writer.event(ProcessNumber(0), &write(0, 0, 0, 10));
-        symlink("/dev/full", directory.path().join(format!("{table}.part"))).unwrap();
-        let error = writer.finish(&Description::default()).unwrap_err();
-        let expected = format!(
-            "could not write 'DIR/{table}': No space left on device (os error 28); make room there, or name another directory"
-        );
-        assert_eq!(sentence(directory.path(), &error), expected);
-        assert_eq!(names(directory.path()), ["recording.part"]);
-        let writer = CsvWriter::reopen(directory.path()).unwrap();
-        writer.finish(&Description::default()).unwrap();
-        assert_eq!(events(directory.path()), ["0/0:0 10"]);
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
+    begin(&mut writer, 0, &process(10, None, 5000));
+    writer.event(ProcessNumber(0), &write(0, 0, 0, 10));
+    symlink("/dev/full", directory.path().join("meta.json.part")).unwrap();
+    let error = writer.finish(&Description::default()).unwrap_err();
+    let expected = "could not write 'DIR/meta.json': No space left on device (os error 28); make room there, or name another directory";
+    assert_eq!(sentence(directory.path(), &error), expected);
+    assert_eq!(names(directory.path()), ["events.ioracle", "recording.part"]);
+    let writer = Recorder::reopen(directory.path()).unwrap();
+    writer.finish(&Description::default()).unwrap();
+    assert_eq!(events(directory.path()), ["0/0:0 10"]);
+}
+
+/// The room ends while a log is about to follow another.
+#[test]
+fn a_file_system_that_is_full_in_the_middle_loses_nothing_from_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap().with_log_limit(2000);
+    begin(&mut writer, 0, &process(10, None, 5000));
+    let mut n_told = 0;
+    symlink("/dev/full", directory.path().join("recording.next")).unwrap();
+    while writer.flush().is_ok() {
+        writer.event(ProcessNumber(0), &write(0, 0, n_told, 10 * n_told));
+        n_told += 1;
     }
+    let error = writer.finish(&Description::default()).unwrap_err();
+    assert!(error.to_string().contains("No space left on device"), "{error}");
+    std::fs::remove_file(directory.path().join("recording.next")).unwrap();
+    let writer = Recorder::reopen(directory.path()).unwrap();
+    let written = writer.finish(&Description::default()).unwrap();
+    assert_eq!(written.n_events, n_told);
+    assert_eq!(events(directory.path()).len() as u64, n_told);
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_trace::{
-    CsvWriter, Description, MAX_TEXT_BYTES, Observer, Options, Process, ProcessNumber, Trace,
+    Description, MAX_TEXT_BYTES, Observer, Options, Process, ProcessNumber, Recorder, Times, Trace,
 };
 
 use crate::{TRACE, begin, events, names, process, write};
@@ -43,7 +43,7 @@ fn a_real_trace_is_the_same_after_reading_and_writing() {
 /// Tells a writer all of a trace.
 fn copy(trace: &Trace, directory: &Path) -> PathBuf {
     let target = directory.join("copy");
-    let mut writer = CsvWriter::create(&target).unwrap();
+    let mut writer = Recorder::create(&target, Times::Exact).unwrap();
     for (id, frames) in trace.contexts().iter() {
         writer.context(id, frames);
     }
@@ -74,7 +74,7 @@ fn copy(trace: &Trace, directory: &Path) -> PathBuf {
 #[test]
 fn threads_and_processes_are_merged_by_the_time_at_which_calls_began() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = CsvWriter::create(directory.path()).unwrap();
+    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
     begin(&mut writer, 0, &process(10, None, 5000));
     writer.stream_began(StreamId { rank: 0, thread: 1 }, 11);
     begin(&mut writer, 1, &process(12, None, 5050));
@@ -96,7 +96,7 @@ fn threads_and_processes_are_merged_by_the_time_at_which_calls_began() {
 #[test]
 fn the_description_tells_what_is_known() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = CsvWriter::create(directory.path()).unwrap();
+    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
     begin(&mut writer, 0, &process(10, Some(3), 5000));
     begin(&mut writer, 1, &process(11, Some(1), 6000));
     writer.event(ProcessNumber(0), &write(0, 0, 0, 10));
@@ -145,7 +145,7 @@ fn the_description_tells_what_is_known() {
 #[test]
 fn numbers_and_text_at_their_bounds_can_be_read_again() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = CsvWriter::create(directory.path()).unwrap();
+    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
     begin(&mut writer, 0, &process(u32::MAX, Some(u32::MAX), u64::MAX));
     writer.context(ContextId(2), &"f".repeat(2 * MAX_TEXT_BYTES));
     writer.file(FileId(2), "one\ntwo");
@@ -176,7 +176,7 @@ fn numbers_and_text_at_their_bounds_can_be_read_again() {
 #[test]
 fn a_job_without_calls_gives_a_trace_without_events() {
     let directory = tempfile::tempdir().unwrap();
-    let writer = CsvWriter::create(directory.path()).unwrap();
+    let writer = Recorder::create(directory.path(), Times::Exact).unwrap();
     let written = writer.finish(&Description::default()).unwrap();
     assert_eq!(written.n_events, 0);
     let trace = Trace::open(directory.path(), Options::default()).unwrap();

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What an import or export has written.
+
+use std::path::Path;
+
+use anyhow::Result;
+use ioracle_trace::Written;
+use serde_json::json;
+
+use crate::shared::numbers::{counted, grouped};
+use crate::shared::output::{self, say};
+
+/// Tells what is written now, for people or scripts.
+pub fn tell(source: &Path, written: &Written, as_json: bool) -> Result<()> {
+    let (source, directory) = (source.display(), written.directory.display());
+    if written.n_skipped > 0 {
+        say(format_args!(
+            "{source}: skipped {}, which could not be read",
+            counted(written.n_skipped, "event")
+        ));
+    }
+    if as_json {
+        return output::print_json(&json!({
+            "source": source.to_string(),
+            "trace": directory.to_string(),
+            "events": written.n_events,
+            "ranks": written.n_ranks,
+            "contexts": written.n_contexts,
+            "files": written.n_files,
+            "bytes": n_bytes(&written.directory),
+            "skipped": written.n_skipped,
+        }));
+    }
+    output::print_text(&format!(
+        "{directory}: {} of {}, {} and {} in {} bytes\n",
+        counted(written.n_events, "event"),
+        counted(written.n_ranks as u64, "rank"),
+        counted(written.n_contexts, "call stack"),
+        counted(written.n_files, "file"),
+        grouped(n_bytes(&written.directory)),
+    ))
+}
+
+/// Of all files in a directory.
+fn n_bytes(directory: &Path) -> u64 {
+    let files = directory.read_dir().into_iter().flatten().flatten();
+    files.filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum()
+}

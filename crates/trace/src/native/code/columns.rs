@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the grammar does not determine of an event, column by column.
+//!
+//! Each column is said relative to what is known by then: the file as that of
+//! the handle, the offset from where the handle stands, what an open returned
+//! from the handle, what a data call returned from what it asked for.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use ioracle_events::{Access, ContextId, Event, FileId, Function, Layer, StreamId};
+
+use super::details::{DetailModel, Details};
+use super::number::{Magnitude, Number};
+use super::offsets::OffsetModel;
+use super::range::{Chance, Coder};
+use super::times::{Clock, Precision, TimeModel};
+
+/// Handles whose state is remembered; beyond that all are forgotten.
+const MAX_HANDLES: usize = 1 << 16;
+
+/// What the grammar is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Symbol {
+    pub(crate) function: Function,
+    pub(crate) context: u32,
+    pub(crate) depth: u32,
+}
+
+/// A coder per kind of column, so that what is equal in two streams is equal
+/// bytes.
+#[derive(Debug)]
+pub(crate) struct Coders<C> {
+    pub(crate) shapes: C,
+    pub(crate) offsets: C,
+    pub(crate) files: C,
+    pub(crate) times: C,
+    pub(crate) order: C,
+}
+
+/// Whether events have numbers of their own, or follow from times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Numbered,
+    ByTime,
+}
+
+/// All that adapts.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    symbols: Vec<SymbolModel>,
+    handles: HashMap<i64, Handle, RandomState>,
+    files: Files,
+    details: Details,
+    clock: Clock,
+    order: Order,
+    step: Number,
+    last_sequence: u64,
+    other: Others,
+}
+
+/// What is learned of one symbol.
+#[derive(Clone, Debug)]
+struct SymbolModel {
+    handle: Number,
+    requested: Number,
+    result: Number,
+    is_file_of_handle: Chance,
+    file: Number,
+    detail: DetailModel,
+    offset: OffsetModel,
+    time: TimeModel,
+}
+
+impl SymbolModel {
+    fn new() -> SymbolModel {
+        SymbolModel {
+            handle: Number::new(),
+            requested: Number::new(),
+            result: Number::new(),
+            is_file_of_handle: Chance::EVEN,
+            file: Number::new(),
+            detail: DetailModel::new(),
+            offset: OffsetModel::new(),
+            time: TimeModel::new(),
+        }
+    }
+}
+
+/// For numbers that nothing foretold, of all symbols together.
+#[derive(Debug)]
+struct Others {
+    handle: Magnitude,
+    requested: Magnitude,
+    result: Magnitude,
+    file: Magnitude,
+    offset: Magnitude,
+    seek: Magnitude,
+    step: Magnitude,
+}
+
+/// What the last call on a handle left.
+#[derive(Clone, Copy, Debug, Default)]
+struct Handle {
+    /// Its place in the files of the block.
+    file: usize,
+    position: u64,
+}
+
+/// The files of a block, by the order in which they first came.
+#[derive(Debug)]
+struct Files {
+    ids: Vec<u32>,
+    places: HashMap<u32, usize, RandomState>,
+    distance: Number,
+    other: Magnitude,
+}
+
+impl Files {
+    fn code<C: Coder>(&mut self, coder: &mut C, id: u32) {
+        let last = self.ids.last().map_or(0, |id| i64::from(*id));
+        let distance = self.distance.code(coder, &mut self.other, i64::from(id) - last);
+        let id = last.wrapping_add(distance) as u32;
+        self.places.insert(id, self.ids.len());
+        self.ids.push(id);
+    }
+}
+
+impl Columns {
+    pub(crate) fn new(precision: Precision, order: Order, first: First) -> Columns {
+        Columns {
+            symbols: Vec::new(),
+            handles: HashMap::default(),
+            files: Files {
+                ids: Vec::new(),
+                places: HashMap::default(),
+                distance: Number::new(),
+                other: Magnitude::new(),
+            },
+            details: Details::new(),
+            clock: Clock::new(precision, first.start_ns),
+            order,
+            step: Number::new(),
+            last_sequence: first.sequence,
+            other: Others {
+                handle: Magnitude::new(),
+                requested: Magnitude::new(),
+                result: Magnitude::new(),
+                file: Magnitude::new(),
+                offset: Magnitude::new(),
+                seek: Magnitude::new(),
+                step: Magnitude::new(),
+            },
+        }
+    }
+
+    /// Whether the block should end.
+    pub(crate) fn is_full(&self) -> bool {
+        self.details.is_full()
+    }
+
+    /// Whether something was read that no event can have.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.details.is_damaged()
+    }
+
+    /// Codes all of an event but its symbol, which is the `number`-th of the
+    /// block; its stream is left to the caller.
+    pub(crate) fn code<C: Coder>(
+        &mut self,
+        coders: &mut Coders<C>,
+        (number, symbol): (usize, Symbol),
+        event: &Event,
+    ) -> Event {
+        while self.symbols.len() <= number {
+            self.symbols.push(SymbolModel::new());
+        }
+        let Columns { symbols, handles, files, details, other, .. } = self;
+        let model = &mut symbols[number];
+        let shapes = &mut coders.shapes;
+        let handle = model.handle.code(shapes, &mut other.handle, event.handle);
+        let known = handles.get(&handle).copied();
+        let place = model.code_file(coders, files, &mut other.file, known, event.file);
+        let shapes = &mut coders.shapes;
+        let requested = event.requested as i64;
+        let requested = model.requested.code(shapes, &mut other.requested, requested) as u64;
+        let detail = details.code(shapes, &mut model.detail, &event.detail);
+        let position = known.unwrap_or_default().position;
+        let offset =
+            model.offset.code(&mut coders.offsets, &mut other.offset, position, event.offset);
+        let about = Called { function: symbol.function, handle, requested, offset };
+        let result = model.code_result(coders, other, about, event.result);
+        let times = (event.start_ns, event.end_ns);
+        let (start_ns, end_ns) =
+            self.clock.code(&mut coders.times, &mut model.time, symbol.depth, times);
+        let event = Event {
+            stream: StreamId { rank: 0, thread: 0 },
+            sequence: self.code_sequence(&mut coders.order, event.sequence),
+            function: symbol.function,
+            context: ContextId(symbol.context),
+            file: FileId(self.files.ids[place]),
+            handle,
+            offset,
+            requested,
+            result,
+            start_ns,
+            end_ns,
+            depth: symbol.depth,
+            detail,
+        };
+        if self.handles.len() >= MAX_HANDLES {
+            self.handles.clear();
+        }
+        let position = position_after(&event).unwrap_or(position);
+        self.handles.insert(handle, Handle { file: place, position });
+        event
+    }
+
+    fn code_sequence<C: Coder>(&mut self, coder: &mut C, sequence: u64) -> u64 {
+        match self.order {
+            Order::Numbered => {
+                let step = sequence.wrapping_sub(self.last_sequence) as i64;
+                let step = self.step.code(coder, &mut self.other.step, step);
+                self.last_sequence = self.last_sequence.wrapping_add(step as u64);
+                self.last_sequence
+            }
+            Order::ByTime => 0,
+        }
+    }
+}
+
+/// What is known of a call when its result is coded.
+struct Called {
+    function: Function,
+    handle: i64,
+    requested: u64,
+    offset: Option<u64>,
+}
+
+impl SymbolModel {
+    /// Codes a file; gives its place in the files of the block.
+    fn code_file<C: Coder>(
+        &mut self,
+        coders: &mut Coders<C>,
+        files: &mut Files,
+        other: &mut Magnitude,
+        handle: Option<Handle>,
+        FileId(id): FileId,
+    ) -> usize {
+        let place = files.places.get(&id).copied().unwrap_or(files.ids.len());
+        if let Some(Handle { file, .. }) = handle
+            && coders.shapes.bit(&mut self.is_file_of_handle, place == file)
+        {
+            return file;
+        }
+        let place = self.file.code(&mut coders.shapes, other, place as i64);
+        // One that is not known is the next one.
+        let place = usize::try_from(place).unwrap_or(usize::MAX).min(files.ids.len());
+        if place == files.ids.len() {
+            files.code(&mut coders.files, id);
+        }
+        place
+    }
+
+    /// Codes what a call returned.
+    fn code_result<C: Coder>(
+        &mut self,
+        coders: &mut Coders<C>,
+        other: &mut Others,
+        called: Called,
+        result: i64,
+    ) -> i64 {
+        let Called { function, handle, requested, offset } = called;
+        let expected = match (function.access(), function.layer()) {
+            (Access::Open, Layer::Posix | Layer::Stdio) => handle,
+            (Access::Read | Access::Write, Layer::Posix | Layer::Stdio) => requested as i64,
+            (Access::Seek, _) => offset.unwrap_or_default() as i64,
+            _ => 0,
+        };
+        // Where a seek went is as particular to a rank as where calls began.
+        let (coder, other) = match function.access() {
+            Access::Seek => (&mut coders.offsets, &mut other.seek),
+            _ => (&mut coders.shapes, &mut other.result),
+        };
+        let beyond = self.result.code(coder, other, result.wrapping_sub(expected));
+        expected.wrapping_add(beyond)
+    }
+}
+
+/// Where the handle of a call stands behind it, if that is known.
+fn position_after(event: &Event) -> Option<u64> {
+    match event.function.access() {
+        Access::Open => Some(event.offset.unwrap_or(0)),
+        Access::Seek => u64::try_from(event.result).ok().or(event.offset),
+        _ => event.offset.map(|offset| offset.wrapping_add(event.transferred())),
+    }
+}
+
+/// What a block says of its first event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct First {
+    pub(crate) start_ns: u64,
+    pub(crate) sequence: u64,
+}

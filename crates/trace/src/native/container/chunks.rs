@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Finds and reads the chunks of a trace, whole, cut off or damaged.
+
+use std::io;
+
+use super::layout::{
+    BlockHead, BlockPlace, ChunkHead, FileHead, IndexEntry, Kind, MAGIC, MARKER, SectionPlace,
+    TRAILER_BYTES, VERSION, index_of_trailer,
+};
+use super::storage::Storage;
+use crate::native::code::Sections;
+
+/// What is wrong with a trace, and where.
+#[derive(Debug)]
+pub(crate) enum Damage {
+    /// It does not begin like a trace.
+    NotATrace,
+    /// It is of another version.
+    Version(u32),
+    /// It ends within or before a chunk that begins here.
+    Cut {
+        position: u64,
+    },
+    /// What begins here is not what a writer wrote.
+    At {
+        position: u64,
+        reason: &'static str,
+    },
+    Unreadable(io::Error),
+}
+
+impl From<io::Error> for Damage {
+    fn from(error: io::Error) -> Damage {
+        Damage::Unreadable(error)
+    }
+}
+
+/// The chunks of a trace.
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    storage: Storage,
+    head: FileHead,
+    content: Content,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Content {
+    pub(crate) entries: Vec<IndexEntry>,
+    /// Behind the last chunk.
+    pub(crate) end: u64,
+    /// Whether index and end are there.
+    pub(crate) is_finished: bool,
+    /// The first of what is wrong, and how often something is.
+    pub(crate) damage: Option<Damage>,
+    pub(crate) n_damaged: u64,
+    is_cut: bool,
+}
+
+impl Content {
+    /// The blocks that were found.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &BlockPlace> {
+        self.entries.iter().filter_map(|entry| match entry {
+            IndexEntry::Block(block) => Some(block),
+            IndexEntry::Definitions { .. } => None,
+        })
+    }
+
+    /// How often something is wrong that is not just the end.
+    pub(crate) fn n_damaged_inside(&self) -> u64 {
+        self.n_damaged - u64::from(self.is_cut)
+    }
+
+    fn note(&mut self, damage: Damage) {
+        self.is_cut |= matches!(damage, Damage::Cut { .. });
+        self.damage.get_or_insert(damage);
+        self.n_damaged += 1;
+    }
+}
+
+impl Chunks {
+    /// Finds the chunks by the index, or without one by looking at all bytes.
+    pub(crate) fn open(storage: Storage) -> Result<Chunks, Damage> {
+        let mut chunks = Chunks::begin(storage)?;
+        chunks.content = match chunks.indexed()? {
+            Some(content) => content,
+            None => chunks.scan()?,
+        };
+        Ok(chunks)
+    }
+
+    /// Finds them by looking at all bytes, each chunk compared with its check.
+    pub(crate) fn examine(storage: Storage) -> Result<Chunks, Damage> {
+        let mut chunks = Chunks::begin(storage)?;
+        chunks.content = chunks.scan()?;
+        Ok(chunks)
+    }
+
+    fn begin(storage: Storage) -> Result<Chunks, Damage> {
+        let bytes = storage.read(0, FileHead::N_BYTES)?;
+        let head = match FileHead::from_bytes(&bytes) {
+            Some(FileHead { version, .. }) if version != VERSION => {
+                return Err(Damage::Version(version));
+            }
+            Some(head) => head,
+            None if bytes.len() < FileHead::N_BYTES && is_beginning(&bytes) => {
+                return Err(Damage::Cut { position: 0 });
+            }
+            None => return Err(Damage::NotATrace),
+        };
+        Ok(Chunks { storage, head, content: Content::default() })
+    }
+
+    pub(crate) fn head(&self) -> FileHead {
+        self.head
+    }
+
+    pub(crate) fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// The first of what is wrong, once.
+    pub(crate) fn take_damage(&mut self) -> Option<Damage> {
+        self.content.damage.take()
+    }
+
+    pub(crate) fn into_content(self) -> Content {
+        self.content
+    }
+
+    /// The payload of the chunk at a position, which must be of that kind.
+    pub(crate) fn payload(&self, position: u64, kind: Kind) -> Result<Vec<u8>, Damage> {
+        let bytes = self.storage.read(position, ChunkHead::N_BYTES)?;
+        let damaged = |reason| Damage::At { position, reason };
+        let head = ChunkHead::from_bytes(&bytes)
+            .filter(|head| head.kind == kind)
+            .ok_or(damaged("it is not the chunk that it should be"))?;
+        let behind = position.saturating_add(ChunkHead::N_BYTES as u64);
+        let payload = self.storage.read(behind, head.length as usize)?;
+        if payload.len() < head.length as usize {
+            return Err(Damage::Cut { position });
+        }
+        match crc32fast::hash(&payload) == head.check {
+            true => Ok(payload),
+            false => Err(damaged(CHECK_FAILED)),
+        }
+    }
+
+    /// The definitions at a position, compressed.
+    pub(crate) fn definitions(&self, position: u64) -> Result<Vec<u8>, Damage> {
+        self.payload(position, Kind::Definitions)
+    }
+
+    /// The block at a position.
+    pub(crate) fn block(&self, position: u64) -> Result<(BlockHead, Sections), Damage> {
+        let payload = self.payload(position, Kind::Block)?;
+        let damaged = |reason| Damage::At { position, reason };
+        let (head, mut rest): (BlockHead, &[u8]) =
+            postcard::take_from_bytes(&payload).map_err(|_| damaged(HEAD_DAMAGED))?;
+        let mut sections = Sections::default();
+        for (section, place) in sections.iter_mut().zip(&head.sections) {
+            *section = match *place {
+                SectionPlace::Here { length } => {
+                    let split = rest.split_at_checked(length as usize);
+                    let (own, behind) = split.ok_or(damaged(HEAD_DAMAGED))?;
+                    rest = behind;
+                    own.to_vec()
+                }
+                SectionPlace::There { position: there, length, check } => {
+                    let bytes = self.storage.read(there, length as usize)?;
+                    if bytes.len() < length as usize || crc32fast::hash(&bytes) != check {
+                        return Err(damaged("a part of an earlier block that it uses is damaged"));
+                    }
+                    bytes
+                }
+            };
+        }
+        Ok((head, sections))
+    }
+
+    /// What the index says; `None` if there is none that can be used.
+    fn indexed(&self) -> Result<Option<Content>, Damage> {
+        let length = self.storage.len()?;
+        let Some(begin) = length.checked_sub(TRAILER_BYTES as u64) else { return Ok(None) };
+        let Some(position) = index_of_trailer(&self.storage.read(begin, TRAILER_BYTES)?) else {
+            return Ok(None);
+        };
+        let index = match self.payload(position, Kind::Index) {
+            Ok(index) => index,
+            Err(Damage::Unreadable(error)) => return Err(error.into()),
+            Err(_) => return Ok(None),
+        };
+        let entries = postcard::from_bytes(&index).ok();
+        Ok(entries.map(|entries| Content {
+            entries,
+            end: position,
+            is_finished: true,
+            ..Content::default()
+        }))
+    }
+
+    /// Looks at all bytes.
+    fn scan(&self) -> Result<Content, Damage> {
+        let length = self.storage.len()?;
+        let mut content = Content { end: FileHead::N_BYTES as u64, ..Content::default() };
+        let mut at = content.end;
+        while at < length {
+            let bytes = self.storage.read(at, TRAILER_BYTES)?;
+            if length - at == TRAILER_BYTES as u64 && index_of_trailer(&bytes).is_some() {
+                content.is_finished = true;
+                break;
+            }
+            let Some(head) = ChunkHead::from_bytes(&bytes) else {
+                match self.next_chunk(at + 1)? {
+                    Some(next) => {
+                        content.note(Damage::At { position: at, reason: "no chunk begins there" });
+                        at = next;
+                        continue;
+                    }
+                    None => {
+                        content.note(Damage::Cut { position: at });
+                        break;
+                    }
+                }
+            };
+            let behind = at + ChunkHead::N_BYTES as u64 + u64::from(head.length);
+            match self.entry(at, head.kind) {
+                Ok(entry) => content.entries.extend(entry),
+                Err(Damage::Cut { position }) => {
+                    content.note(Damage::Cut { position });
+                    break;
+                }
+                Err(Damage::Unreadable(error)) => return Err(error.into()),
+                Err(damage) => content.note(damage),
+            }
+            at = behind;
+            if head.kind != Kind::Index {
+                content.end = behind;
+            }
+        }
+        Ok(content)
+    }
+
+    /// The line of the index for the chunk at a position.
+    fn entry(&self, position: u64, kind: Kind) -> Result<Option<IndexEntry>, Damage> {
+        let payload = self.payload(position, kind)?;
+        Ok(match kind {
+            Kind::Definitions => Some(IndexEntry::Definitions { position }),
+            Kind::Index => None,
+            Kind::Block => {
+                let head: Result<(BlockHead, _), _> = postcard::take_from_bytes(&payload);
+                let damaged = Damage::At { position, reason: HEAD_DAMAGED };
+                let (head, _) = head.map_err(|_| damaged)?;
+                Some(IndexEntry::Block(BlockPlace::new(position, &head)))
+            }
+        })
+    }
+
+    /// The first place from `at` on where a chunk begins.
+    fn next_chunk(&self, mut at: u64) -> Result<Option<u64>, Damage> {
+        const WINDOW: usize = 1 << 16;
+        loop {
+            let window = self.storage.read(at, WINDOW)?;
+            for place in 0..window.len().saturating_sub(MARKER.len() - 1) {
+                if window[place..].starts_with(&MARKER) {
+                    let position = at + place as u64;
+                    let bytes = self.storage.read(position, ChunkHead::N_BYTES)?;
+                    if ChunkHead::from_bytes(&bytes).is_some() {
+                        return Ok(Some(position));
+                    }
+                }
+            }
+            if window.len() < WINDOW {
+                return Ok(None);
+            }
+            at += (WINDOW - MARKER.len()) as u64;
+        }
+    }
+}
+
+const CHECK_FAILED: &str = "its checksum does not fit";
+const HEAD_DAMAGED: &str = "its head makes no sense";
+
+/// Whether bytes that are too few could be the beginning of a trace.
+fn is_beginning(bytes: &[u8]) -> bool {
+    let n = bytes.len().min(MAGIC.len());
+    bytes[..n] == MAGIC[..n]
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! How exactly a trace keeps times.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::code::Precision;
+
+/// How exactly times are kept. Whatever it is, no call ends before it begins,
+/// calls of a thread begin in their order, and nested ones stay within those
+/// around them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Times {
+    /// To the nanosecond.
+    #[default]
+    Exact,
+    /// Start and end rounded down to microseconds.
+    Microsecond,
+    /// Each wait and each duration at most one percent too short. What is
+    /// measured is the wait after the end that a reader knows, so errors do not
+    /// add up.
+    Percent,
+}
+
+impl Times {
+    pub(crate) fn precision(self) -> Precision {
+        match self {
+            Times::Exact => Precision { unit_ns: 1, n_kept: 64 },
+            Times::Microsecond => Precision { unit_ns: 1000, n_kept: 64 },
+            // Less than 1/128 is cut off.
+            Times::Percent => Precision { unit_ns: 1, n_kept: 7 },
+        }
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Times::Exact => "exact",
+            Times::Microsecond => "1us",
+            Times::Percent => "1%",
+        })
+    }
+}
+
+impl FromStr for Times {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Times, String> {
+        [Times::Exact, Times::Microsecond, Times::Percent]
+            .into_iter()
+            .find(|times| times.to_string() == text)
+            .ok_or_else(|| "name one of exact, 1us and 1%".to_owned())
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Makes the tables of the CSV form of any trace.
+
+use std::fs;
+use std::path::Path;
+
+use ioracle_events::Event;
+
+use crate::error::Error;
+use crate::row;
+use crate::source::Encoding;
+use crate::table::{self, TableId};
+use crate::trace::Trace;
+use crate::writing::PROGRESS_STEP;
+use crate::writing::finish::Written;
+use crate::writing::part::{Part, Table, unwritable};
+use crate::writing::recorder::refuse_trace;
+
+/// Writes a trace, or one rank of it, as tables into a directory of its own.
+///
+/// `progress` is told the number of events from time to time.
+pub fn export_csv(
+    trace: &Trace,
+    directory: &Path,
+    rank: Option<u32>,
+    encoding: Encoding,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Written, Error> {
+    fs::create_dir_all(directory).map_err(|source| unwritable(directory, source))?;
+    refuse_trace(directory)?;
+    let stacks = write_texts(trace.contexts(), directory, "stacks", encoding)?;
+    let files = write_texts(trace.files(), directory, "files", encoding)?;
+    let mut events = Table::create(directory, "events", row::HEADER, encoding)?;
+    let mut written = Written {
+        directory: directory.into(),
+        n_events: 0,
+        n_ranks: 0,
+        n_contexts: trace.contexts().len() as u64,
+        n_files: trace.files().len() as u64,
+        n_damaged: 0,
+        n_skipped: 0,
+    };
+    let mut last_rank = None;
+    let mut read = trace.events(rank)?;
+    for event in read.by_ref() {
+        let event = event?;
+        written.n_events += 1;
+        written.n_ranks +=
+            usize::from(last_rank.replace(event.stream.rank) != Some(event.stream.rank));
+        write_event(&mut events, &event)?;
+        if written.n_events.is_multiple_of(PROGRESS_STEP) {
+            progress(PROGRESS_STEP);
+        }
+    }
+    written.n_skipped = trace.skipped() + read.skipped();
+    let meta = trace.meta_bytes().map(|bytes| Part::of_bytes(directory, "meta.json", bytes));
+    let meta = meta.transpose()?;
+    // The events last: without them there is no trace.
+    for part in [stacks, files].into_iter().chain(meta).chain([events.finish()?]) {
+        part.appear()?;
+    }
+    Ok(written)
+}
+
+fn write_texts<Id: TableId>(
+    texts: &table::Table<Id>,
+    directory: &Path,
+    name: &str,
+    encoding: Encoding,
+) -> Result<Part, Error> {
+    let mut table = Table::create(directory, name, Id::HEADER, encoding)?;
+    for (id, text) in texts.iter() {
+        table.push(format_args!("{},{text}", id.number()))?;
+    }
+    table.finish()
+}
+
+fn write_event(table: &mut Table, event: &Event) -> Result<(), Error> {
+    // -1 stands for none; greater ones than fit are not read.
+    let offset = event.offset.map_or(-1, |offset| offset as i64);
+    table.push(format_args!(
+        "{rank},{thread},{sequence},{level},{op},{stack},{file},{handle},{offset},{size},{ret},{start_ns},{end_ns},{depth},{detail}",
+        rank = event.stream.rank,
+        thread = event.stream.thread,
+        sequence = event.sequence,
+        level = event.function.layer().name(),
+        op = event.function.name(),
+        stack = event.context.0,
+        file = event.file.0,
+        handle = event.handle,
+        size = event.requested,
+        ret = event.result,
+        start_ns = event.start_ns,
+        end_ns = event.end_ns,
+        depth = event.depth,
+        detail = event.detail,
+    ))
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Makes a trace in the native form of one that was read, row by row the same.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use ioracle_events::{Event, StreamId};
+
+use crate::error::Error;
+use crate::native::{ChunkWriter, EVENTS, FileHead, Order, Room, Storage, Streams, Times, VERSION};
+use crate::table::{Table, TableId};
+use crate::trace::Trace;
+use crate::writing::PROGRESS_STEP;
+use crate::writing::finish::Written;
+use crate::writing::log::{Entry, Seen};
+use crate::writing::part::{Part, unwritable};
+use crate::writing::pending::Pending;
+use crate::writing::recorder::refuse_trace;
+
+/// Writes `trace` into a directory of its own. Its tables, description and, but
+/// for the precision of times, its events come back as they are.
+///
+/// `progress` is told the number of events from time to time.
+pub fn import(
+    trace: &Trace,
+    directory: &Path,
+    times: Times,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Written, Error> {
+    fs::create_dir_all(directory).map_err(|source| unwritable(directory, source))?;
+    refuse_trace(directory)?;
+    let (part, file) = Part::create(directory, EVENTS)?;
+    let fail = |source| unwritable(&directory.join(EVENTS), source);
+    let head = FileHead { version: VERSION, order: Order::Numbered };
+    let out = ChunkWriter::create(Storage::File(file), head).map_err(fail)?;
+    let mut import = Import {
+        out,
+        pending: Pending::new(),
+        streams: Streams::new(times, Order::Numbered, 0),
+        numbers: HashMap::new(),
+        ranks: Vec::new(),
+        n_events: 0,
+    };
+    import.define(trace).map_err(fail)?;
+    let mut events = trace.events(None)?;
+    for event in events.by_ref() {
+        import.push(&event?).map_err(fail)?;
+        if import.n_events.is_multiple_of(PROGRESS_STEP) {
+            progress(PROGRESS_STEP);
+        }
+    }
+    let (n_events, n_ranks) = (import.n_events, import.ranks.len());
+    import.finish().map_err(fail)?;
+    if let Some(bytes) = trace.meta_bytes() {
+        Part::of_bytes(directory, "meta.json", bytes)?.appear()?;
+    }
+    part.appear()?;
+    Ok(Written {
+        directory: directory.into(),
+        n_events,
+        n_ranks,
+        n_contexts: trace.contexts().len() as u64,
+        n_files: trace.files().len() as u64,
+        n_damaged: 0,
+        n_skipped: trace.skipped() + events.skipped(),
+    })
+}
+
+struct Import {
+    out: ChunkWriter,
+    pending: Pending,
+    streams: Streams,
+    numbers: HashMap<StreamId, u32>,
+    ranks: Vec<u32>,
+    n_events: u64,
+}
+
+impl Import {
+    fn define(&mut self, trace: &Trace) -> io::Result<()> {
+        self.define_table(trace.contexts(), |id, text| Entry::Context { id, frames: text })?;
+        self.define_table(trace.files(), |id, text| Entry::File { id, path: text })
+    }
+
+    fn define_table<Id: TableId>(
+        &mut self,
+        table: &Table<Id>,
+        entry: impl Fn(u32, Box<str>) -> Entry,
+    ) -> io::Result<()> {
+        for (id, text) in table.iter() {
+            self.pending.add(&entry(id.number(), text.into()))?;
+            if self.pending.is_large() {
+                self.pending.write(&mut self.out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, event: &Event) -> io::Result<()> {
+        self.n_events += 1;
+        if self.ranks.last() != Some(&event.stream.rank) {
+            self.enter_rank(event.stream.rank)?;
+        }
+        let number = match self.numbers.get(&event.stream) {
+            Some(number) => *number,
+            None => self.enter_stream(event.stream)?,
+        };
+        self.pending.name(event.function)?;
+        match self.streams.push(number, event) {
+            Room::Left => Ok(()),
+            Room::Full => {
+                self.pending.write(&mut self.out)?;
+                self.streams.cut(number, &mut self.out)
+            }
+        }
+    }
+
+    /// Rows of a rank stand together, so nothing more comes for the last one.
+    fn enter_rank(&mut self, rank: u32) -> io::Result<()> {
+        self.pending.write(&mut self.out)?;
+        self.streams.cut_all(&mut self.out)?;
+        let number = self.ranks.len() as u32;
+        self.ranks.push(rank);
+        let process = Seen { number, rank: Some(rank), ..Seen::default() };
+        self.pending.add(&Entry::Process(process))
+    }
+
+    fn enter_stream(&mut self, stream: StreamId) -> io::Result<u32> {
+        let number = self.numbers.len() as u32;
+        self.numbers.insert(stream, number);
+        let process = self.ranks.len() as u32 - 1;
+        self.pending.add(&Entry::Stream { process, thread: stream.thread, tid: 0 })?;
+        Ok(number)
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.pending.write(&mut self.out)?;
+        self.streams.cut_all(&mut self.out)?;
+        self.out.finish().map(drop)
+    }
+}
