@@ -12,7 +12,7 @@ use crate::observation::{Observed, ioracle_observation};
 use crate::output::{self, Room};
 use crate::prediction::ioracle_prediction;
 use crate::result::{Fault, ioracle_result};
-use crate::session::{ORACLES, Session, ioracle_oracle};
+use crate::session::{Model, ORACLES, Session, ioracle_oracle};
 use crate::text;
 
 use ioracle_result::IORACLE_OK;
@@ -95,13 +95,10 @@ pub unsafe extern "C" fn ioracle_oracle_predict(
     capacity: usize,
     n: *mut usize,
 ) -> ioracle_result {
-    guarded(|| {
-        // SAFETY: the caller promises it.
-        let room = unsafe { Room::new(predictions, capacity, n) }?;
-        ORACLES.with(oracle as u64, |session| {
-            let model = session.model();
-            Ok(room.fill(model.oracle.predict().iter().map(|stated| model.told(stated))))
-        })
+    // SAFETY: the caller promises it.
+    let room = || unsafe { Room::new(predictions, capacity, n) };
+    answered(oracle, room, |model, room| {
+        room.fill(model.oracle.predict().iter().map(|stated| model.told(stated)))
     })
 }
 
@@ -120,13 +117,10 @@ pub unsafe extern "C" fn ioracle_oracle_ahead(
     capacity: usize,
     n: *mut usize,
 ) -> ioracle_result {
-    guarded(|| {
-        // SAFETY: the caller promises it.
-        let room = unsafe { Room::new(predictions, capacity, n) }?;
-        ORACLES.with(oracle as u64, |session| {
-            let model = session.model();
-            Ok(room.fill(model.oracle.ahead(first).map(|stated| model.told(&stated))))
-        })
+    // SAFETY: the caller promises it.
+    let room = || unsafe { Room::new(predictions, capacity, n) };
+    answered(oracle, room, |model, room| {
+        room.fill(model.oracle.ahead(first).map(|stated| model.told(&stated)))
     })
 }
 
@@ -225,6 +219,18 @@ pub unsafe extern "C" fn ioracle_oracle_info(
             });
             Ok(IORACLE_OK)
         })
+    })
+}
+
+/// Has the room filled from what the oracle knows.
+fn answered<'a>(
+    oracle: *const ioracle_oracle,
+    room: impl FnOnce() -> Result<Room<'a>, Fault>,
+    fill: impl FnOnce(&Model, Room<'a>) -> ioracle_result,
+) -> ioracle_result {
+    guarded(|| {
+        let room = room()?;
+        ORACLES.with(oracle as u64, |session| Ok(fill(session.model(), room)))
     })
 }
 
