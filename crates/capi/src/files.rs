@@ -8,6 +8,8 @@
 //! another run, and an id that counts up is foretold like a name that does.
 
 use ::ioracle_oracle::Oracle;
+use std::sync::Arc;
+
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use ioracle_events::{Access, FileId, PredictedFile};
@@ -28,7 +30,7 @@ pub(crate) struct GivenFile<'a> {
 /// What the caller calls its files, and their numbers in the oracle.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileNumbers {
-    by_name: HashMap<Box<str>, FileId, RandomState>,
+    by_name: HashMap<Arc<str>, FileId, RandomState>,
     by_id: HashMap<u64, FileId, RandomState>,
     by_handle: HashMap<i64, FileId, RandomState>,
     /// Names and ids by number.
@@ -39,7 +41,8 @@ pub(crate) struct FileNumbers {
 #[derive(Clone, Debug)]
 struct Named {
     id: u64,
-    name: Box<str>,
+    /// Shared, so that a copy of a model for its iterators copies no names.
+    name: Arc<str>,
 }
 
 /// Names kept here; at the ceiling all are forgotten and told again when they
@@ -137,11 +140,12 @@ impl FileNumbers {
     }
 
     fn bind(&mut self, number: FileId, name: &str, id: u64) {
-        self.by_name.insert(name.into(), number);
+        let name: Arc<str> = name.into();
+        self.by_name.insert(name.clone(), number);
         if id != 0 {
             self.by_id.insert(id, number);
         }
-        self.named.insert(number, Named { id, name: name.into() });
+        self.named.insert(number, Named { id, name });
     }
 
     fn is_called(&self, number: FileId, path: &str) -> bool {
