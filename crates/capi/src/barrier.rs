@@ -52,9 +52,7 @@ pub(crate) fn guarded_value<T>(otherwise: T, body: impl FnOnce() -> Result<T, Fa
 /// being changed is behind a lock that is poisoned now.
 fn stopped<T>(body: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     keep_panics_off_stderr();
-    let before = INSIDE.replace(true);
-    let outcome = panic::catch_unwind(AssertUnwindSafe(body));
-    INSIDE.set(before);
+    let outcome = quietly(|| panic::catch_unwind(AssertUnwindSafe(body)));
     outcome.unwrap_or_else(|payload| {
         let what = words_of(&*payload);
         Err(Fault::new(
@@ -64,10 +62,19 @@ fn stopped<T>(body: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     })
 }
 
+/// Does something whose panics are told to nobody. Allocates nothing once
+/// [`keep_panics_off_stderr`] has been called.
+pub(crate) fn quietly<T>(body: impl FnOnce() -> T) -> T {
+    let before = INSIDE.replace(true);
+    let result = body();
+    INSIDE.set(before);
+    result
+}
+
 /// The application's standard error is not ours: panics behind the barrier are
 /// told by [`ioracle_last_error`] alone. Others, in a Rust program that uses
 /// this crate, go to whoever was told of them before.
-fn keep_panics_off_stderr() {
+pub(crate) fn keep_panics_off_stderr() {
     static HOOKED: Once = Once::new();
     HOOKED.call_once(|| {
         let before = panic::take_hook();

@@ -20,6 +20,7 @@ mod config;
 mod contexts;
 mod files;
 mod handle;
+mod in_process;
 mod iterator;
 mod observation;
 mod omniscio;

@@ -110,7 +110,7 @@ impl ioracle_prediction {
             io_time_spread: stated.io_time_spread.into(),
             reserved: [0; 7],
             path_bytes: name.path.len() as u64,
-            path: copied(name.path),
+            path: copied(name.path.as_bytes()),
         }
     }
 }
@@ -121,11 +121,17 @@ impl From<Spread> for ioracle_spread {
     }
 }
 
-fn copied(path: &str) -> [c_char; IORACLE_PATH_BYTES] {
+/// Gives a prediction its path; one that has no room is left out.
+pub(crate) fn set_path(prediction: &mut ioracle_prediction, path: &[u8]) {
+    prediction.path_bytes = path.len() as u64;
+    prediction.path = copied(path);
+}
+
+fn copied(path: &[u8]) -> [c_char; IORACLE_PATH_BYTES] {
     let mut room = [0; IORACLE_PATH_BYTES];
     if path.len() < IORACLE_PATH_BYTES {
-        for (place, byte) in room.iter_mut().zip(path.bytes()) {
-            *place = byte as c_char;
+        for (place, byte) in room.iter_mut().zip(path) {
+            *place = *byte as c_char;
         }
     }
     room

@@ -20,6 +20,8 @@ use ioracle_spool::layout::{Call, VERSION};
 use ioracle_spool::slot::{OutlookHeader, Slot, Step};
 
 use crate::access::{code_of_access, code_of_function};
+use crate::barrier;
+use crate::in_process;
 use crate::prediction::{IORACLE_PATH_BYTES, ioracle_prediction, ioracle_spread};
 use crate::result::ioracle_result;
 use ioracle_result::{
@@ -75,6 +77,16 @@ pub unsafe extern "C" fn ioracle_next(
         IORACLE_INVALID
     } else {
         match Thread::here() {
+            Ok(thread) if thread.standing.learned != 0 => {
+                let Thread { inside, standing, .. } = thread;
+                // SAFETY: the capture library says so of this thread, and the
+                // caller has promised room.
+                let told = unsafe {
+                    in_process::ask(inside, standing.learned, predictions, n_predictions)
+                };
+                answer = told.unwrap_or_default();
+                if told.is_some() { IORACLE_OK } else { IORACLE_STALE }
+            }
             Ok(thread) => {
                 let wanted = Wanted { predictions, n_predictions };
                 wait(&thread, &wanted, max_wait_ns, &mut answer)
@@ -151,7 +163,8 @@ enum Look {
 #[derive(Clone, Copy)]
 struct Thread {
     inside: &'static Inside,
-    slot: Slot,
+    /// None where it is learned in this process.
+    slot: Option<Slot>,
     standing: Standing,
 }
 
@@ -164,15 +177,14 @@ impl Thread {
         // SAFETY: fills a structure of ours.
         let stand = unsafe { (inside.stand)(&raw mut standing) };
         let slot = std::ptr::NonNull::new(standing.slot as *mut u8);
-        match (Stand::from_number(stand), slot) {
-            (Stand::Recorded, Some(slot)) => {
-                // SAFETY: mapped as long as the thread lives, and this is the thread.
-                Ok(Thread { inside, slot: unsafe { Slot::at(slot) }, standing })
-            }
-            (Stand::Ended, _) => Err(IORACLE_ENDED),
-            (Stand::NoRoom, _) => Err(IORACLE_LIMIT),
-            (Stand::Interrupting, _) => Err(IORACLE_BUSY),
-            (Stand::Recorded | Stand::Off, _) => Err(IORACLE_UNAVAILABLE),
+        // SAFETY: mapped as long as the thread lives, and this is the thread.
+        let slot = slot.map(|slot| unsafe { Slot::at(slot) });
+        match Stand::from_number(stand) {
+            Stand::Recorded => Ok(Thread { inside, slot, standing }),
+            Stand::Ended => Err(IORACLE_ENDED),
+            Stand::NoRoom => Err(IORACLE_LIMIT),
+            Stand::Interrupting => Err(IORACLE_BUSY),
+            Stand::Off => Err(IORACLE_UNAVAILABLE),
         }
     }
 
@@ -182,12 +194,9 @@ impl Thread {
         // An outlook that is replaced while it is copied is copied again; that
         // cannot happen for ever, as each takes longer to make than to copy.
         for _ in 0..MAX_LOOKS {
-            let number = self.slot.latest();
-            if number == 0 {
-                break;
-            }
-            let outlook = self.slot.outlook(number);
-            let n_walked = self.walked(number, &outlook);
+            let Some((slot, number)) = self.latest() else { break };
+            let outlook = slot.outlook(number);
+            let n_walked = self.walked(slot, number, &outlook);
             *basis = ioracle_basis {
                 n_walked: n_walked.unwrap_or(0) as u32,
                 lag: self.standing.n_begun.saturating_sub(outlook.rests_on),
@@ -195,8 +204,8 @@ impl Thread {
                 ..ioracle_basis::default()
             };
             let found = n_walked.filter(|&walked| walked < outlook.n_steps as usize);
-            let n_filled = found.map(|walked| self.fill(number, &outlook, walked, wanted));
-            if !self.slot.is_latest(number) {
+            let n_filled = found.map(|walked| self.fill((slot, number), &outlook, walked, wanted));
+            if !slot.is_latest(number) {
                 continue;
             }
             let Some(n_filled) = n_filled else { return Look::Stale };
@@ -208,9 +217,16 @@ impl Thread {
         Look::Stale
     }
 
+    /// The slot and the number of its latest outlook, if there is one.
+    fn latest(&self) -> Option<(Slot, u64)> {
+        let slot = self.slot?;
+        let number = slot.latest();
+        (number != 0).then_some((slot, number))
+    }
+
     /// How many steps of an outlook the thread has taken since the call that it
     /// rests on; None if it did anything else, or too much to be looked at.
-    fn walked(&self, number: u64, outlook: &OutlookHeader) -> Option<usize> {
+    fn walked(&self, slot: Slot, number: u64, outlook: &OutlookHeader) -> Option<usize> {
         if self.standing.n_begun <= outlook.rests_on {
             return Some(0);
         }
@@ -223,7 +239,7 @@ impl Thread {
                 Made::Nothing => {}
                 Made::Operation if n_walked >= outlook.n_steps as usize => return None,
                 Made::Operation => {
-                    if !is_step(&call, &self.slot.step(number, n_walked)) {
+                    if !is_step(&call, &slot.step(number, n_walked)) {
                         return None;
                     }
                     n_walked += 1;
@@ -254,15 +270,15 @@ impl Thread {
     /// Copies the steps behind those that were taken; how many.
     fn fill(
         &self,
-        number: u64,
+        (slot, number): (Slot, u64),
         outlook: &OutlookHeader,
         n_walked: usize,
         wanted: &Wanted,
     ) -> usize {
-        let last = n_walked.checked_sub(1).map(|last| self.slot.step(number, last));
+        let last = n_walked.checked_sub(1).map(|last| slot.step(number, last));
         let n_filled = (outlook.n_steps as usize - n_walked).min(wanted.n_predictions);
         for place in 0..n_filled {
-            let step = self.slot.step(number, n_walked + place);
+            let step = slot.step(number, n_walked + place);
             let step = last.map_or(step, |last| since(step, &last));
             // SAFETY: the caller has promised room for so many.
             let to = unsafe { wanted.predictions.add(place) };
@@ -272,7 +288,7 @@ impl Thread {
             let to = unsafe { &mut *to };
             let path = as_bytes(&mut to.path);
             let (_, room) = path.split_last_mut().unwrap_or((&mut 0, &mut []));
-            let n_bytes = self.slot.name(number, outlook, &step, room);
+            let n_bytes = slot.name(number, outlook, &step, room);
             if let Some(end) = to.path.get_mut(n_bytes) {
                 *end = 0;
             }
@@ -486,6 +502,8 @@ extern "C" fn find_capture() {
         }
         let inside = std::mem::transmute::<*mut libc::c_void, Find>(found)();
         if inside.as_ref().is_some_and(|inside| inside.version == VERSION) {
+            // Now, because what is learned in this process may not allocate there.
+            barrier::keep_panics_off_stderr();
             INSIDE.store(inside.cast_mut(), Ordering::Release);
         }
     }

@@ -5,9 +5,10 @@
 //! Asking changes nothing of what is recorded. A thread's first question makes
 //! its slot, and its stream if it has made no call yet.
 
+use core::ffi::c_void;
 use core::sync::atomic::Ordering;
 
-use ioracle_spool::inside::{Inside, Stand, Standing};
+use ioracle_spool::inside::{Definition, Inside, Stand, Standing, Work};
 use ioracle_spool::layout::{Call, VERSION};
 
 use crate::clock;
@@ -15,8 +16,17 @@ use crate::recorder::RECORDER;
 use crate::sys;
 use crate::thread;
 
-static INSIDE: Inside =
-    Inside { version: VERSION, stand, record, wake, reader_is_alive, now_ns, pause };
+pub(crate) static INSIDE: Inside = Inside {
+    version: VERSION,
+    stand,
+    record,
+    wake,
+    reader_is_alive,
+    now_ns,
+    pause,
+    definition,
+    apart,
+};
 
 /// The one function that is exported for it.
 #[unsafe(no_mangle)]
@@ -83,4 +93,22 @@ unsafe extern "C-unwind" fn now_ns() -> u64 {
 
 unsafe extern "C-unwind" fn pause(ns: u64) {
     sys::sleep_ns(ns);
+}
+
+unsafe extern "C-unwind" fn definition(place: *mut u64, definition: *mut Definition) -> bool {
+    if !RECORDER.is_on_here() {
+        return false;
+    }
+    // SAFETY: the caller passes a number and a structure of its own.
+    unsafe {
+        let Some((found, next)) = thread::definition(*place) else { return false };
+        place.write(next);
+        definition.write(found);
+    }
+    true
+}
+
+unsafe extern "C-unwind" fn apart(work: Work, data: *mut c_void) -> bool {
+    // SAFETY: the caller promises a function that takes the data and does not unwind.
+    RECORDER.is_on_here() && unsafe { thread::learning::apart(work, data) }
 }

@@ -55,6 +55,7 @@ extern "C-unwind" fn set_up() {
     stack::prepare();
     thread::ending::set_up();
     RECORDER.set_up_from_environment();
+    thread::learning::set_up();
     // SAFETY: the handlers only store and load atomics.
     unsafe { libc::pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
 }

@@ -64,9 +64,13 @@ fn finish<R: Copy>(
     let errno = Errno::keep();
     let call = describe(result, begun.as_ref(), end_ns);
     if let Some(begun) = begun {
+        let is_outermost = begun.is_outermost();
         match call {
             Some(call) => begun.end(end_ns, call),
             None => begun.forget(),
+        }
+        if is_outermost {
+            thread::learning::learn();
         }
     }
     errno.put_back();

@@ -212,10 +212,10 @@ impl Recorder {
         let job = match join(&directory) {
             Ok(job) => job,
             Err(Refused::NotThere) => return,
-            Err(Refused::Because(reason)) => return warn(reason),
+            Err(Refused::Because(reason)) => return warn(NOT_RECORDED, reason),
         };
         let Some(mode) = mode_page() else {
-            return warn("there is no memory for it");
+            return warn(NOT_RECORDED, "there is no memory for it");
         };
         let (rank, world_size) = environment::rank();
         let set_up = SetUp {
@@ -301,20 +301,16 @@ pub(crate) extern "C" fn before_fork() {
     RECORDER.forks();
 }
 
-/// Says once why nothing is recorded. Only the constructor does: later,
+const NOT_RECORDED: &str = "this program's I/O is not recorded: ";
+
+/// Says once why something is not done. Only the constructor does: later,
 /// descriptor 2 may be the program's data.
-fn warn(reason: &'static str) {
+pub(crate) fn warn(what: &'static str, reason: &'static str) {
     if environment::is_set(settings::QUIET) {
         return;
     }
     let mut text = Text::EMPTY;
-    for part in [
-        "ioracle: this program's I/O is not recorded: ",
-        reason,
-        " (",
-        settings::QUIET,
-        "=1 silences this)\n",
-    ] {
+    for part in ["ioracle: ", what, reason, " (", settings::QUIET, "=1 silences this)\n"] {
         text.push(part.as_bytes());
     }
     sys::write_stderr(text.bytes());

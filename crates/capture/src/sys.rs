@@ -137,6 +137,13 @@ fn map(bytes: usize, flags: i32, fd: i32, offset: u64) -> Result<NonNull<u8>, Er
     NonNull::new(address as *mut u8).ok_or(Errno(libc::ENOMEM))
 }
 
+/// Makes a page of ours that nobody can touch.
+pub(crate) fn forbid(page: NonNull<u8>, bytes: usize) -> Result<(), Errno> {
+    let arguments = [page.as_ptr() as usize, bytes, libc::PROT_NONE as usize, 0, 0, 0];
+    // SAFETY: a page of ours that nobody uses yet.
+    check(unsafe { syscall(libc::SYS_mprotect, arguments) }).map(|_| ())
+}
+
 /// Removes a mapping.
 ///
 /// # Safety

@@ -9,7 +9,7 @@
 //! panics, and all but the first [`stand`](Inside::stand) of a thread and the
 //! two that say so make no system call; so all may be called in signal handlers.
 
-use core::ffi::CStr;
+use core::ffi::{CStr, c_void};
 
 use crate::layout::Call;
 
@@ -40,6 +40,52 @@ pub struct Inside {
     pub now_ns: unsafe extern "C-unwind" fn() -> u64,
     /// Lets at least so many nanoseconds pass (a system call).
     pub pause: unsafe extern "C-unwind" fn(u64),
+    /// Copies the definition of this thread's stream behind a place, which
+    /// begins at 0 and is moved on; false if there is none yet.
+    pub definition: unsafe extern "C-unwind" fn(*mut u64, *mut Definition) -> bool,
+    /// Calls a function that must not unwind with signals held back, on a stack
+    /// of our own (two system calls); false if that cannot be done.
+    pub apart: unsafe extern "C-unwind" fn(Work, *mut c_void) -> bool,
+}
+
+/// What [`Inside::apart`] calls.
+pub type Work = unsafe extern "C" fn(*mut c_void);
+
+/// A definition in this thread's memory, where it stays as long as the stream.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Definition {
+    /// A [`DefinitionKind`](crate::layout::DefinitionKind).
+    pub kind: u32,
+    /// Bytes of the payload.
+    pub bytes: u32,
+    /// What it gives a meaning to.
+    pub id: u64,
+    /// Where the payload lies.
+    pub payload: *const u8,
+}
+
+/// Name of the function of type [`Learn`] that `libioracle.so` exports: with it
+/// the capture library has each call learned on the thread that made it.
+pub const LEARN_SYMBOL: &CStr = c"ioracle_in_process_1";
+
+/// Learns what is new in this thread's stream, or forgets all: see [`Lesson`].
+/// The pointer is the thread's own, null at first; what it points to belongs to
+/// `libioracle.so`, which makes it [`GIVEN_UP`] when it cannot go on. It is
+/// called apart (see [`Inside::apart`]).
+pub type Learn = unsafe extern "C" fn(*const Inside, *mut *mut c_void, lesson: u32);
+
+/// Stands for a thread of which nothing is learned any more.
+pub const GIVEN_UP: usize = 1;
+
+/// What a [`Learn`] is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Lesson {
+    /// The thread has made calls.
+    Learn = 0,
+    /// The thread or its stream has ended.
+    Forget = 1,
 }
 
 /// Records of a thread that can be copied again: the smallest segment holds more.
@@ -50,8 +96,11 @@ pub const KEPT_RECORDS: u64 = 64;
 #[repr(C)]
 pub struct Standing {
     /// Its slot: a [`Slot`](crate::slot::Slot), mapped as long as the thread
-    /// lives and does not fork.
+    /// lives and does not fork; 0 if `learned` is not.
     pub slot: usize,
+    /// Where the thread's pointer for [`Learn`] lies, if that has made something
+    /// of it; else 0.
+    pub learned: usize,
     /// Calls that it has begun, counted as [`Call::began`].
     pub n_begun: u64,
     /// Records that it has made: their numbers are below this one.

@@ -53,6 +53,8 @@ settings! {
         "Stores hashes instead of paths, and of a command its name only.";
     QUIET "--quiet" "0 or 1" "0"
         "Keeps the library's warning and the summary off standard error.";
+    INPROCESS "--in-process" "0 or 1" "0"
+        "Learns each call on the thread that makes it, as soon as it has ended, so that ioracle_next() always rests on all of them.";
     CHECK_STACKS "" "0 or 1" "0"
         "Compares every call stack with the one that backtrace() finds; slow.";
     LIBRARY "" "file" "beside the command, or in ../lib"

@@ -4,6 +4,10 @@
 //! back, and a plain function as the entry. The caller's registers are not
 //! known here, so the stack is walked by `backtrace()`.
 
+use core::ffi::c_void;
+
+use ioracle_spool::inside::Work;
+
 use crate::thread::ThreadCell;
 
 unsafe extern "C" {
@@ -29,6 +33,15 @@ pub(crate) unsafe fn syscall(number: libc::c_long, arguments: [usize; 6]) -> isi
         *errno = kept;
         result
     }
+}
+
+/// Calls a function on another stack; here that cannot be done.
+///
+/// # Safety
+///
+/// There is nothing to promise.
+pub(crate) unsafe fn call_on_stack(_top: usize, _work: Work, _data: *mut c_void) -> bool {
+    false
 }
 
 /// This thread's cell.

@@ -5,6 +5,9 @@
 mod unwind;
 
 use core::arch::asm;
+use core::ffi::c_void;
+
+use ioracle_spool::inside::Work;
 
 use crate::thread::ThreadCell;
 
@@ -35,6 +38,31 @@ pub(crate) unsafe fn syscall(number: libc::c_long, arguments: [usize; 6]) -> isi
         );
     }
     result
+}
+
+/// Calls a function on another stack.
+///
+/// # Safety
+///
+/// `top` is aligned to 16 bytes and the end of enough memory; the function does
+/// not unwind.
+pub(crate) unsafe fn call_on_stack(top: usize, work: Work, data: *mut c_void) -> bool {
+    // SAFETY: the function keeps the register that the stack pointer is kept in,
+    // and all that the convention lets it change is told.
+    unsafe {
+        asm!(
+            "mov r12, rsp",
+            "mov rsp, {top}",
+            "call {work}",
+            "mov rsp, r12",
+            top = in(reg) top,
+            work = in(reg) work,
+            in("rdi") data,
+            out("r12") _,
+            clobber_abi("C"),
+        );
+    }
+    true
 }
 
 /// This thread's cell, without a call of `__tls_get_addr`, which may allocate.

@@ -6,11 +6,12 @@
 
 use core::ptr::NonNull;
 
-use ioracle_spool::inside::{Stand, Standing};
+use ioracle_spool::inside::{Definition, Stand, Standing};
 use ioracle_spool::layout::{Call, JobPage};
 use ioracle_spool::slot::{SLOT_BYTES, Slot};
 
 use super::guard::guarded_here;
+use super::learning;
 use super::state::{ThreadState, current_state};
 use crate::arch;
 use crate::recorder::RECORDER;
@@ -22,9 +23,14 @@ pub(crate) fn standing() -> Option<Standing> {
     let state = own_state()?;
     // SAFETY: this thread's own state; single words are read.
     unsafe {
-        let slot = (*state).slot?;
+        let learned = learning::learned_by(state);
+        let slot = (*state).slot.map_or(0, |slot| slot.base().as_ptr() as usize);
+        if slot == 0 && learned == 0 {
+            return None;
+        }
         Some(Standing {
-            slot: slot.base().as_ptr() as usize,
+            slot,
+            learned,
             n_begun: (*state).n_begun,
             n_records: (*state).writer.as_ref()?.n_records(),
         })
@@ -34,15 +40,31 @@ pub(crate) fn standing() -> Option<Standing> {
 /// The same for a thread that asks for the first time.
 #[cold]
 pub(crate) fn ask(job: &JobPage) -> Result<Standing, Stand> {
-    guarded_here(|| {
-        // SAFETY: cell and state are this thread's own, and the guard keeps others away.
-        unsafe {
-            let state = current_state(&mut *arch::thread_cell(), job).ok_or(Stand::NoRoom)?;
-            (*state).ask(job)
+    let in_guard = |work: fn(&mut ThreadState, &JobPage) -> Result<(), Stand>| {
+        guarded_here(|| {
+            // SAFETY: cell and state are this thread's own, and the guard keeps others away.
+            unsafe {
+                let state = current_state(&mut *arch::thread_cell(), job).ok_or(Stand::NoRoom)?;
+                work(&mut *state, job)
+            }
+        })
+        .unwrap_or(Err(Stand::Interrupting))
+    };
+    if learning::is_on() {
+        in_guard(|_, _| Ok(()))?;
+        learning::learn();
+        if let Some(standing) = standing() {
+            return Ok(standing);
         }
-    })
-    .unwrap_or(Err(Stand::Interrupting))?;
+    }
+    in_guard(ThreadState::ask)?;
     standing().ok_or(Stand::NoRoom)
+}
+
+/// A definition of this thread's stream, and the place behind it.
+pub(crate) fn definition(place: u64) -> Option<(Definition, u64)> {
+    // SAFETY: this thread's own state; the writer bears interruptions.
+    unsafe { (*own_state()?).writer.as_ref()?.definition(place) }
 }
 
 /// A record of this thread.
@@ -53,7 +75,7 @@ pub(crate) fn record(number: u64) -> Option<Call> {
 
 /// This thread's state, if it is of this process.
 #[inline]
-fn own_state() -> Option<*mut ThreadState> {
+pub(super) fn own_state() -> Option<*mut ThreadState> {
     // SAFETY: the cell is this thread's own.
     let state = unsafe { (*arch::thread_cell()).state };
     // SAFETY: the state lives until the thread ends.

@@ -12,6 +12,7 @@
 mod asking;
 pub(crate) mod ending;
 mod guard;
+pub(crate) mod learning;
 mod lending;
 mod state;
 
@@ -23,7 +24,7 @@ use crate::arch;
 use crate::clock;
 use crate::recorder::RECORDER;
 use crate::stack::Caller;
-pub(crate) use asking::{ask, record, standing};
+pub(crate) use asking::{ask, definition, record, standing};
 use guard::{guarded, guarded_here};
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 pub(crate) use lending::{Until, lend_memory};
@@ -122,6 +123,12 @@ impl Begun {
         // SAFETY: the state is this thread's own and lives until the thread ends.
         unsafe { (*self.state.as_ptr()).depth = self.depth };
         self.append(self.began, self.depth, end_ns, call);
+    }
+
+    /// Whether no recorded call is around this one.
+    #[inline]
+    pub(crate) fn is_outermost(&self) -> bool {
+        self.depth == 0
     }
 
     /// Ends the call without a record.

@@ -36,6 +36,11 @@ pub(crate) struct ThreadState {
     /// Where the thread is told what comes next, once it has asked.
     pub(super) slot: Option<Slot>,
     pub(super) has_asked: bool,
+    /// What `libioracle.so` has learned of this thread, and the stack on which
+    /// it does.
+    pub(super) learned: *mut core::ffi::c_void,
+    pub(super) own_stack: Option<NonNull<u8>>,
+    pub(super) is_apart: bool,
     pub(super) n_begun: u64,
     pub(super) n_rounds_of_destructors: u32,
     pub(super) depth: usize,
@@ -115,6 +120,7 @@ impl ThreadState {
     /// Ends the stream in order.
     pub(super) fn end_stream(&mut self) {
         self.release_slot();
+        self.release_learned();
         if let (Some(writer), Some(job)) = (&mut self.writer, RECORDER.job())
             && self.generation == RECORDER.generation()
         {
@@ -211,6 +217,7 @@ fn begin_state(cell: &mut ThreadCell, job: &JobPage) -> Option<*mut ThreadState>
         writer.release(&mut state.host);
     }
     state.release_slot();
+    state.release_learned();
     state.writer = None;
     match sys::without_signals(|| state.begin_stream(job)) {
         Ok(()) => Some(cell.state),

@@ -8,7 +8,7 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ioracle_spool::inherited;
 use nix::errno::Errno;
@@ -84,17 +84,13 @@ fn environment(ours: impl Iterator<Item = (OsString, OsString)>, set: &Variables
         .collect()
 }
 
-/// What `LD_PRELOAD` must be: our library, then what others asked for.
-pub fn preload(library: &Path, others: Option<OsString>) -> OsString {
-    let mut value = library.as_os_str().to_owned();
+/// What `LD_PRELOAD` must be: our libraries, then what others asked for.
+pub fn preload(ours: &[PathBuf], others: Option<OsString>) -> OsString {
     let others = others.unwrap_or_default();
-    for other in others.as_bytes().split(|byte| b": ".contains(byte)) {
-        if !other.is_empty() && other != library.as_os_str().as_bytes() {
-            value.push(":");
-            value.push(OsStr::from_bytes(other));
-        }
-    }
-    value
+    let others = others.as_bytes().split(|byte| b": ".contains(byte)).map(OsStr::from_bytes);
+    let others = others.filter(|other| !other.is_empty() && !ours.iter().any(|it| it == other));
+    let all: Vec<&OsStr> = ours.iter().map(|it| it.as_os_str()).chain(others).collect();
+    all.join(OsStr::new(":"))
 }
 
 #[cfg(test)]
@@ -103,10 +99,11 @@ mod tests {
 
     #[test]
     fn our_library_comes_first_and_once() {
-        let library = Path::new("/opt/our.so");
-        assert_eq!(preload(library, None), "/opt/our.so");
-        let others = Some("liba.so /opt/our.so:libb.so".into());
-        assert_eq!(preload(library, others), "/opt/our.so:liba.so:libb.so");
+        let ours = ["/opt/our.so", "/opt/oracle.so"].map(PathBuf::from);
+        assert_eq!(preload(&ours[..1], None), "/opt/our.so");
+        let others = || Some("liba.so /opt/our.so:libb.so".into());
+        assert_eq!(preload(&ours[..1], others()), "/opt/our.so:liba.so:libb.so");
+        assert_eq!(preload(&ours, others()), "/opt/our.so:/opt/oracle.so:liba.so:libb.so");
     }
 
     #[test]

@@ -39,8 +39,8 @@ pub struct Plan<'a> {
     path: PathBuf,
     kind: Kind,
     place: Option<Place>,
-    /// To be preloaded, unless that would do harm.
-    library: Option<PathBuf>,
+    /// To be preloaded; none if that would do harm.
+    libraries: Vec<PathBuf>,
     base: PathBuf,
     /// Where the trace goes.
     trace: Option<PathBuf>,
@@ -51,7 +51,13 @@ impl Plan<'_> {
     pub fn make(arguments: &Arguments, path: PathBuf) -> Result<Plan<'_>> {
         let kind = Kind::of(&path);
         let place = Place::of_environment();
-        let library = if kind.bears_preloading() { Some(library::find()?) } else { None };
+        let mut libraries = Vec::new();
+        if kind.bears_preloading() {
+            libraries.push(library::find()?);
+            if arguments.settings.in_process {
+                libraries.push(library::find_oracle(&libraries[0])?);
+            }
+        }
         let base = jobs::base(arguments.settings.dir.as_deref())?;
         let trace = arguments.record.as_ref().map(|directory| match place {
             Some(Place { rank, .. }) => directory.join(format!("rank-{rank}")),
@@ -63,7 +69,7 @@ impl Plan<'_> {
         if let Some(file) = &arguments.model {
             output::check_place(file)?;
         }
-        Ok(Plan { arguments, path, kind, place, library, base, trace })
+        Ok(Plan { arguments, path, kind, place, libraries, base, trace })
     }
 
     /// Runs the program and sums up what was seen.
@@ -169,9 +175,12 @@ impl Plan<'_> {
 
     /// What the program's environment gets.
     fn variables(&self, follower: &Follower) -> Variables {
-        let Some(library) = &self.library else { return Variables::new() };
+        if self.libraries.is_empty() {
+            return Variables::new();
+        }
         let mut variables = self.arguments.settings.variables();
-        variables.push((LD_PRELOAD, launch::preload(library, std::env::var_os(LD_PRELOAD))));
+        variables
+            .push((LD_PRELOAD, launch::preload(&self.libraries, std::env::var_os(LD_PRELOAD))));
         variables.push((SPOOL, follower.directory().into()));
         variables
     }

@@ -38,6 +38,9 @@ pub struct Settings {
     #[arg(long, env = settings::QUIET, hide_env_values = true)]
     #[arg(help = help(settings::QUIET), value_parser = FalseyValueParser::new())]
     pub quiet: bool,
+    #[arg(long, env = settings::INPROCESS, hide_env_values = true)]
+    #[arg(help = help(settings::INPROCESS), value_parser = FalseyValueParser::new())]
+    pub in_process: bool,
 }
 
 impl Settings {
@@ -55,6 +58,7 @@ impl Settings {
             text(settings::EXCLUDE, &self.exclude),
             switch(settings::ANONYMISE, self.anonymise),
             switch(settings::QUIET, self.quiet),
+            switch(settings::INPROCESS, self.in_process),
         ];
         told.into_iter().flatten().collect()
     }

@@ -12,12 +12,30 @@ use ioracle_spool::settings;
 /// As it is installed, and as cargo builds it.
 const NAMES: [&str; 2] = ["libioracle-capture.so", "libioracle_capture.so"];
 
+const ORACLE_NAMES: [&str; 2] = ["libioracle.so", "libioracle_capi.so"];
+
 /// The library to preload: the one that `IORACLE_LIBRARY` names, else one
 /// beside this command, or in `../lib` from it.
 pub fn find() -> Result<PathBuf> {
     let library = match std::env::var_os(settings::LIBRARY).filter(|given| !given.is_empty()) {
         Some(given) => named(Path::new(&given))?,
         None => installed()?,
+    };
+    check_name(&library)?;
+    Ok(library)
+}
+
+/// The library with the oracle, which lies beside the capture library.
+pub fn find_oracle(capture: &Path) -> Result<PathBuf> {
+    let beside = capture.parent().unwrap_or(Path::new("/"));
+    let places = ORACLE_NAMES.map(|name| beside.join(name));
+    let Some(library) = places.into_iter().find(|place| place.is_file()) else {
+        bail!(
+            "there is no {} in '{}', which learning inside the program needs; install it with \
+             'make install', or leave --in-process out",
+            ORACLE_NAMES[0],
+            beside.display()
+        );
     };
     check_name(&library)?;
     Ok(library)
@@ -77,6 +95,12 @@ mod tests {
         assert!(check_name(Path::new("/opt/my tools/lib.so")).is_err());
         assert!(check_name(Path::new("/opt/a:b/lib.so")).is_err());
         assert!(check_name(Path::new("/opt/tools/lib.so")).is_ok());
+    }
+
+    #[test]
+    fn without_an_oracle_beside_it_it_is_said_what_to_do() {
+        let error = find_oracle(Path::new("/no/libioracle-capture.so")).unwrap_err().to_string();
+        assert!(error.contains("'/no'") && error.contains("--in-process"), "{error}");
     }
 
     #[test]

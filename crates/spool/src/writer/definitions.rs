@@ -11,6 +11,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::segment::definition_bytes;
 use super::{Host, Writer};
+use crate::inside::Definition;
 use crate::layout::{DefinitionKind, JobPage, MAX_DEFINITION_BYTES, Unrecorded};
 
 impl Writer {
@@ -33,6 +34,22 @@ impl Writer {
             self.guarded(|| self.define_next(host, job, kind, id, payload, length))
         })
         .is_ok()
+    }
+
+    /// The definition at a place of this stream, and the place behind it. Places
+    /// are numbers that begin at 0.
+    pub fn definition(&self, place: u64) -> Option<(Definition, u64)> {
+        let (mut segment, mut used) = ((place >> 32) as usize, place as u32 as usize);
+        let (last, _) = self.definitions.load();
+        while segment <= last {
+            let here = self.segments.get(segment).filter(|it| !it.is_records());
+            if let Some((definition, end)) = here.and_then(|it| it.read_definition(used)) {
+                return Some((definition, ((segment as u64) << 32) | end as u64));
+            }
+            // The writer goes to another segment only when this one is full.
+            (segment, used) = (segment.wrapping_add(1), 0);
+        }
+        None
     }
 
     fn define_next(

@@ -11,6 +11,7 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
+use crate::inside::Definition;
 use crate::layout::{Call, DefinitionHeader, DefinitionKind, Record};
 
 /// A mapped piece of the stream's file.
@@ -124,6 +125,22 @@ impl Segment {
         // SAFETY: `definition` has found the header inside the mapping.
         let published = unsafe { &(*header).published }.load(Relaxed);
         definition_bytes(published.checked_sub(1)? as usize)
+    }
+
+    /// The definition published at `used`, and where it ends.
+    pub(super) fn read_definition(&self, used: usize) -> Option<(Definition, usize)> {
+        let bytes = self.published_definition(used)?;
+        let header = self.definition(used, bytes)?;
+        // SAFETY: `definition` has found header and payload inside the mapping.
+        let definition = unsafe {
+            Definition {
+                kind: (*header).kind,
+                bytes: (*header).published.load(Relaxed).saturating_sub(1),
+                id: (*header).id,
+                payload: header.add(1).cast(),
+            }
+        };
+        Some((definition, used.saturating_add(bytes)))
     }
 
     /// Writes and publishes a definition at `used`, if it fits.

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Has calls learned on the thread that makes them (`--in-process`), by
+//! `libioracle.so` in the same process.
+//!
+//! The oracle allocates and may need much stack, and the program's call may come
+//! from a signal handler that has interrupted its allocator, or from a thread
+//! with little stack. So it is called apart: on a stack of our own, with all
+//! signals held back. Then no handler of the program runs in the middle of it,
+//! none can jump out of it, and none finds itself on a stack that it does not
+//! know; memory is the oracle's own business, and not the program's allocator.
+//!
+//! It looks at this thread's records, so calls that it could not be called for
+//! (inside others) are learned with the next one.
+
+use core::ffi::c_void;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use ioracle_spool::inside::{GIVEN_UP, LEARN_SYMBOL, Learn, Lesson, Work};
+use ioracle_spool::layout::PAGE;
+use ioracle_spool::settings;
+
+use super::asking::own_state;
+use super::state::ThreadState;
+use crate::inside::INSIDE;
+use crate::recorder::{RECORDER, warn};
+use crate::{arch, environment, sys};
+
+/// The function of `libioracle.so`; null: calls are not learned here.
+static LEARN: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Bytes of a stack; only those that are used take memory.
+const STACK_BYTES: usize = 512 * 1024;
+
+/// Looks for the library, if it is wanted. It is preloaded like ours: one that
+/// is loaded later has thread-local memory that is allocated when first used.
+pub(crate) fn set_up() {
+    if !RECORDER.is_on() || !environment::is_set(settings::INPROCESS) {
+        return;
+    }
+    // SAFETY: the name is a C string.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, LEARN_SYMBOL.as_ptr()) };
+    if found.is_null() {
+        return warn("nothing is learned in this program: ", "libioracle.so is not loaded in it");
+    }
+    LEARN.store(found, Ordering::Release);
+}
+
+/// Whether calls are learned here.
+#[inline]
+pub(crate) fn is_on() -> bool {
+    !LEARN.load(Ordering::Relaxed).is_null()
+}
+
+/// Has the thread's calls learned, after one that nothing encloses.
+#[inline]
+pub(crate) fn learn() {
+    if is_on() {
+        learn_here();
+    }
+}
+
+#[cold]
+fn learn_here() {
+    if let Some(state) = own_state() {
+        // SAFETY: this thread's own state.
+        unsafe {
+            if (*state).learned as usize != GIVEN_UP {
+                teach(state, Lesson::Learn);
+            }
+        }
+    }
+}
+
+/// Where a thread's pointer lies, if something was learned; else 0.
+///
+/// # Safety
+///
+/// The state is this thread's own.
+pub(super) unsafe fn learned_by(state: *mut ThreadState) -> usize {
+    // SAFETY: the caller's promise.
+    let (learned, at) = unsafe { ((*state).learned as usize, &raw mut (*state).learned) };
+    if learned > GIVEN_UP { at as usize } else { 0 }
+}
+
+/// Calls something apart, for this thread.
+pub(crate) unsafe fn apart(work: Work, data: *mut c_void) -> bool {
+    match own_state() {
+        // SAFETY: this thread's own state; the caller's promise.
+        Some(state) => unsafe { run_apart(state, work, data) },
+        None => false,
+    }
+}
+
+/// What a lesson is told.
+struct Pupil {
+    learn: Learn,
+    learned: *mut *mut c_void,
+    lesson: Lesson,
+}
+
+unsafe extern "C" fn give(pupil: *mut c_void) {
+    // SAFETY: `teach` passes one of its own.
+    unsafe {
+        let Pupil { learn, learned, lesson } = &*pupil.cast::<Pupil>();
+        learn(&raw const INSIDE, *learned, *lesson as u32);
+    }
+}
+
+/// # Safety
+///
+/// The state is this thread's own.
+unsafe fn teach(state: *mut ThreadState, lesson: Lesson) {
+    let learn = LEARN.load(Ordering::Relaxed);
+    if learn.is_null() {
+        return;
+    }
+    // SAFETY: the symbol has this type.
+    let learn = unsafe { core::mem::transmute::<*mut c_void, Learn>(learn) };
+    // SAFETY: this thread's own state.
+    let learned = unsafe { &raw mut (*state).learned };
+    let mut pupil = Pupil { learn, learned, lesson };
+    // SAFETY: `give` takes a pupil and does not unwind.
+    unsafe { run_apart(state, give, (&raw mut pupil).cast()) };
+}
+
+/// # Safety
+///
+/// The state is this thread's own; `work` does not unwind and takes `data`.
+unsafe fn run_apart(state: *mut ThreadState, work: Work, data: *mut c_void) -> bool {
+    sys::without_signals(|| {
+        // SAFETY: the caller's promise; with signals held back nobody else is here.
+        unsafe {
+            if (*state).is_apart {
+                return false;
+            }
+            let Some(stack) = own_stack(&mut (*state).own_stack) else { return false };
+            (*state).is_apart = true;
+            let top = stack.as_ptr() as usize + STACK_BYTES;
+            let is_done = arch::call_on_stack(top, work, data);
+            (*state).is_apart = false;
+            is_done
+        }
+    })
+}
+
+/// The stack, made if need be, with a page at its end that nobody can touch.
+fn own_stack(stack: &mut Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+    if stack.is_none() {
+        let made = sys::map_anonymous(STACK_BYTES).ok()?;
+        if sys::forbid(made, PAGE).is_err() {
+            // SAFETY: just mapped, and nobody knows of it.
+            unsafe { sys::unmap(made, STACK_BYTES) };
+            return None;
+        }
+        *stack = Some(made);
+    }
+    *stack
+}
+
+impl ThreadState {
+    /// Gives up what was learned and the stack: the stream ends, or is another
+    /// process's.
+    pub(super) fn release_learned(&mut self) {
+        if self.learned.is_null() && self.own_stack.is_none() {
+            return;
+        }
+        // SAFETY: this thread's own state.
+        unsafe { teach(self, Lesson::Forget) };
+        self.learned = core::ptr::null_mut();
+        if let Some(stack) = self.own_stack.take() {
+            // SAFETY: mapped by `own_stack`, and nobody is on it.
+            unsafe { sys::unmap(stack, STACK_BYTES) };
+        }
+    }
+}
