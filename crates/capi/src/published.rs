@@ -105,7 +105,7 @@ pub unsafe extern "C" fn ioracle_next(
 const SPIN_NS: u64 = 20_000;
 /// How long is slept between two looks after that.
 const SLEEP_NS: u64 = 50_000;
-/// When nobody has looked at a record for so long, it is asked whether anybody will.
+/// When nothing was published for so long, it is asked whether anything will be.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// Asks until there is an answer or the time is over.
@@ -312,13 +312,11 @@ impl Thread {
         }
     }
 
-    /// Whether nobody has looked at this thread's last record for long, and
-    /// nobody will.
+    /// Whether nothing was published for long, and nobody will publish anything.
     fn is_forsaken(&self) -> bool {
-        let last = self.standing.n_records.checked_sub(1).and_then(|last| self.record(last));
-        let since_ns = last.map_or(0, |call| call.end_ns);
+        let made_ns = self.latest().map_or(0, |(slot, number)| slot.outlook(number).made_ns);
         // SAFETY: a function of the capture library that takes nothing.
-        self.now_ns().saturating_sub(since_ns) > PATIENCE_NS
+        self.now_ns().saturating_sub(made_ns) > PATIENCE_NS
             && !unsafe { (self.inside.reader_is_alive)() }
     }
 

@@ -50,6 +50,8 @@ pub struct OutlookHeader {
     pub rests_on: u64,
     /// Operations of the thread that were learned.
     pub n_operations: u64,
+    /// When it was published, CLOCK_MONOTONIC.
+    pub made_ns: u64,
     /// Steps that follow.
     pub n_steps: u32,
     /// Bytes of names behind the steps.
@@ -57,7 +59,7 @@ pub struct OutlookHeader {
     /// 1: as many steps as there will be; 0: more of them are being made.
     pub is_whole: u32,
     /// Room for later; 0.
-    pub reserved: [u32; 9],
+    pub reserved: [u32; 7],
 }
 
 /// One predicted operation.

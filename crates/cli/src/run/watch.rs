@@ -100,7 +100,7 @@ impl<'a> Watch<'a> {
             if self.ended.load(Ordering::Acquire) {
                 break;
             }
-            let has_served = self.serve(follower);
+            let has_served = self.serve(follower) || self.learner.publish_more(follower);
             if n_records > 0 || has_learned || has_served {
                 sleep = SHORT_SLEEP;
             } else {

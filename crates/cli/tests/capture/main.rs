@@ -18,6 +18,7 @@ mod run;
 mod apps;
 mod asking;
 mod contexts;
+mod in_process;
 mod kill;
 mod preload;
 mod programs;

@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
 use crate::layout::PAGE;
-use crate::slot::{OUTLOOK_BYTES, Outlook, SLOT_BYTES, SlotHeader};
+use crate::slot::{OUTLOOK_BYTES, Outlook, OutlookHeader, SLOT_BYTES, SlotHeader};
 
 /// The slot of a stream.
 pub(super) struct SlotFile {
@@ -33,6 +33,8 @@ impl SlotFile {
     /// Makes an outlook the latest one.
     pub(super) fn publish(&mut self, outlook: &Outlook) -> io::Result<()> {
         outlook.encode(&mut self.bytes);
+        let made_at = offset_of!(OutlookHeader, made_ns);
+        self.bytes[made_at..made_at + 8].copy_from_slice(&now_ns().to_ne_bytes());
         let number = self.number + 1;
         let place = PAGE as u64 + number % 2 * OUTLOOK_BYTES as u64;
         self.file.write_all_at(&self.bytes, place)?;
@@ -44,6 +46,14 @@ impl SlotFile {
         self.number = number;
         Ok(())
     }
+}
+
+/// CLOCK_MONOTONIC, the clock of the application's records.
+fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is written to a place of ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Writing beyond it is a signal that ends the process.

@@ -2,10 +2,13 @@
 
 //! Tells threads that ask what is expected of them, in their slots.
 //!
-//! Nothing is done for the others. For a thread that asks, a few steps are
-//! published as soon as an event of it is learned, because making a step takes
-//! longer than learning an event; the rest follows when there is nothing newer.
+//! Nothing is done for the others. For a thread that asks, a few steps are made
+//! anew as soon as an event of it is learned, because making a step takes longer
+//! than learning an event; behind them stands what was known before, if the
+//! thread has done what it was told ([`path`]). All of them are made anew when
+//! there is nothing newer to learn, or few are left.
 
+mod path;
 mod steps;
 
 use std::collections::BTreeMap;
@@ -16,10 +19,13 @@ use ioracle_events::{ContextId, Event, Operation, StreamId};
 use ioracle_spool::slot::{MAX_STEPS, Outlook};
 use ioracle_trace::Follower;
 
+use self::path::Path;
 use self::steps::Steps;
 
-/// Steps that are published at once.
+/// Steps that are made anew at once.
 const FIRST_STEPS: usize = 4;
+/// With fewer left all are made anew at once.
+const FEW_STEPS: usize = 16;
 /// How long the spool is looked at without a pause after the last event of a
 /// thread that asks. Waking up takes some ten microseconds, and programs that
 /// ask make their calls in bursts.
@@ -39,6 +45,7 @@ struct Asking {
     /// The last event learned, as the thread counts those it began.
     rests_on: u64,
     told: Told,
+    path: Path,
     /// The call stack of each context symbol, where it came in this run.
     contexts: Vec<ContextId>,
 }
@@ -66,8 +73,14 @@ impl Publisher {
 
     /// A thread asks, of which so many events wait to be learned.
     pub fn begin(&mut self, stream: StreamId, n_waiting: usize) {
-        let told = Told::Outdated;
-        self.asking.insert(stream, Asking { n_waiting, rests_on: 0, told, contexts: Vec::new() });
+        let asking = Asking {
+            n_waiting,
+            rests_on: 0,
+            told: Told::Outdated,
+            path: Path::default(),
+            contexts: Vec::new(),
+        };
+        self.asking.insert(stream, asking);
         self.stay_awake();
     }
 
@@ -102,7 +115,7 @@ impl Publisher {
         let Some(asking) = self.asking.get_mut(&event.stream) else { return };
         asking.rests_on = asking.rests_on.max(event.sequence);
         asking.told = Told::Outdated;
-        asking.note_context(event, engine);
+        asking.follow(event, engine);
         self.stay_awake();
     }
 
@@ -133,13 +146,18 @@ impl Publisher {
             asking.told = to;
             outlook.clear();
             outlook.header.rests_on = asking.rests_on;
-            outlook.header.is_whole = u32::from(to == Told::All);
-            let n_steps = if to == Told::All { MAX_STEPS } else { FIRST_STEPS };
             if let Some(oracle) = engine.oracle(stream) {
-                outlook.header.n_operations = oracle.operations();
-                for prediction in oracle.ahead(0).take(n_steps) {
-                    steps.push(&prediction, &asking.contexts, engine, follower, outlook);
+                let is_short = (1..FEW_STEPS).contains(&asking.path.len());
+                if is_short {
+                    asking.told = Told::All;
                 }
+                let n_new = if asking.told == Told::All { MAX_STEPS } else { FIRST_STEPS };
+                asking.path.renew(oracle.ahead(0).take(n_new));
+                outlook.header.n_operations = oracle.operations();
+                outlook.header.is_whole = u32::from(asking.told == Told::All);
+            }
+            for prediction in asking.path.steps() {
+                steps.push(prediction, &asking.contexts, engine, follower, outlook);
             }
             follower.publish(stream, outlook)
         });
@@ -152,9 +170,14 @@ impl Publisher {
 }
 
 impl Asking {
-    fn note_context(&mut self, event: &Event, engine: &Engine) {
-        let Some(oracle) = engine.oracle(event.stream) else { return };
-        let Some(symbol) = oracle.symbol_of(&Operation::from(event)) else { return };
+    /// Follows the thread along the path, and notes where its symbols come from.
+    fn follow(&mut self, event: &Event, engine: &Engine) {
+        let is_operation = event.function.access().is_atomic() && !event.failed();
+        let Some(oracle) = engine.oracle(event.stream).filter(|_| is_operation) else { return };
+        let operation = Operation::from(event);
+        let symbol = oracle.symbol_of(&operation);
+        self.path.advance(&operation, symbol, engine.path(operation.file));
+        let Some(symbol) = symbol else { return };
         // The oracle bounds the number of symbols.
         let place = symbol.0 as usize;
         if place >= self.contexts.len() {
