@@ -22,6 +22,9 @@ const PRIOR: f32 = 8.0;
 /// Observations after which a cell forgets half of them, to follow changes.
 const MAX_OBSERVED: f32 = 4096.0;
 
+/// What observations of the past are worth at most where something begins anew.
+const FADED: f32 = 2.0;
+
 /// What is known of how far the weights can be trusted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Calibration {
@@ -83,6 +86,12 @@ impl Rate {
         self.hits += f32::from(u8::from(hit));
     }
 
+    fn fade(&mut self) {
+        let kept = (FADED / self.trials.max(FADED)).min(1.0);
+        self.hits *= kept;
+        self.trials *= kept;
+    }
+
     fn estimate(&self, expected: f32) -> f32 {
         (self.hits + PRIOR * expected) / (self.trials + PRIOR)
     }
@@ -124,6 +133,15 @@ impl Calibration {
             discovered: Default::default(),
             contests: vec![Contest::default(); N_CONTESTS],
         }
+    }
+
+    /// What was seen so far counts little from now on.
+    pub fn fade(&mut self) {
+        let cells = self.cells.iter_mut().flat_map(|cell| [&mut cell.best, &mut cell.others]);
+        let contests = self.contests.iter_mut();
+        let contests =
+            contests.flat_map(|contest| [&mut contest.predictors, &mut contest.successors]);
+        cells.chain(contests).for_each(Rate::fade);
     }
 
     /// The probability of the best candidate, and of all others together.

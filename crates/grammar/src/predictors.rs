@@ -416,6 +416,11 @@ impl Predictors {
             })
     }
 
+    /// See [`Calibration::fade`].
+    pub fn fade(&mut self) {
+        self.calibration.fade();
+    }
+
     pub fn memory_bytes(&self) -> usize {
         let all = self.active.iter().chain(&self.suspended);
         size_of::<Predictors>()

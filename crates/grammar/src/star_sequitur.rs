@@ -33,6 +33,12 @@ impl StarSequitur {
         self.predictors.look_ahead(&self.grammar);
     }
 
+    /// The next symbol is the first of a stream like the one so far: how far
+    /// predictions could be trusted when all was new says little about it.
+    pub fn begin_anew(&mut self) {
+        self.predictors.fade();
+    }
+
     /// The symbols that may come next, the most probable first.
     pub fn next(&self) -> &[Candidate] {
         &self.predictors.candidates

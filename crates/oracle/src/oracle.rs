@@ -125,6 +125,7 @@ impl Oracle {
         self.motions.begin_run();
         self.contiguity.begin_run();
         if self.clock.last_end_ns.take().is_some() {
+            self.grammar.begin_anew();
             self.grammar.push(START);
         }
         self.prepare();

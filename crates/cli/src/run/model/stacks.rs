@@ -19,8 +19,9 @@ use ioracle_oracle::{Build, Site, StackId, Stacks};
 
 use crate::shared::symbols::Symbols;
 
-/// Call stacks of a run whose text is kept.
+/// Call stacks of a run whose text is kept, and frames whose place is.
 const MAX_TOLD: usize = 1 << 14;
+const MAX_SITES: usize = 1 << 16;
 
 /// The call stacks of a run.
 pub struct SeenStacks {
@@ -29,6 +30,8 @@ pub struct SeenStacks {
     alias: Option<(String, String)>,
     modules: HashMap<String, Module>,
     told: HashMap<StackId, Told>,
+    /// Of frames that were looked up.
+    sites: HashMap<Box<str>, Site>,
 }
 
 /// A call stack of this run.
@@ -48,7 +51,13 @@ impl SeenStacks {
     /// None yet; these were seen in earlier runs. Frames of a module that has an
     /// alias go by that.
     pub fn new(known: Stacks, alias: Option<(String, String)>) -> SeenStacks {
-        SeenStacks { known, alias, modules: HashMap::new(), told: HashMap::new() }
+        SeenStacks {
+            known,
+            alias,
+            modules: HashMap::new(),
+            told: HashMap::new(),
+            sites: HashMap::new(),
+        }
     }
 
     /// A program or library of the job.
@@ -97,17 +106,28 @@ impl SeenStacks {
         self.known
     }
 
-    fn sites(&self, frames: &str) -> Vec<Site> {
-        let named = frames.split(';').filter_map(|frame| {
-            let (module, offset) = frame.rsplit_once("+0x")?;
-            let offset = u64::from_str_radix(offset, 16).ok()?;
-            let symbols = self.modules.get(module).and_then(Module::symbols);
-            Some(match symbols.and_then(|symbols| symbols.find(offset)) {
-                Some(place) => Site::named(module, place.function, place.call),
-                None => Site::at(module, offset),
-            })
-        });
-        named.collect()
+    fn sites(&mut self, frames: &str) -> Vec<Site> {
+        let frames = frames.split(';');
+        frames.filter_map(|frame| self.site(frame)).collect()
+    }
+
+    /// Where a frame is. Most frames are part of many call stacks, and counting
+    /// calls in a large function takes a while.
+    fn site(&mut self, frame: &str) -> Option<Site> {
+        if let Some(site) = self.sites.get(frame) {
+            return Some(*site);
+        }
+        let (module, offset) = frame.rsplit_once("+0x")?;
+        let offset = u64::from_str_radix(offset, 16).ok()?;
+        let symbols = self.modules.get(module).and_then(Module::symbols);
+        let site = match symbols.and_then(|symbols| symbols.find(offset)) {
+            Some(place) => Site::named(module, place.function, place.call),
+            None => Site::at(module, offset),
+        };
+        if self.sites.len() < MAX_SITES {
+            self.sites.insert(frame.into(), site);
+        }
+        Some(site)
     }
 
     fn name_of<'a>(&'a self, module: &'a str) -> &'a str {
