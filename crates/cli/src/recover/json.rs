@@ -16,6 +16,7 @@ pub fn document(found: &Found) -> Value {
         "ranks": written.n_ranks,
         "contexts": written.n_contexts,
         "files": written.n_files,
+        "damaged_parts": written.n_damaged,
         "removed": found.removed == Some(true),
     });
     if let Some(job) = &found.job {

@@ -53,7 +53,10 @@ fn lines(found: &Found) -> Vec<Line> {
         lines.push((job.n_processes, format!("{processes} with {threads}")));
     }
     let there = lines.into_iter().map(|(n, what)| (n, what, Tone::Plain));
-    there.chain(found.job.iter().flat_map(missing)).collect()
+    let n_damaged = written.n_damaged;
+    let what = format!("{} of the recording, damaged and left out", noun_for(n_damaged, "part"));
+    let damaged = (n_damaged > 0).then_some((n_damaged, what, Tone::Bad));
+    there.chain(damaged).chain(found.job.iter().flat_map(missing)).collect()
 }
 
 /// What is not in the trace.
