@@ -31,7 +31,7 @@ pub fn body_of(bytes: &[u8]) -> Result<(u32, &[u8]), Error> {
     let (version, rest) = rest.split_first_chunk().ok_or_else(too_short)?;
     let version = u32::from_le_bytes(*version);
     if ![saved::VERSION, model::VERSION].contains(&version) {
-        return Err(Error::Version { found: version, supported: model::VERSION });
+        return Err(Error::Version { found: version, supported: saved::VERSION });
     }
     let (length, rest) = rest.split_first_chunk().ok_or_else(too_short)?;
     let (checksum, body) = rest.split_first_chunk().ok_or_else(too_short)?;

@@ -9,7 +9,8 @@
 //! while a counter moves once per cycle need no case of their own. One more
 //! hypothesis takes over the counters of the file that another symbol opened
 //! last (`out.0012.xmf` after `out.0012.h5`). The one right most often lately
-//! is believed.
+//! is believed. At the beginning of a run there is a better one, as long as it
+//! is right: the names that the last run began with.
 
 use std::collections::VecDeque;
 
@@ -18,21 +19,52 @@ use serde::{Deserialize, Serialize};
 use crate::stamp::{Stamp, Token, tokens};
 
 const MAX_PERIOD: usize = 8;
+/// First names of a run that are remembered for the next.
+const MAX_FIRST: usize = 8;
+/// From here on the names that the last run began with go before all else.
+const TRUSTED: u16 = 1 << 15;
 /// Longer names are not remembered, so that a hostile path costs no memory.
 const MAX_NAME_BYTES: usize = 1024;
 
 /// The names that one context symbol opened.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Opener {
     /// The latest last; at most two of the longest periods.
     names: VecDeque<Box<str>>,
     /// How often each period was right lately, in 1/65536; then the companion.
     rates: [u16; MAX_PERIOD + 1],
+    /// The names that this run, and the last one, began with.
+    first: Vec<Box<str>>,
+    last_first: Vec<Box<str>>,
+    /// How often the latter were right lately, in 1/65536.
+    first_rate: u16,
+}
+
+impl Default for Opener {
+    fn default() -> Opener {
+        Opener {
+            names: VecDeque::new(),
+            rates: [0; MAX_PERIOD + 1],
+            first: Vec::new(),
+            last_first: Vec::new(),
+            first_rate: TRUSTED + (TRUSTED >> 1),
+        }
+    }
 }
 
 impl Opener {
+    /// A new run of the program begins.
+    pub fn begin_run(&mut self) {
+        if !self.first.is_empty() {
+            self.last_first = std::mem::take(&mut self.first);
+        }
+    }
+
     /// The name expected next; `companion` is the name opened last by anyone.
     pub fn expect(&self, companion: Option<&str>) -> Option<String> {
+        if let Some(name) = self.as_last_run().filter(|_| self.first_rate >= TRUSTED) {
+            return Some(name.into());
+        }
         let mut order: Vec<usize> = (0..=MAX_PERIOD).collect();
         order.sort_by_key(|&hypothesis| std::cmp::Reverse(self.rates[hypothesis]));
         order.into_iter().find_map(|hypothesis| self.suggest(hypothesis, companion))
@@ -42,12 +74,10 @@ impl Opener {
     pub fn learn(&mut self, name: &str, companion: Option<&str>) {
         for hypothesis in 0..=MAX_PERIOD {
             let Some(suggested) = self.suggest(hypothesis, companion) else { continue };
-            let rate = &mut self.rates[hypothesis];
-            if suggested == name {
-                *rate += (u16::MAX - *rate) >> 2;
-            } else {
-                *rate -= *rate >> 2;
-            }
+            learn_rate(&mut self.rates[hypothesis], suggested == name);
+        }
+        if let Some(is_right) = self.as_last_run().map(|suggested| suggested == name) {
+            learn_rate(&mut self.first_rate, is_right);
         }
         self.advance(name);
     }
@@ -61,19 +91,34 @@ impl Opener {
             self.names.pop_front();
         }
         self.names.push_back(name.into());
+        if self.first.len() < MAX_FIRST {
+            self.first.push(name.into());
+        }
     }
 
     /// Whether it could have been made by this code.
     pub fn is_valid(&self) -> bool {
         self.names.len() <= 2 * MAX_PERIOD
-            && self.names.iter().all(|name| name.len() <= MAX_NAME_BYTES)
+            && self.first.len().max(self.last_first.len()) <= MAX_FIRST
+            && self.all_names().all(|name| name.len() <= MAX_NAME_BYTES)
     }
 
     /// Bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Opener>()
             + self.names.capacity() * size_of::<Box<str>>()
-            + self.names.iter().map(|name| name.len()).sum::<usize>()
+            + (self.first.capacity() + self.last_first.capacity()) * size_of::<Box<str>>()
+            + self.all_names().map(str::len).sum::<usize>()
+    }
+
+    fn all_names(&self) -> impl Iterator<Item = &str> {
+        let first = self.first.iter().chain(&self.last_first);
+        self.names.iter().chain(first).map(|name| &**name)
+    }
+
+    /// The name that the last run opened at this place, near its beginning.
+    fn as_last_run(&self) -> Option<&str> {
+        self.last_first.get(self.first.len()).map(|name| &**name)
     }
 
     fn suggest(&self, hypothesis: usize, companion: Option<&str>) -> Option<String> {
@@ -85,6 +130,14 @@ impl Opener {
         let last = self.names.get(n_names.checked_sub(period)?)?;
         let before = self.names.get(n_names.checked_sub(2 * period)?)?;
         move_on(before, last)
+    }
+}
+
+fn learn_rate(rate: &mut u16, is_right: bool) {
+    if is_right {
+        *rate += (u16::MAX - *rate) >> 2;
+    } else {
+        *rate -= *rate >> 2;
     }
 }
 
@@ -158,6 +211,26 @@ mod tests {
         check(&["plt00098", "plt00099", "plt00100"]);
         check(&["out.30.txt", "out.20.txt", "out.10.txt"]);
         check(&["r3/s0001_0005.dat", "r3/s0002_0010.dat", "r3/s0003_0015.dat"]);
+    }
+
+    #[test]
+    fn a_run_begins_like_the_last_one_unless_names_go_on() {
+        let mut opener = Opener::default();
+        let mut hits = |numbers: std::ops::Range<u32>| {
+            opener.begin_run();
+            let name = |number| format!("dump_{number:04}.bin");
+            numbers
+                .map(|number| {
+                    let is_right = opener.expect(None) == Some(name(number));
+                    opener.learn(&name(number), None);
+                    usize::from(is_right)
+                })
+                .sum::<usize>()
+        };
+        hits(1..40);
+        assert_eq!(hits(1..40), 39, "the same names again");
+        assert_eq!(hits(40..80), 37, "it had to notice");
+        assert_eq!(hits(80..120), 40, "it knows now");
     }
 
     #[test]

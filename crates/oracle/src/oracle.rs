@@ -16,6 +16,7 @@ use crate::contiguity::Contiguity;
 use crate::files::Files;
 use crate::knowledge::{Expected, ExpectedName, Knowledge, Outlook};
 use crate::motion::{Motions, Move, NONE, RealMotions, SymbolMotion};
+use crate::names::Opener;
 use crate::stacks::StackId;
 use crate::supposed::Supposed;
 use crate::time::{TimeClass, Times};
@@ -124,6 +125,7 @@ impl Oracle {
         self.files.begin_run();
         self.motions.begin_run();
         self.contiguity.begin_run();
+        self.knowledge.openers.values_mut().for_each(Opener::begin_run);
         if self.clock.last_end_ns.take().is_some() {
             self.grammar.begin_anew();
             self.grammar.push(START);

@@ -23,7 +23,7 @@ use crate::motion::RealMotions;
 use crate::oracle::{Clock, Oracle};
 
 /// The version of a file that holds one oracle.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 3;
 
 /// What is written; borrowed for writing, owned after reading.
 #[derive(Serialize, Deserialize)]
