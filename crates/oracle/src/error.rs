@@ -11,7 +11,7 @@ pub enum Error {
     NotAModel,
     /// Written by a version with another format.
     #[error(
-        "the model has format version {found}, this ioracle reads versions up to {supported}; save it again"
+        "the model has format version {found}, this ioracle writes version {supported} and does not read that one; save it again"
     )]
     Version {
         /// The version in the header.
