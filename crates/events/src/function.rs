@@ -112,6 +112,25 @@ impl Function {
         self.row().access
     }
 
+    /// Whether all ranks of a group make the call together.
+    pub fn is_collective(self) -> bool {
+        match self.access() {
+            Access::Read | Access::Write => ["_all", "_ordered"].iter().any(|form| {
+                let name = self.name().trim_end_matches("_begin");
+                self.layer() != Layer::Posix && name.ends_with(form)
+            }),
+            Access::Open | Access::Close | Access::Sync | Access::Truncate => {
+                self.layer() == Layer::MpiIo || self.name().starts_with("ncmpi_")
+            }
+            Access::Seek => matches!(self.name(), "mpi_set_view" | "mpi_seek_shared"),
+            Access::Define => {
+                let forms = ["_end", "_preallocate", "_wait_all", "def", "indep_data"];
+                forms.iter().any(|form| self.name().ends_with(form))
+                    && (self.layer() == Layer::MpiIo || self.name().starts_with("ncmpi_"))
+            }
+        }
+    }
+
     /// All functions, in the order of the table.
     pub fn all() -> impl Iterator<Item = Function> {
         (0..FUNCTIONS.len() as u16).map(Function)
@@ -212,6 +231,12 @@ functions! {
     Posix: Define   ["fallocate" "posix_fallocate" "mmap" "munmap" "posix_fadvise" "rename" "unlink"
                      "dup" "dup2" "dup3" "fcntl" "lio_listio"];
     Stdio: Define   ["setvbuf"];
+    MpiIo: Seek     ["mpi_seek_shared"];
+    MpiIo: Define   ["mpi_delete" "mpi_get_view" "mpi_preallocate" "mpi_wait" "mpi_test" "mpi_request_free"
+                     "mpi_read_all_end" "mpi_read_at_all_end" "mpi_read_ordered_end"
+                     "mpi_write_all_end" "mpi_write_at_all_end" "mpi_write_ordered_end"];
+    MpiIo: Read     ["mpi_read_all_begin" "mpi_read_at_all_begin" "mpi_read_ordered_begin"];
+    MpiIo: Write    ["mpi_write_all_begin" "mpi_write_at_all_begin" "mpi_write_ordered_begin"];
 }
 
 #[cfg(test)]
@@ -223,6 +248,27 @@ mod tests {
         for function in Function::all() {
             assert_eq!(Function::from_name(function.layer(), function.name()), Some(function));
         }
+    }
+
+    #[test]
+    fn collective_calls_are_told_from_those_of_one_rank() {
+        let check = |layer, name, expected| {
+            let function = Function::from_name(layer, name).unwrap();
+            assert_eq!(function.is_collective(), expected, "{name}");
+        };
+        for name in ["mpi_open", "mpi_sync", "mpi_set_view", "mpi_read_at_all", "mpi_iwrite_all"] {
+            check(Layer::MpiIo, name, true);
+        }
+        for name in ["mpi_write_ordered_begin", "mpi_read_all_end", "mpi_preallocate"] {
+            check(Layer::MpiIo, name, true);
+        }
+        for name in ["mpi_write_at", "mpi_iread", "mpi_read_shared", "mpi_seek", "mpi_wait"] {
+            check(Layer::MpiIo, name, false);
+        }
+        check(Layer::HighLevel, "ncmpi_put_vara_all", true);
+        check(Layer::HighLevel, "ncmpi_put_vara", false);
+        check(Layer::HighLevel, "nc_enddef", false);
+        check(Layer::Posix, "open", false);
     }
 
     #[test]

@@ -49,6 +49,26 @@ functions! {
         Fread "fread", Fgets "fgets", Fgetc "fgetc", Getline "getline", Fscanf "fscanf",
         Fwrite "fwrite", Fprintf "fprintf", Fputs "fputs", Fputc "fputc",
         Fseek "fseek", Fflush "fflush", Setvbuf "setvbuf",
+    "mpiio":
+        MpiOpen "mpi_open", MpiClose "mpi_close", MpiDelete "mpi_delete", MpiSetView "mpi_set_view",
+        MpiGetView "mpi_get_view", MpiSeek "mpi_seek", MpiSeekShared "mpi_seek_shared",
+        MpiSync "mpi_sync", MpiSetSize "mpi_set_size", MpiPreallocate "mpi_preallocate",
+        MpiRead "mpi_read", MpiReadAt "mpi_read_at", MpiReadAll "mpi_read_all",
+        MpiReadAtAll "mpi_read_at_all", MpiReadShared "mpi_read_shared",
+        MpiReadOrdered "mpi_read_ordered", MpiIread "mpi_iread", MpiIreadAt "mpi_iread_at",
+        MpiIreadAll "mpi_iread_all", MpiIreadAtAll "mpi_iread_at_all",
+        MpiIreadShared "mpi_iread_shared", MpiReadAllBegin "mpi_read_all_begin",
+        MpiReadAllEnd "mpi_read_all_end", MpiReadAtAllBegin "mpi_read_at_all_begin",
+        MpiReadAtAllEnd "mpi_read_at_all_end", MpiReadOrderedBegin "mpi_read_ordered_begin",
+        MpiReadOrderedEnd "mpi_read_ordered_end", MpiWrite "mpi_write", MpiWriteAt "mpi_write_at",
+        MpiWriteAll "mpi_write_all", MpiWriteAtAll "mpi_write_at_all",
+        MpiWriteShared "mpi_write_shared", MpiWriteOrdered "mpi_write_ordered",
+        MpiIwrite "mpi_iwrite", MpiIwriteAt "mpi_iwrite_at", MpiIwriteAll "mpi_iwrite_all",
+        MpiIwriteAtAll "mpi_iwrite_at_all", MpiIwriteShared "mpi_iwrite_shared",
+        MpiWriteAllBegin "mpi_write_all_begin", MpiWriteAllEnd "mpi_write_all_end",
+        MpiWriteAtAllBegin "mpi_write_at_all_begin", MpiWriteAtAllEnd "mpi_write_at_all_end",
+        MpiWriteOrderedBegin "mpi_write_ordered_begin", MpiWriteOrderedEnd "mpi_write_ordered_end",
+        MpiWait "mpi_wait", MpiTest "mpi_test", MpiRequestFree "mpi_request_free",
 }
 
 impl TryFrom<u16> for Function {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The `detail` of an event: flags of an open, mode of a stream, whence of a
-//! seek, as traces write them.
+//! seek, the number of a request, as traces write them.
 
 use ioracle_spool::Function;
 
@@ -32,9 +32,17 @@ pub(crate) fn detail(function: Function, recorded: u32) -> Box<str> {
     match function {
         Function::Open => flags(recorded as i32).into(),
         Function::Fopen | Function::Freopen | Function::Fdopen => mode(recorded).into(),
-        Function::Lseek | Function::Fseek => whence(recorded).into(),
+        Function::Lseek | Function::Fseek | Function::MpiSeek => whence(recorded).into(),
+        Function::MpiOpen => format!("amode={recorded}").into(),
+        // The same number in submission and completion.
+        Function::MpiWait | Function::MpiTest | Function::MpiRequestFree => request(recorded),
+        function if function.name().starts_with("mpi_i") => request(recorded),
         _ => "".into(),
     }
+}
+
+fn request(recorded: u32) -> Box<str> {
+    format!("request={recorded}").into()
 }
 
 fn flags(recorded: i32) -> String {
@@ -97,6 +105,14 @@ mod tests {
     fn a_seek_tells_what_it_counts_from() {
         let texts = [0, 1, 2, 7].map(|whence| detail(Function::Lseek, whence));
         assert_eq!(texts.each_ref().map(|text| &**text), ["SET", "CUR", "END", ""]);
+    }
+
+    #[test]
+    fn calls_of_mpi_tell_their_mode_and_what_they_complete() {
+        assert_eq!(&*detail(Function::MpiOpen, 9), "amode=9");
+        assert_eq!(&*detail(Function::MpiIreadAt, 17), "request=17");
+        assert_eq!(&*detail(Function::MpiWait, 17), "request=17");
+        assert_eq!(&*detail(Function::MpiWriteAt, 17), "");
     }
 
     #[test]
