@@ -105,6 +105,25 @@ impl Named {
         )?
     }
 
+    /// The identity of the file that the path leads to, its links resolved; of
+    /// the path itself where there is nothing.
+    pub(crate) fn identity_of_target(self) -> Option<u64> {
+        thread::with_state(|state| {
+            if !self.put_into(state) {
+                return None;
+            }
+            let path = state.path;
+            let _ = sys::with_file(path.as_cstr(), libc::O_PATH, 0, |file| {
+                let link = Link::of(file.0);
+                state.path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
+            });
+            if state.path.bytes().is_empty() {
+                state.path = path;
+            }
+            identity_of_path(state)
+        })?
+    }
+
     /// Makes the path absolute in the thread's room for it.
     fn put_into(self, state: &mut ThreadState) -> bool {
         let mut first = [0];

@@ -58,7 +58,7 @@ impl Real {
 }
 
 /// Whether an address is in this library.
-fn is_ours(address: usize) -> bool {
+pub(crate) fn is_ours(address: usize) -> bool {
     unsafe extern "C" {
         static __ehdr_start: u8;
         static _end: u8;

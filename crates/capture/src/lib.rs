@@ -25,6 +25,7 @@
 
 mod calls;
 mod interpose;
+mod library;
 mod observe;
 
 mod descriptors;

@@ -82,6 +82,16 @@ pub(crate) fn thread_cell() -> *mut ThreadCell {
     cell
 }
 
+/// Where a call will return to, told by the stack pointer at its entry.
+///
+/// # Safety
+///
+/// The entry's stack pointer of a call that is under way.
+pub(crate) unsafe fn return_address_at(sp: usize) -> usize {
+    // SAFETY: the call has put it there.
+    unsafe { *(sp as *const usize) }
+}
+
 /// Defines an exported function that keeps the stack and frame pointers of its
 /// caller in the thread's cell and goes on as `$hook`, with all arguments (and
 /// `al`, which variadic functions look at) where the caller put them.

@@ -2,10 +2,11 @@
 
 //! The tables of intercepted functions, and what their rows do.
 //!
-//! `posix.rs`, `stdio.rs` and `process.rs` are the tables. Nothing else names
-//! an intercepted function; the other files here hold what their rows have in
-//! common.
+//! `posix.rs`, `stdio.rs`, `process.rs` and `mpi/` are the tables. Nothing else
+//! names an intercepted function; the other files here hold what their rows have
+//! in common.
 
+mod mpi;
 mod posix;
 mod process;
 mod stdio;
@@ -18,7 +19,7 @@ mod paths;
 mod stream_state;
 mod streams;
 
-/// Looks up the real function of every row, before the program needs one where
+/// Looks up the real function of every row of the C library, before the program needs one where
 /// looking it up is not safe, as in a signal handler.
 pub(crate) fn find_real_functions() {
     for table in [posix::REALS, stdio::REALS, process::REALS] {

@@ -86,6 +86,11 @@ pub fn modules_changed() {
     }
 }
 
+/// Changes when a module was unloaded; never 0.
+pub(crate) fn modules_generation() -> u32 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
 /// Looks up what only the dynamic linker can tell. To be called once while the
 /// library starts, since it may allocate; walkers that run before do so
 /// themselves.

@@ -12,6 +12,7 @@
 mod asking;
 pub(crate) mod ending;
 mod guard;
+mod inside;
 pub(crate) mod learning;
 mod lending;
 mod state;
@@ -26,6 +27,7 @@ use crate::recorder::RECORDER;
 use crate::stack::Caller;
 pub(crate) use asking::{ask, definition, record, standing};
 use guard::{guarded, guarded_here};
+pub(crate) use inside::{Library, begin_in, is_inside};
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 pub(crate) use lending::{Until, lend_memory};
 pub(crate) use lending::{borrows, is_borrowed};
@@ -86,6 +88,18 @@ pub(crate) fn begin() -> Option<Begun> {
     }
 }
 
+/// Where the intercepted call of this thread will return to; 0 if that cannot
+/// be told.
+pub(crate) fn return_address() -> usize {
+    // SAFETY: the cell is this thread's own.
+    let sp = unsafe { (*arch::thread_cell()).caller_sp };
+    if !is_caller_of_this(sp) {
+        return 0;
+    }
+    // SAFETY: the call that came through the entry is still under way.
+    unsafe { arch::return_address_at(sp) }
+}
+
 /// Whether a stack pointer can be that of our caller's: a handler that
 /// interrupts between the entry, which stores it, and here, stores its own.
 #[inline(always)]
@@ -129,6 +143,11 @@ impl Begun {
     #[inline]
     pub(crate) fn is_outermost(&self) -> bool {
         self.depth == 0
+    }
+
+    /// Only now does the real call begin.
+    pub(crate) fn restart_clock(&mut self) {
+        self.start_ns = clock::now_ns();
     }
 
     /// Ends the call without a record.

@@ -10,7 +10,7 @@ use ioracle_spool::slot::Slot;
 use ioracle_spool::{Identity, Writer};
 
 use super::guard::is_void;
-use super::{Begun, ThreadCell, ending};
+use super::{Begun, Library, ThreadCell, ending};
 use crate::clock;
 use crate::environment::Text;
 use crate::host::ProcessHost;
@@ -49,6 +49,8 @@ pub(crate) struct ThreadState {
     /// Stack pointers of the calls under way, outermost first.
     under_way: [usize; MAX_DEPTH],
     defined_files: [u64; DEFINED_FILES],
+    /// Stack pointers of the outermost calls into libraries; 0: none is under way.
+    pub(super) inside: [usize; Library::COUNT],
     /// Room for paths, which would be too much for an alternate signal stack.
     pub(crate) path: Text,
     pub(super) host: ProcessHost,
@@ -143,6 +145,7 @@ impl ThreadState {
         self.generation = RECORDER.generation();
         self.n_begun = 0;
         self.depth = 0;
+        self.inside = [0; Library::COUNT];
         self.defined_files = [0; DEFINED_FILES];
         self.walker.forget_definitions();
         // A constant, so that it is copied to its place without a stop on the stack.

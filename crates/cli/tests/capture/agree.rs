@@ -15,6 +15,15 @@ pub fn check(program: &Program) -> Done {
     done
 }
 
+/// Like [`check`] for programs that only keep a list of their MPI-IO calls.
+pub fn check_mpi(program: &Program) -> Done {
+    let done = behaves_the_same(program);
+    if let Some(fault) = difference(&done.expected(), &done.recorded_of_mpi()) {
+        panic!("{fault}\nthe command said: {}", done.err);
+    }
+    done
+}
+
 /// Demands that the trace of a run agrees with the program's own list.
 pub fn compare(done: &Done) {
     let (expected, recorded) = (done.expected(), done.recorded());

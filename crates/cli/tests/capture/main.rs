@@ -20,6 +20,7 @@ mod asking;
 mod contexts;
 mod in_process;
 mod kill;
+mod parallel;
 mod preload;
 mod programs;
 mod trouble;

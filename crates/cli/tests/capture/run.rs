@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ioracle_events::FileId;
+use ioracle_events::{FileId, Layer};
 use ioracle_trace::{Error, Options, Trace};
 use tempfile::TempDir;
 
@@ -165,6 +165,11 @@ impl Done {
         read_trace(&self.beside().join("trace"))
     }
 
+    /// Those of MPI-IO alone: the program does not know what MPI does inside.
+    pub fn recorded_of_mpi(&self) -> Vec<Vec<Call>> {
+        read_layer(&self.beside().join("trace"), |layer| layer == Layer::MpiIo)
+    }
+
     /// The summary as JSON.
     pub fn summary(&self) -> serde_json::Value {
         let path = self.beside().join("summary.json");
@@ -178,6 +183,10 @@ impl Done {
 /// The calls of a recorded trace on files of the job's working directory, by
 /// thread, in the order in which they began.
 pub fn read_trace(directory: &Path) -> Vec<Vec<Call>> {
+    read_layer(directory, |_| true)
+}
+
+fn read_layer(directory: &Path, wanted: impl Fn(Layer) -> bool) -> Vec<Vec<Call>> {
     let trace = Trace::open(directory, Options::default()).expect("the trace can be read");
     let mut threads = std::collections::BTreeMap::<_, Vec<Call>>::new();
     for event in trace.events(None).expect("the events can be read") {
@@ -186,6 +195,9 @@ pub fn read_trace(directory: &Path) -> Vec<Vec<Call>> {
             Err(Error::Empty { .. }) => return Vec::new(),
             Err(error) => panic!("the trace has a fault: {error}"),
         };
+        if !wanted(event.function.layer()) {
+            continue;
+        }
         let path = match event.file {
             FileId::UNKNOWN => "",
             file => trace.files().get(file).expect("every file has a path"),

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is done around a call of MPI-IO: all that the rows of both languages
+//! have in common, on C's handles.
+//!
+//! A call is recorded with its return code: 0, or -1 for any failure. What it
+//! asked for counts as moved, as in all traces of this layer; the POSIX calls
+//! inside it tell what really did.
+
+use core::ffi::c_char;
+
+use ioracle_spool::Function;
+use ioracle_spool::layout::Call;
+
+use super::files::{self, Open};
+use super::helpers::{Handle, Mpi};
+use super::requests::{self, Request};
+use crate::clock;
+use crate::files::Named;
+use crate::observe::{Errno, call, is_on};
+use crate::thread::{Begun, Library, begin_in, is_inside, learning};
+
+/// What a real call came to.
+pub(super) trait Outcome: Copy {
+    /// Whether it succeeded.
+    fn is_success(self) -> bool;
+}
+
+impl Outcome for i32 {
+    fn is_success(self) -> bool {
+        self == 0
+    }
+}
+
+fn code(is_success: bool) -> i64 {
+    if is_success { 0 } else { -1 }
+}
+
+/// Makes a real call that has begun and records it as described.
+pub(super) fn observe<R: Outcome>(
+    mut begun: Begun,
+    real: impl FnOnce() -> R,
+    describe: impl FnOnce(bool, &Begun, u64) -> Option<Call>,
+) -> R {
+    begun.restart_clock();
+    let result = real();
+    let end_ns = clock::now_ns();
+    let errno = Errno::keep();
+    let call = describe(result.is_success(), &begun, end_ns);
+    let is_outermost = begun.is_outermost();
+    begun.leave(Library::Mpi, end_ns, call);
+    if is_outermost {
+        learning::learn();
+    }
+    errno.put_back();
+    result
+}
+
+/// Begins a call on an open file; None: it is not recorded.
+fn begin_on(file: Option<Handle>) -> Option<(Begun, Open)> {
+    if !is_on() {
+        return None;
+    }
+    let open = files::find(file?)?;
+    Some((begin_in(Library::Mpi)?, open))
+}
+
+/// Begins a call that is on no open file.
+pub(super) fn begin() -> Option<Begun> {
+    if is_on() { begin_in(Library::Mpi) } else { None }
+}
+
+/// A file to be opened, by C's or Fortran's name of it.
+pub(super) fn open<R: Outcome>(
+    path: *const c_char,
+    mode: i32,
+    real: impl FnOnce() -> R,
+    handle: impl FnOnce() -> Option<Handle>,
+) -> R {
+    let Some(begun) = begin() else { return real() };
+    observe(begun, real, |is_success, _, _| {
+        let named = Named { directory: libc::AT_FDCWD, path: without_driver(path) };
+        let file = named.identity_of_target()?;
+        let number = match (is_success, handle()) {
+            (true, Some(handle)) => files::opened(handle, file, mode),
+            _ => -1,
+        };
+        let call = call(Function::MpiOpen, file, number, code(is_success));
+        Some(Call { offset: 0, detail: mode as u32, ..call })
+    })
+}
+
+/// A file to be deleted.
+pub(super) fn delete<R: Outcome>(path: *const c_char, real: impl FnOnce() -> R) -> R {
+    let Some(begun) = begin() else { return real() };
+    let named = Named { directory: libc::AT_FDCWD, path: without_driver(path) };
+    // While it is there, its links can be resolved.
+    let file = named.identity_of_target();
+    observe(begun, real, |is_success, _, _| {
+        Some(call(Function::MpiDelete, file?, -1, code(is_success)))
+    })
+}
+
+/// Closes a file.
+pub(super) fn close<R: Outcome>(file: Option<Handle>, real: impl FnOnce() -> R) -> R {
+    let Some((begun, _)) = begin_on(file) else { return real() };
+    let Some(open) = file.and_then(files::forget) else { return real() };
+    observe(begun, real, |is_success, _, _| {
+        Some(call(Function::MpiClose, open.file, open.number, code(is_success)))
+    })
+}
+
+/// Any call on an open file that moves no data. `length` is the new length of
+/// truncations and preallocations.
+pub(super) fn on_file<R: Outcome>(
+    function: Function,
+    file: Option<Handle>,
+    length: i64,
+    real: impl FnOnce() -> R,
+) -> R {
+    let Some((begun, open)) = begin_on(file) else { return real() };
+    observe(begun, real, |is_success, _, _| {
+        let call = call(function, open.file, open.number, code(is_success));
+        Some(Call { requested: length.max(0) as u64, ..call })
+    })
+}
+
+/// Sets a view that begins at a byte of the file.
+pub(super) fn set_view<R: Outcome>(
+    file: Option<Handle>,
+    displacement: i64,
+    real: impl FnOnce() -> R,
+) -> R {
+    let Some((begun, open)) = begin_on(file) else { return real() };
+    observe(begun, real, |is_success, _, _| {
+        if is_success {
+            files::viewed(open.handle);
+        }
+        let call = call(Function::MpiSetView, open.file, open.number, code(is_success));
+        Some(Call { offset: displacement, ..call })
+    })
+}
+
+/// Moves the file's pointer.
+pub(super) fn seek<R: Outcome>(
+    library: usize,
+    file: Option<Handle>,
+    whence: i32,
+    real: impl FnOnce() -> R,
+) -> R {
+    let Some((begun, open)) = begin_on(file) else { return real() };
+    let mpi = Mpi::of(library);
+    let before = position(mpi, &open);
+    observe(begun, real, |is_success, _, _| {
+        let result = if is_success { position(mpi, &open).unwrap_or(0) } else { -1 };
+        let call = call(Function::MpiSeek, open.file, open.number, result);
+        Some(Call { offset: before.unwrap_or(-1), detail: posix_whence(whence), ..call })
+    })
+}
+
+/// Where a data access starts.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// At the file's own pointer.
+    Pointer,
+    /// At the pointer that all ranks share: it is not known without asking them.
+    Shared,
+    /// At an offset of its own, in units of the view's etype.
+    At(i64),
+}
+
+/// A data access as the program asked for it.
+#[derive(Clone, Copy)]
+pub(super) struct Transfer {
+    pub(super) function: Function,
+    pub(super) file: Option<Handle>,
+    pub(super) place: Place,
+    pub(super) count: i64,
+    pub(super) datatype: Option<Handle>,
+}
+
+/// Reads or writes.
+pub(super) fn transfer<R: Outcome>(
+    library: usize,
+    transfer: Transfer,
+    real: impl FnOnce() -> R,
+) -> R {
+    submit(library, transfer, real, || None)
+}
+
+/// Reads or writes; what is told by `request` goes on after the call.
+pub(super) fn submit<R: Outcome>(
+    library: usize,
+    transfer: Transfer,
+    real: impl FnOnce() -> R,
+    request: impl FnOnce() -> Option<Handle>,
+) -> R {
+    let Some((begun, open)) = begin_on(transfer.file) else { return real() };
+    let mpi = Mpi::of(library);
+    let started = match transfer.place {
+        Place::Pointer => position(mpi, &open),
+        Place::Shared | Place::At(_) => None,
+    };
+    observe(begun, real, |is_success, _, _| {
+        let call = call(transfer.function, open.file, open.number, code(is_success));
+        if !is_success {
+            return Some(call);
+        }
+        let offset = match transfer.place {
+            Place::At(offset) => byte_offset(mpi, &open, offset),
+            Place::Pointer | Place::Shared => started,
+        };
+        let item = mpi.zip(transfer.datatype).and_then(|(mpi, of)| mpi.type_size(of));
+        let bytes = item.unwrap_or(0).saturating_mul(transfer.count.max(0) as u64);
+        let call = Call { offset: offset.unwrap_or(-1), requested: bytes, ..call };
+        let Some(handle) = request() else { return Some(call) };
+        let id = requests::next_id();
+        let (Call { file, offset, .. }, number) = (call, open.number);
+        requests::submitted(handle, Request { file, number, offset, bytes, id });
+        Some(Call { detail: id, ..call })
+    })
+}
+
+/// A list of requests in the program's memory.
+#[derive(Clone, Copy)]
+pub(super) struct List<F> {
+    pub(super) count: i32,
+    /// Tells the request at a place, as it is now.
+    pub(super) at: F,
+}
+
+/// Waits for requests or tests them; each access that it completes is recorded.
+pub(super) fn complete<R: Outcome>(
+    function: Function,
+    list: &List<impl Fn(usize) -> Option<Handle>>,
+    real: impl FnOnce() -> R,
+) -> R {
+    // Fortran's call in MPICH makes C's, which must not take over its requests.
+    if !requests::any() || is_inside(Library::Mpi) {
+        return real();
+    }
+    complete_some(function, list, real)
+}
+
+fn complete_some<R: Outcome>(
+    function: Function,
+    list: &List<impl Fn(usize) -> Option<Handle>>,
+    real: impl FnOnce() -> R,
+) -> R {
+    // The address of a local of this call is a name that no other call has now.
+    let here = 0_u8;
+    let waiter = &raw const here as usize;
+    let places = 0..usize::try_from(list.count).unwrap_or(0);
+    let marked = places
+        .filter(|&place| (list.at)(place).is_some_and(|it| requests::mark(it, waiter, place)))
+        .count();
+    if marked == 0 {
+        return real();
+    }
+    let is_complete = |place, handle| (list.at)(place) != Some(handle);
+    let Some(begun) = begin() else {
+        let result = real();
+        requests::completed(waiter, is_complete, |_| {});
+        return result;
+    };
+    observe(begun, real, |is_success, begun, end_ns| {
+        let mut last = None;
+        requests::completed(waiter, is_complete, |request| {
+            let call = call(function, request.file, request.number, code(is_success));
+            let Request { offset, bytes, id, .. } = request;
+            let call = Call { offset, requested: bytes, detail: id, ..call };
+            if let Some(earlier) = last.replace(call) {
+                begun.append_beside(end_ns, earlier);
+            }
+        });
+        last
+    })
+}
+
+/// The byte at which the file's own pointer stands.
+fn position(mpi: Option<Mpi>, open: &Open) -> Option<i64> {
+    if !open.has_positions() {
+        return None;
+    }
+    byte_offset(mpi, open, mpi?.position(open.handle)?)
+}
+
+/// The byte that an offset in units of the view means.
+fn byte_offset(mpi: Option<Mpi>, open: &Open, offset: i64) -> Option<i64> {
+    if !open.is_viewed() { Some(offset) } else { mpi?.byte_offset(open.handle, offset) }
+}
+
+/// MPI_SEEK_SET, _CUR and _END, which have the same numbers in all MPIs.
+fn posix_whence(whence: i32) -> u32 {
+    let whence = match whence {
+        600 => libc::SEEK_SET,
+        602 => libc::SEEK_CUR,
+        604 => libc::SEEK_END,
+        _ => -1,
+    };
+    whence as u32
+}
+
+/// A path without the file system's driver that ROMIO takes before it: `ufs:a`.
+fn without_driver(path: *const c_char) -> *const c_char {
+    let mut start = [0_u8; 16];
+    let n_copied = crate::sys::copy_memory(path as usize, &mut start).unwrap_or(0);
+    let name = start.get(..n_copied).unwrap_or_default();
+    match name.iter().position(|byte| !byte.is_ascii_lowercase()) {
+        Some(length @ 2..) if name.get(length) == Some(&b':') => path.wrapping_add(length + 1),
+        _ => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_is_no_part_of_the_path() {
+        let check = |path: &core::ffi::CStr, expected: &str| {
+            // SAFETY: points into the C string.
+            let rest = unsafe { core::ffi::CStr::from_ptr(without_driver(path.as_ptr())) };
+            assert_eq!(rest.to_str(), Ok(expected));
+        };
+        check(c"ufs:out/a.dat/with/a/long/path", "out/a.dat/with/a/long/path");
+        check(c"lustre:/scratch/a", "/scratch/a");
+        for path in [c"/scratch/a:b", c"out/a", c"a:b", c"Run:7", c""] {
+            check(path, path.to_str().unwrap());
+        }
+    }
+}

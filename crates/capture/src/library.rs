@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Rows of functions that live in libraries we do not link: MPI and what stands
+//! on it. Which library has the real function is found out when the program
+//! first calls ours, so a program that uses none of them pays nothing.
+//!
+//! The dynamic linker would have bound the caller to the first definition of
+//! the global scope, else to one among the caller's own dependencies: a Python
+//! wheel brings its own libhdf5, which nobody else sees. We search in the same
+//! order. A module that was once given its own copy keeps it: what it holds
+//! was made by that copy.
+//!
+//! Found addresses are kept per place of call, and only as long as nothing is
+//! unloaded (`dlclose`), after which another library may be where one was.
+//!
+//! Looking up takes the dynamic linker's lock and may allocate. It happens once
+//! per place of call, in functions that may not be called by signal handlers.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::interpose::{Real, is_ours};
+use crate::stack;
+use crate::thread;
+
+/// Places of call that are remembered; beyond, they share and look up again.
+const PLACES: usize = 1024;
+/// Modules remembered to use a copy of their own; later ones take what the
+/// search finds first.
+const MODULES: usize = 64;
+
+static LOCAL: [Kept; PLACES] = [const { Kept::nothing() }; PLACES];
+static OWN_COPY: [AtomicUsize; MODULES] = [const { AtomicUsize::new(0) }; MODULES];
+
+/// A function of a library that is found at run time.
+pub(crate) struct Foreign {
+    name: &'static CStr,
+    /// What the global scope has.
+    global: Kept,
+    /// Some caller was given another copy.
+    has_copies: AtomicBool,
+    /// What was found last.
+    last: AtomicUsize,
+}
+
+impl Foreign {
+    pub(crate) const fn new(name: &'static CStr) -> Foreign {
+        Foreign {
+            name,
+            global: Kept::nothing(),
+            has_copies: AtomicBool::new(false),
+            last: AtomicUsize::new(0),
+        }
+    }
+
+    /// The real function for whoever has just called ours; None if there is none.
+    /// To be asked first in a hook: the entry has just kept the caller's registers.
+    #[inline]
+    pub(crate) fn of_caller(&self) -> Option<usize> {
+        let modules = stack::modules_generation() as usize;
+        if !self.has_copies.load(Ordering::Relaxed)
+            && let Some(address) = self.global.get(modules)
+        {
+            return Some(address);
+        }
+        self.of_place(thread::return_address(), modules)
+    }
+
+    #[cold]
+    fn of_place(&self, place: usize, modules: usize) -> Option<usize> {
+        let key = place ^ (&raw const *self as usize).rotate_left(17) ^ modules.rotate_left(48);
+        let kept = LOCAL.get(spread(key) % PLACES)?;
+        if let Some(address) = kept.get(key) {
+            return Some(address);
+        }
+        let address = self.search(place, modules)?;
+        kept.set(key, address);
+        self.last.store(address, Ordering::Relaxed);
+        Some(address)
+    }
+
+    fn search(&self, place: usize, modules: usize) -> Option<usize> {
+        let Some(caller) = Module::of(place) else {
+            // A handler that interrupted the entry has left its own registers.
+            return self.find_globally(modules).or_else(|| self.found_last());
+        };
+        if !caller.has_own_copy()
+            && let Some(address) = self.find_globally(modules)
+        {
+            return Some(address);
+        }
+        if let Some(address) = self.find_in(&caller) {
+            self.has_copies.store(true, Ordering::Relaxed);
+            caller.keeps_own_copy();
+            return Some(address);
+        }
+        self.find_globally(modules).or_else(|| self.find_anywhere(&caller))
+    }
+
+    fn find_globally(&self, modules: usize) -> Option<usize> {
+        // SAFETY: the name is a C string.
+        let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
+        let address = real(address)?;
+        self.global.set(modules, address);
+        Some(address)
+    }
+
+    fn find_in(&self, module: &Module) -> Option<usize> {
+        module.with_scope(|scope| real(scope.find(self.name)))?
+    }
+
+    /// Parts of a plug-in may use what only the plug-in as a whole depends on; and
+    /// a function that ends in the call (a tail call) has left no trace of itself:
+    /// who called it seems to be the caller.
+    fn find_anywhere(&self, caller: &Module) -> Option<usize> {
+        let mut map = caller.map;
+        // SAFETY: the linker's list of modules; what is in it is loaded, unless
+        // another thread unloads it at this moment.
+        unsafe {
+            while !map.is_null() && !(*map).previous.is_null() {
+                map = (*map).previous;
+            }
+            while !map.is_null() {
+                let module = Module { base: (*map).base, map };
+                if let Some(address) = self.find_in(&module) {
+                    return Some(address);
+                }
+                map = (*map).next;
+            }
+        }
+        None
+    }
+
+    fn found_last(&self) -> Option<usize> {
+        real(self.last.load(Ordering::Relaxed))
+    }
+}
+
+/// An address that is one, and not of ours: a call of ours would come back to us.
+fn real(address: usize) -> Option<usize> {
+    (address != 0 && !is_ours(address)).then_some(address)
+}
+
+fn spread(key: usize) -> usize {
+    key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
+}
+
+/// An address that holds for a key. Two words that are written one after the
+/// other by whoever comes: the second says whether they belong together.
+struct Kept {
+    address: AtomicUsize,
+    check: AtomicUsize,
+}
+
+impl Kept {
+    const fn nothing() -> Kept {
+        Kept { address: AtomicUsize::new(0), check: AtomicUsize::new(0) }
+    }
+
+    #[inline]
+    fn get(&self, key: usize) -> Option<usize> {
+        let address = self.address.load(Ordering::Relaxed);
+        let fits = self.check.load(Ordering::Relaxed) == address ^ key;
+        (address != 0 && fits).then_some(address)
+    }
+
+    fn set(&self, key: usize, address: usize) {
+        self.address.store(address, Ordering::Relaxed);
+        self.check.store(address ^ key, Ordering::Relaxed);
+    }
+}
+
+/// The part of the linker's `struct link_map` that is public.
+#[repr(C)]
+struct LinkMap {
+    base: usize,
+    name: *const c_char,
+    dynamic: *const c_void,
+    next: *mut LinkMap,
+    previous: *mut LinkMap,
+}
+
+/// A loaded module.
+pub(crate) struct Module {
+    base: usize,
+    map: *mut LinkMap,
+}
+
+impl Module {
+    /// The module that an address lies in.
+    pub(crate) fn of(address: usize) -> Option<Module> {
+        const RTLD_DL_LINKMAP: c_int = 2;
+        unsafe extern "C" {
+            fn dladdr1(
+                address: *const c_void,
+                info: *mut libc::Dl_info,
+                more: *mut *mut LinkMap,
+                flags: c_int,
+            ) -> c_int;
+        }
+        if address == 0 {
+            return None;
+        }
+        let mut info = core::mem::MaybeUninit::<libc::Dl_info>::uninit();
+        let mut map = core::ptr::null_mut();
+        // SAFETY: the address is only compared; the linker fills both.
+        let found = unsafe {
+            dladdr1(address as *const c_void, info.as_mut_ptr(), &raw mut map, RTLD_DL_LINKMAP)
+        };
+        if found == 0 || map.is_null() {
+            return None;
+        }
+        // SAFETY: the linker's entry of a loaded module.
+        Some(Module { base: unsafe { (*map).base }, map })
+    }
+
+    fn has_own_copy(&self) -> bool {
+        OWN_COPY.iter().any(|base| base.load(Ordering::Relaxed) == self.base)
+    }
+
+    fn keeps_own_copy(&self) {
+        for base in &OWN_COPY {
+            let free = base.compare_exchange(0, self.base, Ordering::Relaxed, Ordering::Relaxed);
+            if free.is_ok() || free == Err(self.base) {
+                return;
+            }
+        }
+    }
+
+    /// Looks names up in the module and what it depends on. The main program has
+    /// no scope of its own: its scope is the global one.
+    pub(crate) fn with_scope<R>(&self, work: impl FnOnce(&Scope) -> R) -> Option<R> {
+        static DLCLOSE: Real = Real::new(c"dlclose");
+        // SAFETY: the linker's entry of a loaded module; its name is a C string.
+        let handle = unsafe {
+            let name = (*self.map).name;
+            if name.is_null() || *name == 0 {
+                return None;
+            }
+            libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD)
+        };
+        if handle.is_null() {
+            return None;
+        }
+        let result = work(&Scope(handle));
+        if let Some(close) = DLCLOSE.address() {
+            // Else the program could not unload it.
+            // SAFETY: the function has this signature, and the handle is ours.
+            unsafe {
+                core::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> c_int>(
+                    close,
+                )(handle);
+            }
+        }
+        Some(result)
+    }
+}
+
+/// Where names are looked up.
+pub(crate) struct Scope(*mut c_void);
+
+impl Scope {
+    /// The address of a function; 0 if there is none.
+    pub(crate) fn find(&self, name: &CStr) -> usize {
+        // SAFETY: a handle of dlopen, and a C string.
+        unsafe { libc::dlsym(self.0, name.as_ptr()) as usize }
+    }
+}
+
+/// Rows like those of `interpose!`, of libraries found at run time. A row's body
+/// is told where the real function is, which tells the library, and how to call
+/// it. A function that is not there after all answers with `missing`: a program
+/// may only have found it because we define it.
+macro_rules! library {
+    (missing $missing:expr; $([$($name:ident),*] $arguments:tt -> $result:ty => |$library:ident, $real:ident| $body:expr;)*) => {
+        $($(
+            $crate::library::foreign! {
+                $name $arguments -> $result, $missing => |$library, $real| $body
+            }
+        )*)*
+    };
+}
+pub(crate) use library;
+
+/// One name of a row.
+macro_rules! foreign {
+    ($name:ident ($($argument:ident: $type:ty),*) -> $result:ty, $missing:expr => |$library:ident, $real:ident| $body:expr) => {
+        #[allow(non_snake_case, reason = "the name is the library's")]
+        mod $name {
+            #[allow(unused_imports, reason = "not every row needs all that its table does")]
+            use super::*;
+
+            static FOREIGN: $crate::library::Foreign =
+                $crate::library::Foreign::new($crate::interpose::c_name!($name));
+
+            $crate::arch::entry!($name, hook ($($argument: $type),*) -> $result);
+
+            unsafe extern "C-unwind" fn hook($($argument: $type),*) -> $result {
+                type Signature = unsafe extern "C-unwind" fn($($type),*) -> $result;
+                let address = FOREIGN.of_caller();
+                let $library = address.unwrap_or(0);
+                let $real = || match address {
+                    // SAFETY: the row has the function's signature, and the
+                    // arguments are the program's own.
+                    Some(address) => unsafe {
+                        core::mem::transmute::<usize, Signature>(address)($($argument),*)
+                    },
+                    None => $missing,
+                };
+                $body
+            }
+        }
+    };
+}
+pub(crate) use foreign;

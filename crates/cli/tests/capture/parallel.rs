@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Programs that do their I/O through MPI, under each MPI that is installed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ioracle_events::Layer;
+use ioracle_trace::{Options, Trace};
+
+use crate::agree::{behaves_the_same, check_mpi};
+use crate::compile::{c_with, other, sources};
+use crate::run::Program;
+
+/// An MPI as Debian installs several beside each other.
+struct Mpi {
+    name: &'static str,
+    launch: &'static [&'static str],
+}
+
+const MPICH: Mpi = Mpi { name: "mpich", launch: &["mpirun.mpich"] };
+const OPEN_MPI: Mpi = Mpi {
+    name: "openmpi",
+    launch: &["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "--quiet"],
+};
+
+/// Those that are here; says so where one is missing.
+fn installed() -> impl Iterator<Item = &'static Mpi> {
+    [&MPICH, &OPEN_MPI].into_iter().filter(|mpi| {
+        let launcher = Command::new(mpi.launch[0]).arg("--version").output();
+        let is_here = launcher.is_ok_and(|output| output.status.success());
+        if !is_here {
+            eprintln!("skipped: there is no '{}'", mpi.launch[0]);
+        }
+        is_here
+    })
+}
+
+impl Mpi {
+    fn c(&self, name: &str) -> Option<PathBuf> {
+        let compiler = format!("mpicc.{}", self.name);
+        other(&compiler, &format!("{name}.c"), &["-O2", "-std=gnu11", "-pthread"])
+    }
+
+    fn run(&self, program: &Path, ranks: u32) -> Program {
+        let ranks = ranks.to_string();
+        let words = self.launch[1..].iter().copied().chain(["-n", &ranks]);
+        words.fold(Program::new(self.launch[0]), |command, word| command.arg(word)).arg(program)
+    }
+}
+
+#[test]
+fn every_form_of_mpi_io_is_recorded_with_its_place_in_the_file() {
+    for mpi in installed() {
+        let Some(program) = mpi.c("mpi_io") else { continue };
+        for ranks in [1, 2, 4] {
+            let done = check_mpi(&mpi.run(&program, ranks));
+            assert_eq!(done.recorded_of_mpi().len(), ranks as usize, "a stream per rank");
+        }
+    }
+}
+
+#[test]
+fn four_threads_at_once_use_mpi() {
+    for mpi in installed() {
+        let Some(program) = mpi.c("mpi_threads") else { continue };
+        let done = check_mpi(&mpi.run(&program, 2));
+        if done.out.contains("no threads") {
+            eprintln!("skipped: this {} has no MPI_THREAD_MULTIPLE", mpi.name);
+        }
+    }
+}
+
+#[test]
+fn posix_calls_are_nested_in_those_of_mpi_and_completions_name_what_they_complete() {
+    for mpi in installed() {
+        let Some(program) = mpi.c("mpi_io") else { continue };
+        let done = mpi.run(&program, 1).recorded();
+        let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
+        let events: Vec<_> = trace.events(None).unwrap().map(Result::unwrap).collect();
+        let calls =
+            |name: &'static str| events.iter().filter(move |event| event.function.name() == name);
+        let write = calls("mpi_write_at").next().expect("a write");
+        let within = events.iter().find(|event| {
+            event.stream == write.stream
+                && event.depth > write.depth
+                && event.function.layer() == Layer::Posix
+                && event.function.name().starts_with("pwrite")
+                && event.start_ns >= write.start_ns
+                && event.end_ns <= write.end_ns
+        });
+        let within = within.expect("the write inside it");
+        assert_eq!((within.offset, within.file), (write.offset, write.file));
+        for wait in calls("mpi_wait") {
+            let begin = events.iter().find(|event| {
+                event.stream == wait.stream
+                    && event.function.name().starts_with("mpi_i")
+                    && event.detail == wait.detail
+            });
+            let begin = begin.expect("what it completes");
+            assert!(begin.end_ns <= wait.start_ns && wait.detail.starts_with("request="));
+            assert_eq!((begin.offset, begin.requested), (wait.offset, wait.requested));
+        }
+    }
+}
+
+/// `mpif.h`, `use mpi` and `use mpi_f08` end in different functions of the
+/// libraries; each call of the program is one event all the same.
+#[test]
+fn fortran_is_recorded_whatever_way_it_takes() {
+    let notes = sources().join("mpi_fortran_notes.c");
+    for mpi in installed() {
+        for way in ["-DMPIF_H", "-DUSE_MPI", "-DUSE_MPI_F08"] {
+            let compiler = format!("mpif90.{}", mpi.name);
+            let flags = ["-O2", "-cpp", "-fallow-argument-mismatch", way, notes.to_str().unwrap()];
+            let Some(program) = other(&compiler, "mpi_fortran.f90", &flags) else { continue };
+            for ranks in [1, 2] {
+                check_mpi(&mpi.run(&program, ranks));
+            }
+        }
+    }
+}
+
+/// Programs test for functions that they may not have; ours must not make them
+/// believe in an MPI that is not there.
+#[test]
+fn a_program_without_mpi_learns_that_it_has_none() {
+    let program = c_with("without_mpi", &["-ldl"]);
+    let done = behaves_the_same(&Program::new(program));
+    assert_eq!(done.out, "no MPI\n");
+}
+
+/// Python wheels bring their own copies of a library in a scope of their own,
+/// where a search behind us finds nothing.
+#[test]
+fn plugins_with_copies_of_a_library_each_use_their_own() {
+    let copy =
+        |number: u32| c_with("mpi_copy", &["-shared", "-fPIC", &format!("-DANSWER={number}")]);
+    let plugin = |copy: &Path| {
+        let copy = copy.to_str().unwrap();
+        c_with("mpi_plugin_part", &["-shared", "-fPIC", "-Wl,--no-as-needed", copy])
+    };
+    let copies = [1, 20, 300].map(copy);
+    let program = Program::new(c_with("mpi_plugins", &["-ldl"]))
+        .arg(plugin(&copies[0]))
+        .arg(plugin(&copies[1]))
+        .arg(&copies[2]);
+    let done = behaves_the_same(&program);
+    // Each asks twice, and 1000 is added for one of the questions.
+    assert!(done.out.contains("beside 1002 1040\n"), "{}", done.out);
+    assert!(done.out.contains("still 1002\nlate 1600\n"), "{}", done.out);
+}

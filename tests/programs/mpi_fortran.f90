@@ -1,0 +1,125 @@
+! SPDX-License-Identifier: MIT OR Apache-2.0
+!
+! MPI-IO in Fortran, by each of its three ways (MPIF_H, USE_MPI, USE_MPI_F08).
+#ifdef USE_MPI_F08
+#define FILE_HANDLE type(MPI_File)
+#define REQUEST_HANDLE type(MPI_Request)
+#define STATUS_OF(name) type(MPI_Status) :: name
+#else
+#define FILE_HANDLE integer
+#define REQUEST_HANDLE integer
+#define STATUS_OF(name) integer :: name(MPI_STATUS_SIZE)
+#endif
+program mpi_fortran
+#ifdef USE_MPI_F08
+  use mpi_f08
+#endif
+#ifdef USE_MPI
+  use mpi
+#endif
+  implicit none
+#ifdef MPIF_H
+  include 'mpif.h'
+#endif
+  integer, parameter :: items = 16
+  integer(8), parameter :: bytes = items * 8, none = 0, unknown = -1, any = -2
+  character(len=*), parameter :: name = 'fortran.dat'
+  integer :: rank, ierror, n
+  integer(MPI_OFFSET_KIND) :: mine, zero
+  real(8) :: block(items)
+  FILE_HANDLE :: handle
+  REQUEST_HANDLE :: request, list(2)
+  STATUS_OF(status)
+  logical :: flag
+
+  zero = 0
+  call MPI_Init(ierror)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+  block = [(real(n + rank, 8), n = 1, items)]
+  mine = rank * bytes
+
+  ! Blanks around a name do not count.
+  call note('mpi_open', name, none, none)
+  call MPI_File_open(MPI_COMM_WORLD, name // '   ', MPI_MODE_CREATE + MPI_MODE_RDWR, MPI_INFO_NULL, handle, ierror)
+  call done()
+
+  call note('mpi_write_at', name, mine, bytes)
+  call MPI_File_write_at(handle, mine, block, items, MPI_DOUBLE_PRECISION, status, ierror)
+  call done()
+  call note('mpi_write_at_all', name, mine, bytes)
+  call MPI_File_write_at_all(handle, mine, block, items, MPI_DOUBLE_PRECISION, MPI_STATUS_IGNORE, ierror)
+  call done()
+  call note('mpi_seek', name, none, none)
+  call MPI_File_seek(handle, mine, MPI_SEEK_SET, ierror)
+  call noted(int(mine, 8))
+  call note('mpi_write', name, mine, bytes)
+  call MPI_File_write(handle, block, items, MPI_DOUBLE_PRECISION, status, ierror)
+  call done()
+  call note('mpi_write_all', name, mine + bytes, 4_8)
+  call MPI_File_write_all(handle, block, 1, MPI_INTEGER, status, ierror)
+  call done()
+  call note('mpi_write_ordered', name, unknown, bytes)
+  call MPI_File_write_ordered(handle, block, items, MPI_DOUBLE_PRECISION, status, ierror)
+  call done()
+  call note('mpi_sync', name, any, none)
+  call MPI_File_sync(handle, ierror)
+  call done()
+  call note('mpi_read_at_all_begin', name, mine, bytes)
+  call MPI_File_read_at_all_begin(handle, mine, block, items, MPI_DOUBLE_PRECISION, ierror)
+  call done()
+  call note('mpi_read_at_all_end', name, any, none)
+  call MPI_File_read_at_all_end(handle, block, status, ierror)
+  call done()
+
+  call note('mpi_iwrite_at', name, mine, bytes)
+  call MPI_File_iwrite_at(handle, mine, block, items, MPI_DOUBLE_PRECISION, request, ierror)
+  call done()
+  call note('mpi_wait', name, mine, bytes)
+  call MPI_Wait(request, status, ierror)
+  call done()
+  call note('mpi_iread_at', name, mine, bytes)
+  call MPI_File_iread_at(handle, mine, block, items, MPI_DOUBLE_PRECISION, list(2), ierror)
+  call done()
+  list(1) = MPI_REQUEST_NULL
+  call note('mpi_wait', name, mine, bytes)
+  call MPI_Waitall(2, list, MPI_STATUSES_IGNORE, ierror)
+  call done()
+  call note('mpi_iread_at', name, mine, bytes)
+  call MPI_File_iread_at(handle, mine, block, items, MPI_DOUBLE_PRECISION, request, ierror)
+  call done()
+  flag = .false.
+  call note('mpi_test', name, mine, bytes)
+  do while (.not. flag)
+    call MPI_Test(request, flag, status, ierror)
+  end do
+  call done()
+
+  ! Whole numbers from byte 100 on.
+  call note('mpi_set_view', name, 100_8, none)
+  call MPI_File_set_view(handle, 100_MPI_OFFSET_KIND, MPI_INTEGER, MPI_INTEGER, 'native', MPI_INFO_NULL, ierror)
+  call done()
+  call note('mpi_write_at', name, 100_8 + 4 * (rank + 7), 8_8)
+  call MPI_File_write_at(handle, int(rank + 7, MPI_OFFSET_KIND), block, 2, MPI_INTEGER, status, ierror)
+  call done()
+
+  call note('mpi_close', name, any, none)
+  call MPI_File_close(handle, ierror)
+  call done()
+  call note('mpi_open', 'missing.dat', none, none)
+  call MPI_File_open(MPI_COMM_WORLD, 'missing.dat', MPI_MODE_RDONLY, MPI_INFO_NULL, handle, ierror)
+  call done()
+  if (rank == 0) print '(a,l2)', 'a missing file is an error:', ierror /= MPI_SUCCESS
+  call MPI_Barrier(MPI_COMM_WORLD, ierror)
+  if (rank == 0) then
+    call note('mpi_delete', name, any, none)
+    call MPI_File_delete(name, MPI_INFO_NULL, ierror)
+    call done()
+  end if
+  call MPI_Finalize(ierror)
+
+contains
+
+  subroutine done()
+    call noted(merge(0_8, -1_8, ierror == MPI_SUCCESS))
+  end subroutine done
+end program mpi_fortran
