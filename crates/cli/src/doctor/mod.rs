@@ -3,6 +3,7 @@
 //! `ioracle doctor`: whether capture works here, and what could be better.
 
 mod finding;
+mod libraries;
 mod limits;
 mod machine;
 mod place;
@@ -53,6 +54,7 @@ fn examine() -> Vec<Finding> {
         }
         Err(error) => findings.push(Finding::problem("spool", error)),
     }
+    findings.push(libraries::examine());
     findings.extend(limits::examine());
     findings.push(Finding::note(
         "not captured",

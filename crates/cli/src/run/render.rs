@@ -138,6 +138,21 @@ fn what_was_done(summary: &Summary, page: &mut Page) {
             counted(io.writes, "write")
         ),
     );
+    if let Some(mpi) = &summary.mpi_io {
+        page.say(
+            "MPI-IO",
+            &format!(
+                "{}, {} collective; {} read in {}, {} written in {}, {}",
+                counted(mpi.calls, "call"),
+                grouped(mpi.collective_calls),
+                bytes(mpi.bytes_read),
+                counted(mpi.reads, "read"),
+                bytes(mpi.bytes_written),
+                counted(mpi.writes, "write"),
+                seconds(Some(mpi.io_time_s))
+            ),
+        );
+    }
     let share = 100.0 * io.busiest_thread_s / summary.wall_s.max(1e-9);
     let time = seconds(Some(io.io_time_s));
     page.say(

@@ -13,10 +13,10 @@ use ioracle_trace::{Process, Totals};
 use super::Ran;
 use super::advice::{Measured, advise};
 use super::summary::{
-    Bursts, BusyFile, Calls, Io, LoopSeen, Missing, NextBurst, Predicted, Processes,
+    Bursts, BusyFile, Calls, Io, LoopSeen, Missing, MpiIo, NextBurst, Predicted, Processes,
     StacksCompared, Summary, Unrecorded,
 };
-use super::tally::{FileTally, Tally};
+use super::tally::{FileTally, MpiTally, Tally};
 use super::unseen::{Circumstances, Unseen};
 use super::watch::Watch;
 use crate::shared::loops::loops_of;
@@ -55,6 +55,7 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
         wall_s: ran.wall_s,
         processes: who_took_part(ran, processes, totals),
         io: io(tally),
+        mpi_io: mpi_io(&tally.mpi),
         busiest_files: busiest_files(tally, &path),
         loops: main.map(|(_, oracle)| loops(oracle)).unwrap_or_default(),
         predicted: predicted(&watch.learner.engine.score()),
@@ -121,6 +122,18 @@ fn io(tally: &Tally) -> Io {
         io_time_s: in_seconds(tally.io_ns),
         busiest_thread_s: in_seconds(tally.busiest_thread_ns()),
     }
+}
+
+fn mpi_io(mpi: &MpiTally) -> Option<MpiIo> {
+    (mpi.calls > 0).then(|| MpiIo {
+        calls: mpi.calls,
+        collective_calls: mpi.collective,
+        reads: mpi.read.operations,
+        bytes_read: mpi.read.bytes,
+        writes: mpi.written.operations,
+        bytes_written: mpi.written.bytes,
+        io_time_s: in_seconds(mpi.io_ns),
+    })
 }
 
 fn busiest_files(tally: &Tally, path: &dyn Fn(FileId) -> String) -> Vec<BusyFile> {

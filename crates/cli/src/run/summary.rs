@@ -24,6 +24,8 @@ pub struct Summary {
     pub wall_s: f64,
     pub processes: Processes,
     pub io: Io,
+    /// Only of programs that use it.
+    pub mpi_io: Option<MpiIo>,
     /// Those that took most time first.
     pub busiest_files: Vec<BusyFile>,
     /// Those that cover most operations first.
@@ -74,6 +76,19 @@ pub struct Io {
     pub io_time_s: f64,
     /// Of the thread that spent most.
     pub busiest_thread_s: f64,
+}
+
+/// Calls of MPI-IO; what happens inside them is part of [`Io`].
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct MpiIo {
+    pub calls: u64,
+    pub collective_calls: u64,
+    pub reads: u64,
+    pub bytes_read: u64,
+    pub writes: u64,
+    pub bytes_written: u64,
+    /// Over all threads.
+    pub io_time_s: f64,
 }
 
 /// A file that took much of the time.

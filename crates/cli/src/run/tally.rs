@@ -2,9 +2,9 @@
 
 //! Counts what a job does, event by event, for its summary.
 //!
-//! Calls of the POSIX and stdio layers are counted wherever they stand; time
-//! only for calls that no other recorded call encloses, so that nothing counts
-//! twice. Everything is kept per file, threads and processes beside; each table
+//! Calls of the POSIX and stdio layers are counted wherever they stand, those of
+//! MPI-IO apart; time only for calls that no other recorded call encloses, so
+//! that nothing counts twice. Everything is kept per file, threads and processes beside; each table
 //! has a bound, beyond which only the totals go on. A few hash lookups an event.
 
 use std::collections::HashMap;
@@ -36,6 +36,7 @@ pub struct Tally {
     pub io_ns: u64,
     pub read: Moved,
     pub written: Moved,
+    pub mpi: MpiTally,
     /// By file; not all, where there were more than the bound.
     pub files: HashMap<FileId, FileTally>,
     /// Time in I/O by thread.
@@ -43,6 +44,18 @@ pub struct Tally {
     /// Bytes written by process, by its number.
     pub written_by: HashMap<u32, Moved>,
     places: HashMap<(u32, FileId, Access), u64>,
+}
+
+/// Calls of MPI-IO. The calls inside them that move their data are counted as
+/// what they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MpiTally {
+    pub calls: u64,
+    /// Those that all ranks of a group make together.
+    pub collective: u64,
+    pub read: Moved,
+    pub written: Moved,
+    pub io_ns: u64,
 }
 
 /// Data that went one way.
@@ -108,6 +121,12 @@ impl Tally {
             self.failed += 1;
             return;
         }
+        if event.function.layer() == Layer::MpiIo {
+            self.mpi.add(event, io_ns);
+            if let Some(file) = self.files.get_mut(&event.file) {
+                file.io_ns = file.io_ns.saturating_add(io_ns);
+            }
+        }
         if !is_counted(event) {
             return;
         }
@@ -145,6 +164,19 @@ impl Tally {
         let key = (event.stream.rank, event.file, event.function.access());
         let left_off = self.places.insert(key, offset.saturating_add(bytes));
         offset > 0 && left_off.is_some_and(|left_off| left_off != offset)
+    }
+}
+
+impl MpiTally {
+    fn add(&mut self, event: &Event, io_ns: u64) {
+        self.calls += 1;
+        self.collective += u64::from(event.function.is_collective());
+        self.io_ns = self.io_ns.saturating_add(io_ns);
+        match event.function.access() {
+            Access::Read => self.read.add(event.transferred(), io_ns),
+            Access::Write => self.written.add(event.transferred(), io_ns),
+            _ => {}
+        }
     }
 }
 
@@ -217,7 +249,7 @@ pub mod tests {
 
     /// An event of 10 µs; `place` is offset and bytes.
     pub fn event(name: &str, file: u32, place: Option<(u64, u64)>) -> Event {
-        let layers = [Layer::Posix, Layer::Stdio];
+        let layers = [Layer::Posix, Layer::Stdio, Layer::MpiIo];
         let function = layers.into_iter().find_map(|layer| Function::from_name(layer, name));
         let (offset, bytes) = place.map_or((None, 0), |(offset, bytes)| (Some(offset), bytes));
         Event {
@@ -253,6 +285,21 @@ pub mod tests {
         assert_eq!((file.opens, file.written.small.operations, file.metadata_ns), (1, 3, 10_000));
         assert_eq!(tally.files[&FileId(2)].read.small.operations, 0);
         assert_eq!(tally.busiest_thread_ns(), 70_000);
+    }
+
+    #[test]
+    fn calls_of_mpi_are_counted_apart_and_their_time_once() {
+        let mut tally = Tally::default();
+        tally.add(&Event { depth: 1, ..event("open", 1, None) });
+        tally.add(&event("mpi_open", 1, None));
+        tally.add(&event("mpi_write_at_all", 1, Some((0, 500))));
+        tally.add(&Event { depth: 1, ..event("pwrite", 1, Some((0, 2000))) });
+        tally.add(&event("mpi_read_at", 1, Some((0, 500))));
+        let mpi = tally.mpi;
+        assert_eq!((mpi.calls, mpi.collective, mpi.io_ns), (3, 2, 30_000));
+        assert_eq!((mpi.written.bytes, mpi.read.bytes), (500, 500));
+        assert_eq!((tally.operations, tally.written.bytes), (2, 2000));
+        assert_eq!((tally.io_ns, tally.files[&FileId(1)].io_ns), (30_000, 30_000));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use expect_test::{Expect, expect};
 
 use super::super::summary::{
-    Advice, Bursts, BusyFile, Calls, Io, LoopSeen, Missing, NextBurst, Predicted, Processes,
+    Advice, Bursts, BusyFile, Calls, Io, LoopSeen, Missing, MpiIo, NextBurst, Predicted, Processes,
     Unrecorded,
 };
 use super::super::unseen::Unseen;
@@ -32,6 +32,7 @@ fn idle() -> Summary {
         wall_s: 3.2,
         processes: Processes { seen: 1, threads: 1, ..Processes::default() },
         io: Io::default(),
+        mpi_io: None,
         busiest_files: Vec::new(),
         loops: Vec::new(),
         predicted: None,
@@ -144,6 +145,24 @@ fn a_run_is_told_on_one_screen() {
               trace         'trace'; 'ioracle eval trace' evaluates it
         "#]],
     );
+}
+
+#[test]
+fn calls_of_mpi_have_a_line_of_their_own() {
+    let mpi_io = MpiIo {
+        calls: 1240,
+        collective_calls: 1000,
+        reads: 200,
+        bytes_read: 200 << 20,
+        writes: 1000,
+        bytes_written: 1000 << 10,
+        io_time_s: 0.4,
+    };
+    let text = render(&Summary { mpi_io: Some(mpi_io), ..busy() }, Colours::Off);
+    expect![
+        "  MPI-IO        1,240 calls, 1,000 collective; 200.0 MB read in 200 reads, 1000.0 KB written in"
+    ]
+    .assert_eq(text.lines().nth(3).unwrap());
 }
 
 #[test]
