@@ -51,6 +51,19 @@ fn a_finished_stream_ends_and_its_bytes_are_given_back() {
     assert_eq!(job.totals().unrecorded(Unrecorded::Borrowed), 1);
 }
 
+/// A pass reads a bounded part: a stream that had ended was let go, and its file
+/// deleted, before the rest was read.
+#[test]
+fn a_stream_that_ends_far_ahead_of_the_reader_is_read_to_its_end() {
+    let (_base, mut job) = job(ROOMY);
+    let mut sink = Memory::default();
+    let mut thread = Thread::start(job.directory(), 0);
+    (0..100_000).for_each(|number| thread.append(number));
+    thread.finish();
+    poll_until(&mut job, &mut sink, |sink| sink.ended == [StreamNumber(0)]);
+    assert!(sink.first().iter().copied().eq(0..100_000), "{} were read", sink.first().len());
+}
+
 #[test]
 fn what_a_stream_was_charged_for_and_never_got_is_given_back() {
     let (_base, mut job) = job(ROOMY);

@@ -76,6 +76,8 @@ struct Followed {
     look_past_hole: Schedule,
     check: Schedule,
     gone_since: Option<Instant>,
+    /// The look of this pass has found records; there may be more behind them.
+    had_ready: bool,
     is_over: bool,
     /// Found over before this pass, which has read what there is.
     was_over: bool,
@@ -91,6 +93,7 @@ impl Followed {
             look_past_hole: Schedule::new(LOOK_PAST_HOLE),
             check: Schedule::new(CHECK),
             gone_since: None,
+            had_ready: false,
             is_over: false,
             was_over: false,
             is_drained: false,
@@ -216,7 +219,8 @@ impl Streams {
                     stream.look_past_hole(file, buffer, mode, now, totals);
                 }
             });
-            if followed.stream.has_ready() {
+            followed.had_ready = followed.stream.has_ready();
+            if followed.had_ready {
                 any = true;
                 followed.gone_since = None;
                 followed.look = Schedule::new(LOOK);
@@ -258,7 +262,7 @@ impl Streams {
     fn check(&mut self, now: Instant, sink: &mut impl Sink) {
         let (files, totals) = (&mut self.files, &mut self.totals);
         for followed in &mut self.followed {
-            if followed.is_over || !followed.check.is_due(now) || followed.stream.has_ready() {
+            if followed.is_over || followed.had_ready || !followed.check.is_due(now) {
                 continue;
             }
             followed.check.advance(now);
@@ -283,12 +287,13 @@ impl Streams {
 
     /// Lets streams go that are over and read.
     fn end_those_over(&mut self, page: &Page, sink: &mut impl Sink) {
-        if !self.followed.iter().any(|it| it.was_over && !it.stream.has_ready()) {
+        let is_read = |followed: &Followed| followed.was_over && !followed.had_ready;
+        if !self.followed.iter().any(is_read) {
             return;
         }
         let mut kept = Vec::with_capacity(self.followed.len());
         for mut followed in std::mem::take(&mut self.followed) {
-            if !followed.was_over || followed.stream.has_ready() {
+            if !is_read(&followed) {
                 kept.push(followed);
                 continue;
             }
