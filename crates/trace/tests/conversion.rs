@@ -69,25 +69,16 @@ fn a_rank_is_read_without_the_others() {
 #[test]
 fn coarser_times_change_nothing_else() {
     for path in traces() {
-        let original = open(&path);
-        let directory = tempfile::tempdir().unwrap();
         for times in [Times::Microsecond, Times::Percent] {
-            let native = directory.path().join(times.to_string());
-            import(&original, &native, times, &mut |_| {}).unwrap();
-            let copy = open(&native);
-            let mut copied = copy.events(None).unwrap();
-            for event in original.events(None).unwrap() {
-                let (event, mut copy) = (event.unwrap(), copied.next().unwrap().unwrap());
-                if times == Times::Microsecond {
-                    assert!(event.start_ns - copy.start_ns < 1000);
-                    assert!(event.end_ns - copy.end_ns < 1000);
-                }
-                (copy.start_ns, copy.end_ns) = (event.start_ns, event.end_ns);
-                assert_eq!(copy, event);
-            }
-            assert!(copied.next().is_none());
+            check_coarser(&open(&path), times);
         }
     }
+}
+
+/// Short and long ones, so that what is cut off of a long one is more than a
+/// short one.
+fn span_ns() -> impl Strategy<Value = u64> {
+    prop_oneof![0..3_u64, 0..2000_u64, 0..1_000_000_000_000_u64]
 }
 
 /// Rows of some ranks, whose times and numbers have been made to increase.
@@ -98,7 +89,7 @@ fn rows() -> impl Strategy<Value = String> {
         prop::sample::select(vec!["posix,write", "posix,lseek", "stdio,fopen", "hl,nc_put_vara"]),
         (1..4_u32, 0..4_u32, -1..5_i64, prop_oneof![Just(-1), 0..=i64::MAX]),
         (0..=i64::MAX, prop_oneof![0..100_i64, -i64::MAX..=i64::MAX]),
-        (0..2000_u64, 0..2000_u64, 0..3_u32),
+        (span_ns(), span_ns(), prop_oneof![0..3_u32, 0..3_u32, Just(9999)]),
         prop_oneof!["", "[ -~]{0,12}", "v start=[0-9]{1,20}:1", "[^\n\r]{0,5}"],
     );
     prop::collection::vec(row, 1..80).prop_map(|mut rows| {
@@ -123,6 +114,49 @@ fn rows() -> impl Strategy<Value = String> {
 const HEADER: &str =
     "rank,tid,seq,level,op,stack,file,handle,offset,size,ret,start_ns,end_ns,depth,detail\n";
 
+fn made_up(events: &str, stacks: &str, files: &str) -> Trace {
+    let parts = Parts {
+        encoding: Encoding::Plain,
+        events: events.into(),
+        stacks: stacks.into(),
+        files: files.into(),
+        meta: None,
+    };
+    Trace::from_parts("made up", parts, Options::default()).unwrap()
+}
+
+/// Checks that a trace is the same with coarser times, but for these.
+fn check_coarser(original: &Trace, times: Times) {
+    let directory = tempfile::tempdir().unwrap();
+    import(original, directory.path(), times, &mut |_| {}).unwrap();
+    let copy = open(directory.path());
+    let mut copied = copy.events(None).unwrap();
+    for event in original.events(None).unwrap() {
+        let (event, mut copy) = (event.unwrap(), copied.next().unwrap().unwrap());
+        assert!(copy.start_ns <= copy.end_ns);
+        assert!(copy.start_ns <= event.start_ns && copy.end_ns <= event.end_ns);
+        if times == Times::Microsecond {
+            assert!(event.start_ns - copy.start_ns < 1000);
+            assert!(event.end_ns - copy.end_ns < 1000);
+        }
+        (copy.start_ns, copy.end_ns) = (event.start_ns, event.end_ns);
+        assert_eq!(copy, event);
+    }
+    assert!(copied.next().is_none());
+}
+
+/// A call two levels down whose enclosing call is missing, before one that is
+/// one level down.
+#[test]
+fn a_level_that_is_skipped_does_not_turn_time_back() {
+    let rows = "0,0,0,hl,H5Dwrite,1,1,3,-1,1,0,1000,900000,0,\n\
+        0,0,1,posix,write,2,1,3,-1,1,1,49354,49354,2,\n\
+        0,0,2,posix,write,2,1,3,-1,1,1,49355,49355,2,\n\
+        0,0,3,mpiio,mpi_write,2,1,3,-1,1,0,49356,80000,1,\n";
+    let trace = made_up(&format!("{HEADER}{rows}"), "id,frames\n1,a\n2,b\n", "id,path\n1,x\n");
+    check_coarser(&trace, Times::Percent);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -132,14 +166,7 @@ proptest! {
         // Ids with gaps, and rows that nothing refers to.
         let stacks = "id,frames\n0,unused\n1,app+0x1;libc+0x2\n2,\n3,a,\"b\"\n4000000000,z\n";
         let files = "id,path\n1,out/a\n2,b, \"c\"\n3,\n9,unused\n";
-        let parts = Parts {
-            encoding: Encoding::Plain,
-            events: events.clone().into(),
-            stacks: stacks.into(),
-            files: files.into(),
-            meta: None,
-        };
-        let trace = Trace::from_parts("made up", parts, Options::default()).unwrap();
+        let trace = made_up(&events, stacks, files);
         let directory = tempfile::tempdir().unwrap();
         let [native, csv] = ["native", "csv"].map(|name| directory.path().join(name));
         import(&trace, &native, Times::Exact, &mut |_| {}).unwrap();
@@ -148,5 +175,8 @@ proptest! {
         prop_assert_eq!(read("events"), events);
         prop_assert_eq!(read("stacks"), stacks);
         prop_assert_eq!(read("files"), files);
+        for times in [Times::Microsecond, Times::Percent] {
+            check_coarser(&trace, times);
+        }
     }
 }

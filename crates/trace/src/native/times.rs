@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::code::Precision;
 
 /// How exactly times are kept. Whatever it is, no call ends before it begins,
-/// calls of a thread begin in their order, and nested ones stay within those
-/// around them.
+/// calls of a thread begin in their order, and those within others stay there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Times {
     /// To the nanosecond.
@@ -21,7 +20,7 @@ pub enum Times {
     Microsecond,
     /// Each wait and each duration at most one percent too short. What is
     /// measured is the wait after the end that a reader knows, so errors do not
-    /// add up.
+    /// add up. Nested calls may be early by a percent of those around them, too.
     Percent,
 }
 

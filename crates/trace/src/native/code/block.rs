@@ -267,14 +267,25 @@ mod tests {
         prop_oneof![Just(0), 0..5_i64, 0..100_000_i64, 0..=i64::MAX]
     }
 
+    /// Levels may be skipped, as where the call around was not recorded.
+    fn depth() -> impl Strategy<Value = u32> {
+        prop_oneof![0..4_u32, 0..4_u32, Just(9999)]
+    }
+
+    /// Short and long ones mixed, so that what is cut off of a long one is more
+    /// than a short one.
+    fn span_ns() -> impl Strategy<Value = u64> {
+        prop_oneof![0..3_u64, 0..3_000_000_u64, 0..10_000_000_000_000_u64]
+    }
+
     prop_compose! {
         fn event()(
             function in prop::sample::select(Function::all().collect::<Vec<_>>()),
-            (context, file, depth) in (0..4_u32, 0..5_u32, 0..4_u32),
+            (context, file, depth) in (0..4_u32, 0..5_u32, depth()),
             handle in prop_oneof![3..6_i64, -i64::MAX..=i64::MAX],
             offset in prop::option::of(number()),
             (requested, result) in (number(), prop_oneof![number(), Just(-1), Just(-i64::MAX)]),
-            (gap, duration) in (0..3_000_000_u64, 0..3_000_000_u64),
+            (gap, duration) in (span_ns(), span_ns()),
             detail in prop_oneof!["", "[a-c]{0,3}", "v start=[0-9]{1,4}:0 [0-9]{0,25}", "\\PC{0,9}"],
         ) -> Event {
             Event {
@@ -325,6 +336,44 @@ mod tests {
                 event.end_ns -= event.end_ns % 1000;
             }
             prop_assert_eq!(read, events);
+        }
+
+        #[test]
+        fn a_percent_off_in_any_trace_is_no_other_order(events in events()) {
+            let read = decode(PERCENT, &events);
+            let mut last_start_ns = 0;
+            let mut around: Vec<(&Event, &Event)> = Vec::new();
+            for (event, read) in events.iter().zip(&read) {
+                prop_assert!(last_start_ns <= read.start_ns && read.start_ns <= read.end_ns);
+                prop_assert!(read.start_ns <= event.start_ns && read.end_ns <= event.end_ns);
+                around.retain(|(outer, _)| outer.depth <= event.depth);
+                let sibling = around.pop_if(|(outer, _)| outer.depth == event.depth);
+                let from = match (sibling, around.last()) {
+                    (Some((_, sibling)), _) => sibling.end_ns,
+                    (None, Some((_, outer))) => outer.start_ns,
+                    (None, None) => last_start_ns,
+                };
+                // A percent of what it is measured by, and of the calls that it
+                // is kept within.
+                let cut_around = |time_ns| -> u64 {
+                    let within = around.iter().filter(|(outer, _)| outer.end_ns >= time_ns);
+                    within.map(|(outer, read)| (outer.end_ns - read.start_ns) / 100).sum()
+                };
+                let wait = event.start_ns.saturating_sub(from);
+                let duration = event.end_ns - read.start_ns;
+                let early = event.start_ns - read.start_ns;
+                prop_assert!(early <= wait / 100 + cut_around(event.start_ns));
+                let short = event.end_ns - read.end_ns;
+                prop_assert!(short <= duration / 100 + cut_around(event.end_ns));
+                for (outer, outer_read) in &around {
+                    prop_assert!(event.start_ns > outer.end_ns || read.start_ns <= outer_read.end_ns);
+                    prop_assert!(event.end_ns > outer.end_ns || read.end_ns <= outer_read.end_ns);
+                }
+                let Event { start_ns, end_ns, .. } = *event;
+                prop_assert_eq!(&Event { start_ns, end_ns, ..read.clone() }, event);
+                last_start_ns = read.start_ns;
+                around.push((event, read));
+            }
         }
 
         /// Calls one after the other, as those of a thread are that makes none

@@ -78,6 +78,12 @@ impl Magnitude {
     }
 }
 
+/// What [`Magnitude::code`] leaves of a value.
+pub(crate) fn cut_off(value: u64, n_kept: u32) -> u64 {
+    let n_behind = value.checked_ilog2().unwrap_or(0);
+    value & !mask(n_behind.saturating_sub(n_kept.max(LEARNED_BITS)))
+}
+
 fn mask(n_bits: u32) -> u64 {
     1_u64.checked_shl(n_bits).map_or(u64::MAX, |bit| bit - 1)
 }

@@ -6,9 +6,16 @@
 //! after the start of the one around it; that distance and its own duration are
 //! magnitudes per symbol. Where times are rounded, what is measured from is
 //! what a reader will know, so errors never add up.
+//!
+//! Depths may skip levels and calls may outlast those around them, as in a
+//! trace of which rows are missing: calls begin in order all the same.
 
-use super::number::Magnitude;
+use super::number::{Magnitude, cut_off};
 use super::range::{Chance, Coder};
+
+/// Calls around a call, from the innermost, that it is kept within when times
+/// are rounded.
+const MAX_AROUND: usize = 64;
 
 /// How exactly times are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +47,8 @@ struct Span {
     depth: u32,
     start: u64,
     end: u64,
+    /// When it ended before that was rounded; only a writer knows.
+    true_end: u64,
 }
 
 /// What is learned of the times of a symbol.
@@ -73,33 +82,42 @@ impl Clock {
         (start_ns, end_ns): (u64, u64),
     ) -> (u64, u64) {
         let Precision { unit_ns, n_kept } = self.precision;
-        let (mut start, mut end) = (start_ns / unit_ns, end_ns / unit_ns);
+        let (mut start, true_end) = (start_ns / unit_ns, end_ns / unit_ns);
+        let mut end = true_end;
         while self.open.last().is_some_and(|span| span.depth > depth) {
             self.open.pop();
         }
         let sibling = self.open.pop_if(|span| span.depth == depth);
-        let around = self.open.last().copied();
-        let from = match (sibling, around) {
+        let from = match (sibling, self.open.last()) {
             (Some(sibling), _) => sibling.end,
             (None, Some(around)) => around.start,
             (None, None) => self.previous_start,
         };
         if self.precision.is_relative() {
-            let latest = around.map_or(u64::MAX, |around| around.end);
-            start = start.max(self.previous_start).min(latest);
-            end = end.min(latest).max(start);
+            start = self.within(start).max(self.previous_start);
+            end = self.within(end).max(start);
         }
         // A distance back is told in full: what is cut off of it would put the
-        // call behind the one that it was said to come before.
-        let is_early = coder.bit(&mut model.is_early, start < from);
-        let start = if is_early {
+        // call behind the one that it was said to come before. So is one ahead
+        // that would put the call before the last one if it were cut off; it
+        // goes back around the end of the numbers.
+        let is_in_full = start < from
+            || from.wrapping_add(cut_off(start.wrapping_sub(from), n_kept)) < self.previous_start;
+        let start = if coder.bit(&mut model.is_early, is_in_full) {
             from.wrapping_sub(model.distance.code(coder, from.wrapping_sub(start), 64))
         } else {
             from.wrapping_add(model.distance.code(coder, start.wrapping_sub(from), n_kept))
         };
         let end = start.wrapping_add(model.duration.code(coder, end.wrapping_sub(start), n_kept));
         self.previous_start = start;
-        self.open.push(Span { depth, start, end });
+        self.open.push(Span { depth, start, end, true_end });
         (start.wrapping_mul(unit_ns), end.wrapping_mul(unit_ns))
+    }
+    /// A time, moved into those of the calls around that it was in before they
+    /// were rounded.
+    fn within(&self, time: u64) -> u64 {
+        let around = self.open.iter().rev().take(MAX_AROUND);
+        let ends = around.filter(|span| span.true_end >= time).map(|span| span.end);
+        ends.fold(time, u64::min)
     }
 }
