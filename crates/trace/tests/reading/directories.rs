@@ -69,7 +69,7 @@ fn a_file_in_place_of_the_directory_is_an_error() {
     let file = directory.path().join("events.csv");
     fs::write(&file, "").unwrap();
     expect![[r#"
-        error: 'DIR' is not a directory; name the directory that holds events.csv.zst
+        error: 'DIR' is not a directory; name the directory that holds events.ioracle or events.csv
     "#]]
     .assert_eq(&read_directory(&file, STRICT));
 }
