@@ -124,6 +124,8 @@ fn wait(
             Look::Stale if max_wait_ns == 0 => {
                 return if thread.is_forsaken() { IORACLE_ENDED } else { IORACLE_STALE };
             }
+            // Whoever asks on and on after the end is not to wait each time.
+            Look::Stale if started_ns.is_none() && thread.is_forsaken() => return IORACLE_ENDED,
             seen => {
                 let now_ns = thread.now_ns();
                 let waited_ns = now_ns.saturating_sub(*started_ns.get_or_insert(now_ns));

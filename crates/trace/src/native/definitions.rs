@@ -117,7 +117,7 @@ pub(crate) fn each_definition(
 fn unpack(packed: &[u8], mut each: impl FnMut(Entry) -> Option<()>) -> Option<()> {
     let mut decoder = zstd::Decoder::with_buffer(packed).ok()?;
     decoder.window_log_max(MAX_WINDOW_LOG).ok()?;
-    let mut reader = LogReader::new(BufReader::new(decoder.take(MAX_UNPACKED_BYTES)));
+    let mut reader = LogReader::unchecked(BufReader::new(decoder.take(MAX_UNPACKED_BYTES)));
     while let Some(entry) = reader.next().ok()? {
         each(entry)?;
     }

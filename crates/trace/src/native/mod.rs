@@ -23,7 +23,7 @@ pub(crate) use container::{
 };
 pub(crate) use definitions::{Stream, each_definition};
 pub(crate) use events::NativeEvents;
-pub(crate) use open::{EVENTS, in_memory, open};
+pub(crate) use open::{EVENTS, in_memory, open, open_regular};
 pub(crate) use replay::Replay;
 pub(crate) use streams::{Room, Streams};
 pub use times::Times;

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::tally::Tally;
 use crate::trace::{Content, Form};
 use crate::writing::LOG;
-use crate::writing::log::{Entry, LogReader};
+use crate::writing::log::{Entry, HEAD_BYTES, LogReader};
 
 /// The file that holds all of a trace but its description.
 pub(crate) const EVENTS: &str = "events.ioracle";
@@ -29,36 +29,37 @@ pub(crate) struct Opened {
     path: Arc<str>,
     chunks: Chunks,
     /// What was told and is not, or not all, in blocks yet.
-    log: Option<File>,
+    log: Option<(File, Arc<str>)>,
 }
 
 /// Opens the trace in a directory; `None` if there is none in this form.
 pub(crate) fn open(directory: &Path) -> Result<Option<Opened>, Error> {
     let file = directory.join(EVENTS);
     let path: Arc<str> = file.to_string_lossy().into();
-    match fs::metadata(&file) {
-        // Opening a pipe would wait for its writer.
-        Ok(metadata) if !metadata.is_file() => return Err(Error::NotAFile { path }),
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(Error::Unreadable { path, source }),
-    }
-    // Before the blocks: what a writer then moves from the one to the others is
-    // seen twice, which is found out, instead of not at all.
-    let log = match File::open(directory.join(LOG)) {
-        Ok(log) => Some(log),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(source) => {
-            let path = directory.join(LOG).to_string_lossy().into();
-            return Err(Error::Unreadable { path, source });
-        }
-    };
-    let storage = match File::open(&file) {
-        Ok(file) => Storage::File(file),
-        Err(source) => return Err(Error::Unreadable { path, source }),
-    };
-    let chunks = Chunks::open(storage).map_err(|damage| error(&path, damage))?;
+    // The log before the blocks: what a writer then moves from the one to the
+    // others is seen twice, which is found out, instead of not at all.
+    let log_file = directory.join(LOG);
+    let log = open_regular(&log_file)?;
+    let Some(file) = open_regular(&file)? else { return Ok(None) };
+    let chunks = Chunks::open(Storage::File(file)).map_err(|damage| error(&path, damage))?;
+    let log = log.map(|file| (file, log_file.to_string_lossy().into()));
     Ok(Some(Opened { path, chunks, log }))
+}
+
+/// Opens a file; `None` if there is none of that name.
+pub(crate) fn open_regular(path: &Path) -> Result<Option<File>, Error> {
+    let text = || path.to_string_lossy().into();
+    let opened = match fs::metadata(path) {
+        // Opening a pipe would wait for its writer.
+        Ok(metadata) if !metadata.is_file() => return Err(Error::NotAFile { path: text() }),
+        Ok(_) => File::open(path),
+        Err(error) => Err(error),
+    };
+    match opened {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::Unreadable { path: text(), source }),
+    }
 }
 
 /// Opens a trace in memory.
@@ -85,23 +86,34 @@ impl Opened {
         let mut definitions = Definitions::new();
         definitions.load(&chunks, |damage| tally.skip(error(&path, damage)))?;
         let mut parts = vec![chunks];
-        if let Some(log) = log {
+        if let Some((log, log_path)) = log {
             let tail = tail(log, &parts[0], &mut definitions);
-            parts.extend(tail.map_err(|damage| error(&path, damage))?);
+            let (tail, damage) = tail.map_err(|damage| error(&log_path, damage))?;
+            if let Some(damage) = damage {
+                tally.skip(error(&log_path, damage))?;
+            }
+            parts.extend(tail);
         }
         let (native, contexts, files) = Native::new(path, parts, definitions);
         Ok(Content { contexts, files, form: Form::Native(Box::new(native)) })
     }
 }
 
-/// What a log holds beyond the blocks, as blocks in memory.
+/// What a log holds beyond the blocks, as blocks in memory, and what is wrong
+/// with the rest of it.
 fn tail(
     log: File,
     chunks: &Chunks,
     definitions: &mut Definitions,
-) -> Result<Option<Chunks>, Damage> {
-    let mut reader = LogReader::new(BufReader::with_capacity(1 << 16, log));
-    let Some(generation) = reader.begin()? else { return Ok(None) };
+) -> Result<(Option<Chunks>, Option<Damage>), Damage> {
+    let n_bytes = log.metadata()?.len();
+    let reason = "it is not what was written";
+    let Some((mut reader, generation)) = LogReader::begin(BufReader::with_capacity(1 << 16, log))?
+    else {
+        // Shorter than its head, it was cut before anything was told.
+        let damage = Damage::At { position: 0, reason };
+        return Ok((None, Some(damage).filter(|_| n_bytes >= HEAD_BYTES)));
+    };
     let mut replay = Replay::new(chunks.content(), &definitions.streams, generation);
     let mut out = ChunkWriter::create(Storage::Memory(Vec::new()), chunks.head())?;
     let mut streams = Streams::new(Times::Exact, chunks.head().order, generation);
@@ -129,5 +141,6 @@ fn tail(
     // Every function of this version: a log has only their numbers.
     definitions.functions.extend(Function::all().map(|function| (function.into(), function)));
     streams.cut_all(&mut out)?;
-    Chunks::examine(out.into_storage()).map(Some)
+    let damage = reader.damaged_at().map(|position| Damage::At { position, reason });
+    Ok((Some(Chunks::examine(out.into_storage())?), damage))
 }

@@ -13,7 +13,7 @@ use ioracle_events::FileId;
 use crate::error::Error;
 use crate::native::{
     ChunkWriter, Chunks, Content, Damage, EVENTS, FileHead, IndexEntry, Order, Replay, Room,
-    Storage, Stream, Streams, Times, VERSION, each_definition, error,
+    Storage, Stream, Streams, Times, VERSION, each_definition, error, open_regular,
 };
 use crate::writing::LOG;
 use crate::writing::log::{Entry, LogReader, Seen, is_line};
@@ -119,9 +119,16 @@ pub(crate) struct Found {
     pub(crate) streams: Streams,
     pub(crate) times: Times,
     pub(crate) earlier: Earlier,
-    pub(crate) n_damaged: u64,
+    pub(crate) damaged: Damaged,
     /// Of the next log.
     pub(crate) generation: u32,
+}
+
+/// What of a recording could not be read.
+pub(crate) struct Damaged {
+    pub(crate) n_chunks: u64,
+    /// An entry of the log, and all behind it.
+    pub(crate) log: bool,
 }
 
 /// Whether a file is a trace without an end.
@@ -140,6 +147,7 @@ pub(crate) fn open(directory: &Path) -> Result<Found, Error> {
     let path = directory.join(EVENTS);
     let text: Arc<str> = path.to_string_lossy().into();
     let log = open_log(&directory.join(LOG))?;
+    drop(open_regular(&path)?);
     if log.is_none() && !path.is_file() {
         return Err(Error::NotARecording { path: text });
     }
@@ -200,17 +208,19 @@ fn go_on(
     let mut streams = Streams::new(times, Order::ByTime, generation);
     streams.resume(content.blocks());
     let mut pending = Pending::new();
+    let mut damaged = Damaged { n_chunks: content.n_damaged_inside(), log: false };
     if let Some(log) = log {
         let known: Vec<Stream> = earlier.streams();
         let mut replay = Replay::new(&content, &known, generation);
-        log.replay(&mut earlier, &mut replay, &mut pending, &mut streams, &mut out)?;
+        let is_sound =
+            log.replay(&mut earlier, &mut replay, &mut pending, &mut streams, &mut out)?;
+        damaged.log = !is_sound;
     }
     pending.write(&mut out)?;
     streams.cut_all(&mut out)?;
     out.sync()?;
     let generation = streams.next_generation();
-    let n_damaged = content.n_damaged_inside();
-    Ok(Found { out, streams, times, earlier, n_damaged, generation })
+    Ok(Found { out, streams, times, earlier, damaged, generation })
 }
 
 /// The log of a recording, of which nothing but its writer is known.
@@ -224,14 +234,9 @@ struct Log {
 fn open_log(path: &Path) -> Result<Option<Log>, Error> {
     let text = || path.to_string_lossy().into();
     let unreadable = |source| Error::Unreadable { path: text(), source };
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(unreadable(source)),
-    };
-    let mut reader = LogReader::new(BufReader::with_capacity(1 << 16, file));
-    let generation = reader.begin().map_err(unreadable)?;
-    let generation = generation.ok_or_else(|| Error::NotARecording { path: text() })?;
+    let Some(file) = open_regular(path)? else { return Ok(None) };
+    let log = LogReader::begin(BufReader::with_capacity(1 << 16, file)).map_err(unreadable)?;
+    let (mut reader, generation) = log.ok_or_else(|| Error::NotARecording { path: text() })?;
     // Every log begins with its writer. One that ends before that is empty.
     let times = match reader.next().map_err(unreadable)? {
         Some(Entry::Writer { pid, .. }) if has_open(pid, path) => {
@@ -245,7 +250,8 @@ fn open_log(path: &Path) -> Result<Option<Log>, Error> {
 
 impl Log {
     /// Puts into blocks what is not there yet, up to the first entry that makes
-    /// no sense: what follows it is not believed either.
+    /// no sense: what follows it is not believed either. Says whether there was
+    /// none such.
     fn replay(
         mut self,
         earlier: &mut Earlier,
@@ -253,10 +259,10 @@ impl Log {
         pending: &mut Pending,
         streams: &mut Streams,
         out: &mut ChunkWriter,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         while let Some(entry) = self.reader.next::<Entry>()? {
             match earlier.load(entry.clone()) {
-                Loaded::Damaged => break,
+                Loaded::Damaged => return Ok(false),
                 Loaded::Known => continue,
                 Loaded::New => {}
             }
@@ -276,7 +282,7 @@ impl Log {
                 definition => pending.add(&definition)?,
             }
         }
-        Ok(())
+        Ok(self.reader.damaged_at().is_none())
     }
 }
 

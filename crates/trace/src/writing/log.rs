@@ -3,14 +3,20 @@
 //! The log of a recording: entries in the order in which they were told.
 //!
 //! ```text
-//! "ioracle recording 2\n"
-//! generation (4 bytes, little-endian)
-//! entry: length (4 bytes, little-endian), that many bytes of postcard
+//! "ioracle recording 3\n"
+//! generation, CRC of the generation (4 bytes each, little-endian)
+//! entry: length, CRC of length and content (4 bytes each, little-endian), content
 //! entry: …
 //! ```
 //!
-//! Numbers take as few bytes as they need. A log whose writer was killed may end
-//! in the middle of an entry; all before it is good.
+//! The length is in the low 18 bits of its word; the others are the low bits of
+//! the CRC of these, so that a wrong length is not taken for a log that was cut.
+//! The content is postcard. A log whose writer was killed may end in the middle
+//! of an entry; all before it is good. An entry that is not as it was written
+//! ends the reading, because it is not known where the next one begins.
+//!
+//! Definitions in chunks of a trace are entries too. Chunks have a CRC of their
+//! own, so these have none.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -23,7 +29,10 @@ use crate::native::Times;
 use crate::spooled::MAX_TEXT_BYTES;
 
 /// The first bytes of a log.
-pub(crate) const MAGIC: &[u8] = b"ioracle recording 2\n";
+const MAGIC: &[u8] = b"ioracle recording 3\n";
+
+/// Bytes before the first entry.
+pub(crate) const HEAD_BYTES: u64 = MAGIC.len() as u64 + 8;
 
 /// The most bytes of an entry: a line of a table, and some numbers.
 const MAX_ENTRY_BYTES: usize = 2 * MAX_LINE_BYTES;
@@ -157,12 +166,60 @@ pub(crate) struct LogWriter<W: Write = File> {
     scratch: Vec<u8>,
     /// Bytes written by this writer.
     n_bytes: u64,
+    checks: Checks,
+}
+
+/// Whether entries have a CRC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Checks {
+    Each,
+    None,
+}
+
+const LENGTH_BITS: u32 = 18;
+
+impl Checks {
+    /// The word that tells a length.
+    fn word(self, length: u32) -> u32 {
+        match self {
+            Checks::Each => length | crc32fast::hash(&length.to_le_bytes()) << LENGTH_BITS,
+            Checks::None => length,
+        }
+    }
+
+    /// The length that a word tells, unless none of ours does.
+    fn length(self, word: u32) -> Option<u32> {
+        let length = match self {
+            Checks::Each => word & ((1 << LENGTH_BITS) - 1),
+            Checks::None => word,
+        };
+        (length as usize <= MAX_ENTRY_BYTES && self.word(length) == word).then_some(length)
+    }
+
+    fn of(length: [u8; 4], content: &[u8]) -> [u8; 4] {
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&length);
+        crc.update(content);
+        crc.finalize().to_le_bytes()
+    }
 }
 
 impl<W: Write> LogWriter<W> {
-    pub(crate) fn new(out: W) -> LogWriter<W> {
-        let scratch = vec![0; MAX_ENTRY_BYTES];
-        LogWriter { out: BufWriter::with_capacity(1 << 16, out), scratch, n_bytes: 0 }
+    /// Begins a log.
+    pub(crate) fn begin(out: W, generation: u32) -> io::Result<LogWriter<W>> {
+        let mut log = LogWriter { checks: Checks::Each, ..LogWriter::unchecked(out) };
+        let generation = generation.to_le_bytes();
+        for part in [MAGIC, &generation, &crc32fast::hash(&generation).to_le_bytes()] {
+            log.n_bytes += part.len() as u64;
+            log.out.write_all(part)?;
+        }
+        Ok(log)
+    }
+
+    /// Writes entries that something else guards.
+    pub(crate) fn unchecked(out: W) -> LogWriter<W> {
+        let out = BufWriter::with_capacity(1 << 16, out);
+        LogWriter { out, scratch: vec![0; MAX_ENTRY_BYTES], n_bytes: 0, checks: Checks::None }
     }
 
     pub(crate) fn n_bytes(&self) -> u64 {
@@ -171,15 +228,14 @@ impl<W: Write> LogWriter<W> {
 
     pub(crate) fn push<T: Serialize>(&mut self, entry: &T) -> io::Result<()> {
         let bytes = postcard::to_slice(entry, &mut self.scratch).map_err(io::Error::other)?;
-        let length = bytes.len() as u32;
-        self.n_bytes += 4 + u64::from(length);
-        self.out.write_all(&length.to_le_bytes())?;
-        self.out.write_all(bytes)
-    }
-
-    /// Adds bytes as they are.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.n_bytes += bytes.len() as u64;
+        let length = self.checks.word(bytes.len() as u32).to_le_bytes();
+        self.n_bytes += (length.len() + bytes.len()) as u64;
+        self.out.write_all(&length)?;
+        if self.checks == Checks::Each {
+            let crc = Checks::of(length, bytes);
+            self.n_bytes += crc.len() as u64;
+            self.out.write_all(&crc)?;
+        }
         self.out.write_all(bytes)
     }
 
@@ -197,37 +253,59 @@ impl<W: Write> LogWriter<W> {
 pub(crate) struct LogReader<R> {
     input: R,
     scratch: Vec<u8>,
+    checks: Checks,
+    /// Bytes of whole entries so far, and of what stands before them.
+    n_bytes: u64,
+    is_damaged: bool,
 }
 
 impl<R: Read> LogReader<R> {
-    pub(crate) fn new(input: R) -> LogReader<R> {
-        LogReader { input, scratch: Vec::new() }
+    /// Reads how a log begins; the log and its generation, if it is one of ours.
+    pub(crate) fn begin(input: R) -> io::Result<Option<(LogReader<R>, u32)>> {
+        let mut log = LogReader { checks: Checks::Each, ..LogReader::unchecked(input) };
+        let (mut found, mut generation, mut crc) = ([0; MAGIC.len()], [0; 4], [0; 4]);
+        let is_whole = log.fill(&mut found)? && log.fill(&mut generation)? && log.fill(&mut crc)?;
+        log.n_bytes = HEAD_BYTES;
+        let is_sound = found == MAGIC && crc == crc32fast::hash(&generation).to_le_bytes();
+        Ok((is_whole && is_sound).then(|| (log, u32::from_le_bytes(generation))))
     }
 
-    /// Reads how the log begins; its generation, if it is one of ours.
-    pub(crate) fn begin(&mut self) -> io::Result<Option<u32>> {
-        let mut found = [0; MAGIC.len()];
-        let mut generation = [0; 4];
-        let is_whole = self.fill(&mut found)? && self.fill(&mut generation)?;
-        Ok((is_whole && found == MAGIC).then(|| u32::from_le_bytes(generation)))
+    /// Reads entries that something else guards.
+    pub(crate) fn unchecked(input: R) -> LogReader<R> {
+        let (checks, scratch) = (Checks::None, Vec::new());
+        LogReader { input, scratch, checks, n_bytes: 0, is_damaged: false }
+    }
+
+    /// Where the entry begins that ended the reading, if it is there and is
+    /// not what was written.
+    pub(crate) fn damaged_at(&self) -> Option<u64> {
+        self.is_damaged.then_some(self.n_bytes)
     }
 
     /// The next entry; `None` at the end, also if that lies within an entry or
     /// what follows is none.
     pub(crate) fn next<T: for<'a> Deserialize<'a>>(&mut self) -> io::Result<Option<T>> {
-        let mut length = [0; 4];
-        if !self.fill(&mut length)? {
+        let (mut length, mut crc) = ([0; 4], [0; 4]);
+        if !self.fill(&mut length)? || (self.checks == Checks::Each && !self.fill(&mut crc)?) {
             return Ok(None);
         }
-        let length = u32::from_le_bytes(length);
-        if length as usize > MAX_ENTRY_BYTES {
+        let Some(n_bytes) = self.checks.length(u32::from_le_bytes(length)) else {
+            self.is_damaged = true;
             return Ok(None);
-        }
+        };
+        let n_bytes = n_bytes as usize;
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.resize(length as usize, 0);
-        let is_whole = self.fill(&mut scratch)?;
-        let entry = postcard::from_bytes(&scratch).ok().filter(|_| is_whole);
+        scratch.resize(n_bytes, 0);
+        if !self.fill(&mut scratch)? {
+            return Ok(None);
+        }
+        let is_sound = self.checks == Checks::None || crc == Checks::of(length, &scratch);
+        let entry = postcard::from_bytes(&scratch).ok().filter(|_| is_sound);
         self.scratch = scratch;
+        match entry {
+            Some(_) => self.n_bytes += (length.len() + crc.len() + n_bytes) as u64,
+            None => self.is_damaged = true,
+        }
         Ok(entry)
     }
 
@@ -250,16 +328,19 @@ mod tests {
         vec![file(1), context, Entry::Process(Seen::default()), file(u32::MAX)]
     }
 
-    fn read(bytes: &[u8]) -> Vec<Entry> {
-        let mut reader = LogReader::new(bytes);
-        std::iter::from_fn(|| reader.next().unwrap()).collect()
+    fn read(bytes: &[u8]) -> (Vec<Entry>, Option<u64>) {
+        let Some((mut reader, generation)) = LogReader::begin(bytes).unwrap() else {
+            return (Vec::new(), None);
+        };
+        assert_eq!(generation, 7);
+        (std::iter::from_fn(|| reader.next().unwrap()).collect(), reader.damaged_at())
     }
 
     #[test]
     fn what_was_written_is_read_up_to_wherever_the_log_was_cut() {
         let mut bytes = Vec::new();
-        let mut ends = vec![0];
-        let mut writer = LogWriter::new(&mut bytes);
+        let mut writer = LogWriter::begin(&mut bytes, 7).unwrap();
+        let mut ends = vec![writer.n_bytes()];
         for entry in entries() {
             writer.push(&entry).unwrap();
             ends.push(writer.n_bytes());
@@ -267,15 +348,31 @@ mod tests {
         writer.finish().unwrap();
         assert_eq!(*ends.last().unwrap(), bytes.len() as u64);
         for cut in [0, 1, 2, 5, 100, 60_000, bytes.len() - 1, bytes.len()] {
-            let n_whole = ends.iter().filter(|&&end| end <= cut as u64).count() - 1;
-            assert_eq!(read(&bytes[..cut]), entries()[..n_whole]);
+            let n_whole = ends.iter().filter(|&&end| end <= cut as u64).count().max(1) - 1;
+            assert_eq!(read(&bytes[..cut]), (entries()[..n_whole].to_vec(), None));
         }
     }
 
     #[test]
-    fn damage_ends_the_log() {
-        assert_eq!(read(&[1, 0, 0, 0, 0xff, 3, 0, 0, 0, 1, 1, 1]), []);
-        assert_eq!(read(&[0xff; 200]), []);
+    fn every_flipped_bit_and_every_stretch_of_zeros_is_noticed() {
+        let mut bytes = Vec::new();
+        let mut writer = LogWriter::begin(&mut bytes, 7).unwrap();
+        let head = writer.n_bytes() as usize;
+        let entries: Vec<Entry> =
+            (1..9).map(|id| Entry::File { id, path: format!("out/{id}").into() }).collect();
+        entries.iter().for_each(|entry| writer.push(entry).unwrap());
+        writer.finish().unwrap();
+        for place in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[place] ^= 1 << (place % 8);
+            let (found, damaged_at) = read(&flipped);
+            assert!(found.len() < entries.len() && entries.starts_with(&found), "byte {place}");
+            assert!(place < head || damaged_at.is_some(), "byte {place}");
+        }
+        let mut wiped = bytes.clone();
+        wiped[head + 40..].fill(0);
+        assert!(matches!(read(&wiped), (found, Some(_)) if found.len() < entries.len()));
+        assert_eq!(read(&[0xff; 200]), (Vec::new(), None));
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(crate) struct Pending {
 
 impl Pending {
     pub(crate) fn new() -> Pending {
-        Pending { entries: LogWriter::new(Vec::new()), functions: HashSet::new() }
+        Pending { entries: LogWriter::unchecked(Vec::new()), functions: HashSet::new() }
     }
 
     pub(crate) fn add(&mut self, entry: &Entry) -> io::Result<()> {
@@ -52,7 +52,7 @@ impl Pending {
         if self.entries.n_bytes() == 0 {
             return Ok(());
         }
-        let entries = std::mem::replace(&mut self.entries, LogWriter::new(Vec::new()));
+        let entries = std::mem::replace(&mut self.entries, LogWriter::unchecked(Vec::new()));
         out.write_definitions(&entries.finish()?)
     }
 }

@@ -18,7 +18,7 @@ use crate::spooled::{Observer, Process, ProcessNumber, UNKNOWN_FRAMES};
 use crate::writing::description::{Counts, Description};
 use crate::writing::earlier::{self, Earlier};
 use crate::writing::finish::{self, Written};
-use crate::writing::log::{Entry, LogWriter, MAGIC, Row, Seen, line};
+use crate::writing::log::{Entry, LogWriter, Row, Seen, line};
 use crate::writing::numbers::Numbers;
 use crate::writing::part::unwritable;
 use crate::writing::pending::Pending;
@@ -28,6 +28,8 @@ pub(crate) const LOG: &str = "recording.part";
 
 /// A log that takes the place of the one before.
 const NEXT_LOG: &str = "recording.next";
+/// A log that could not be read to its end is kept under this name.
+const DAMAGED_LOG: &str = "recording.damaged";
 
 /// Bytes of a log, some two million events. Then all goes into blocks, and
 /// another log begins.
@@ -131,9 +133,14 @@ impl Recorder {
     /// Takes up a recording whose writer ended before it was finished, or a
     /// trace that was cut off: all that is good of it is kept.
     pub fn reopen(directory: &Path) -> Result<Recorder, Error> {
-        let earlier::Found { out, streams, times, mut earlier, n_damaged, generation } =
+        let earlier::Found { out, streams, times, mut earlier, damaged, generation } =
             earlier::open(directory)?;
         let fail = |source| unwritable(&directory.join(LOG), source);
+        if damaged.log {
+            // Somebody may know how to read more of it.
+            fs::rename(directory.join(LOG), directory.join(DAMAGED_LOG)).map_err(fail)?;
+        }
+        let n_damaged = damaged.n_chunks + u64::from(damaged.log);
         let log = next_log(directory, generation, times).map_err(fail)?;
         Ok(Recorder {
             directory: directory.into(),
@@ -392,9 +399,7 @@ fn new_file(directory: &Path, name: &str) -> Result<File, Error> {
 }
 
 fn begin_log(file: File, generation: u32, times: Times) -> io::Result<LogWriter> {
-    let mut log = LogWriter::new(file);
-    log.write(MAGIC)?;
-    log.write(&generation.to_le_bytes())?;
+    let mut log = LogWriter::begin(file, generation)?;
     log.push(&Entry::Writer { pid: std::process::id(), times })?;
     log.flush()?;
     Ok(log)
