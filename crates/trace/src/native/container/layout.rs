@@ -46,8 +46,10 @@ impl FileHead {
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<FileHead> {
         let version = u32_at(bytes, 16).filter(|_| bytes.starts_with(&MAGIC))?;
         let order = match u32_at(bytes, 20)? {
+            0 => Order::ByTime,
             1 => Order::Numbered,
-            _ => Order::ByTime,
+            _ if version != VERSION => Order::ByTime,
+            _ => return None,
         };
         let is_whole = u32_at(bytes, 24)? == crc32fast::hash(&bytes[..24]);
         (is_whole || version != VERSION).then_some(FileHead { version, order })
