@@ -55,6 +55,24 @@ fn what_is_published_is_found_in_the_slot() {
     assert!(!job.publish(StreamNumber(1), &outlook(1, 1)), "nobody asks there");
 }
 
+/// Also of a thread that is found only now, and of one that has no records.
+#[test]
+fn what_a_thread_has_defined_comes_before_its_question() {
+    for is_known in [false, true] {
+        let (_base, mut job) = job(ROOMY);
+        let mut sink = Memory::default();
+        let mut thread = Thread::start(job.directory(), 0);
+        if is_known {
+            poll_until(&mut job, &mut sink, |sink| sink.infos.len() == 1);
+        }
+        assert!(thread.define(1, b"/bin/app"));
+        let _slot = thread.writer.ask(&mut thread.host, thread.job).unwrap();
+        poll_until(&mut job, &mut sink, |sink| sink.asking == [FIRST]);
+        assert_eq!(sink.n_defined_at_asking, 1, "known before: {is_known}");
+        assert_eq!(sink.definitions, [(1, b"/bin/app".to_vec())], "it is told once");
+    }
+}
+
 #[test]
 fn an_outlook_is_whole_or_not_the_latest() {
     let (_base, mut job) = job(ROOMY);

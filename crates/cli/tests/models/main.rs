@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod asking;
 mod at_once;
 mod job;
 mod rebuilt;

@@ -19,6 +19,7 @@ pub trait Sink {
     fn record(&mut self, stream: StreamNumber, call: &Call);
 
     /// The thread wants to be told what comes next: [`Job::publish`](crate::Job::publish).
+    /// What its stream defined before it asked has been handed over.
     fn asks(&mut self, stream: StreamNumber) {
         let _ = stream;
     }

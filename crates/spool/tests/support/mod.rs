@@ -154,6 +154,8 @@ pub struct Memory {
     pub definitions: Vec<(u64, Vec<u8>)>,
     pub ended: Vec<StreamNumber>,
     pub asking: Vec<StreamNumber>,
+    /// Definitions that came before the last of them.
+    pub n_defined_at_asking: usize,
 }
 
 impl Memory {
@@ -185,6 +187,7 @@ impl Sink for Memory {
     fn asks(&mut self, stream: StreamNumber) {
         assert!(!self.asking.contains(&stream), "a thread asks once");
         self.asking.push(stream);
+        self.n_defined_at_asking = self.definitions.len();
     }
 
     fn ended(&mut self, stream: StreamNumber) {

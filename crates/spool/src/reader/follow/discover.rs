@@ -93,6 +93,7 @@ impl Streams {
         if streams.is_empty() {
             return;
         }
+        let (buffer, totals) = (&mut self.buffer, &mut self.totals);
         for Followed { stream, .. } in &mut self.followed {
             if stream.slot.is_some() || !streams.contains(&stream.info.name) {
                 continue;
@@ -101,6 +102,10 @@ impl Streams {
             let opened = self.files.open(&slot_of(&stream.info.name));
             stream.slot = opened.ok().and_then(SlotFile::new);
             if stream.slot.is_some() {
+                // Whoever is asked wants to know whose thread it is.
+                self.files.with(stream, totals, |stream, file, totals| {
+                    stream.deliver_definitions(file, buffer, sink, totals);
+                });
                 sink.asks(stream.number);
             }
         }
