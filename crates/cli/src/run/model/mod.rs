@@ -98,11 +98,12 @@ impl Begun {
         engine: Engine,
         recognition: Option<Recognition>,
     ) -> Result<ModelSaved> {
-        if engine.score().operations == 0 {
-            bail!("nothing was learned");
-        }
         let stacks = recognition.map(|recognition| recognition.into_stacks(&engine));
         let mut model = engine.into_model();
+        // Operations of streams whose role is not known are in no model.
+        if model.played() == self.played {
+            bail!("nothing was learned");
+        }
         model.set_stacks(stacks.unwrap_or_default());
         let _lock = Lock::take(file, PATIENCE)?;
         let stamp = Stamp::of(file);
@@ -153,5 +154,43 @@ fn known(model: &Model) -> ModelKnown {
         runs: model.runs(),
         roles: model.roles().count(),
         operations: model.operations(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ioracle_engine::Config;
+    use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
+
+    use super::*;
+
+    /// What nobody's role tells is in no model, and an empty one is of no use.
+    #[test]
+    fn operations_of_unknown_streams_are_not_saved() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("app.model");
+        let identity = Identity { application: "app", is_named: false };
+        let (run, model) = RunModel::open(&file, &identity);
+        let mut engine = Engine::with_model(Config::default(), model);
+        engine.observe(&Event {
+            stream: StreamId { rank: 0, thread: 0 },
+            sequence: 0,
+            function: Function::from_name(Layer::Posix, "write").unwrap(),
+            context: ContextId(1),
+            file: FileId(1),
+            handle: 3,
+            offset: Some(0),
+            requested: 100,
+            result: 100,
+            start_ns: 0,
+            end_ns: 10,
+            depth: 0,
+            detail: "".into(),
+        });
+        engine.finish();
+        assert_eq!(engine.score().operations, 1);
+        let used = run.finish(engine, None);
+        assert_eq!(used.not_saved.as_deref(), Some("nothing was learned"));
+        assert!(used.saved.is_none() && !file.exists());
     }
 }
