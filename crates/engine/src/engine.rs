@@ -248,7 +248,8 @@ impl Engine {
 
     fn keep(&mut self, role: Role, stream: Stream) {
         if stream.taught.n_operations() > 0 {
-            self.model.learn(role, stream.taught.into_learned());
+            let n_before = self.model.operations_of(&role);
+            self.model.learn(role, stream.taught.into_learned(n_before));
         }
     }
 

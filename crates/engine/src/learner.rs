@@ -124,8 +124,12 @@ impl Taught {
         self
     }
 
-    /// For a model.
-    pub(crate) fn into_learned(self) -> Learned {
+    /// For a model in which the role of the stream has so many operations. The
+    /// stream may have begun with what another role has learned, and those
+    /// operations are counted there.
+    pub(crate) fn into_learned(mut self, n_before: u64) -> Learned {
+        let n_operations = n_before.saturating_add(self.n_operations());
+        self.oracle.count_operations(n_operations);
         Learned { oracle: self.oracle, behaviour: self.behaviour }
     }
 }

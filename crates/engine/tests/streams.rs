@@ -4,6 +4,7 @@
 
 use ioracle_engine::{Config, Engine};
 use ioracle_events::{ContextId, Event, FileId, Function, Layer, PredictedFile, StreamId};
+use ioracle_oracle::{Model, Role};
 
 fn stream(rank: u32, thread: u32) -> StreamId {
     StreamId { rank, thread }
@@ -115,4 +116,32 @@ fn a_run_that_starts_with_a_model_predicts_its_first_operation() {
     let first_write = Event { context: ContextId(7), file: FileId(9), ..write(stream(0, 0), 0) };
     second.observe(&first_write);
     assert!(second.score().context_accuracy() > 50.0, "{:?}", second.score());
+}
+
+/// One short process of a program after the other.
+#[test]
+fn what_a_stream_has_from_an_ended_one_is_counted_once() {
+    const N_WRITES: u64 = 5;
+    let run = |model: Model, n_processes: u32| {
+        let mut engine = Engine::with_model(Config::default(), model);
+        engine.define_context(ContextId(1), "app+0x10");
+        for process in 0..n_processes {
+            let id = stream(process, 0);
+            let role = Role { program: "app".to_owned(), process, ..Role::default() };
+            engine.define_role(id, role);
+            engine.begin_stream(id);
+            let n_known = engine.oracle(id).expect("it is followed").symbols();
+            assert!(n_known == 1 || process == 0, "others tell how it begins");
+            (0..N_WRITES).for_each(|n| engine.observe(&write(id, n)));
+            engine.end_stream(id);
+        }
+        engine.into_model()
+    };
+    let first = run(Model::new("app"), 4);
+    assert_eq!(first.operations(), 4 * N_WRITES);
+    // Two of the processes are new.
+    let second = run(first, 6);
+    assert_eq!(second.operations(), (4 + 6) * N_WRITES);
+    let counts: Vec<u64> = second.roles().map(|view| view.oracle.operations()).collect();
+    assert_eq!(counts, [10, 10, 10, 10, 5, 5]);
 }

@@ -112,6 +112,13 @@ impl Model {
         operations.fold(0, u64::saturating_add)
     }
 
+    /// Operations of one role in all runs; 0 if it is new.
+    pub fn operations_of(&self, role: &Role) -> u64 {
+        let part = self.roles.get(&role.clone().cut());
+        let learned = part.and_then(|part| self.oracles.get(part.oracle as usize));
+        learned.map_or(0, |learned| learned.oracle.operations())
+    }
+
     /// Its call stacks by name.
     pub fn stacks(&self) -> &Stacks {
         &self.stacks

@@ -133,6 +133,12 @@ impl Oracle {
         self.prepare();
     }
 
+    /// Says how many of the operations learned are to be counted, where the
+    /// others are counted elsewhere: this oracle began as a copy of another.
+    pub fn count_operations(&mut self, n_operations: u64) {
+        self.clock.n_observed = n_operations;
+    }
+
     /// Learns from the operation that came, and prepares the next predictions.
     pub fn observe(&mut self, operation: &Operation) {
         let symbol = self.symbol_for(operation);

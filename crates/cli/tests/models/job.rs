@@ -21,6 +21,8 @@ pub struct Ran {
     pub done: Done,
     /// The part of the summary on the model.
     pub model: Value,
+    /// All operations that the summary counts.
+    pub operations: u64,
 }
 
 impl Place {
@@ -70,7 +72,8 @@ impl Place {
         let done = done(output);
         let summary = fs::read(self.path().join("summary.json")).expect("a summary");
         let summary: Value = serde_json::from_slice(&summary).expect("it is JSON");
-        Ran { done, model: summary["model"].clone() }
+        let operations = summary["io"]["operations"].as_u64().expect("a count");
+        Ran { done, model: summary["model"].clone(), operations }
     }
 
     /// What [`run_with`](Place::run_with) starts.

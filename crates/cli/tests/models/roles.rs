@@ -28,6 +28,19 @@ fn every_tool_of_a_script_finds_its_own() {
     assert_eq!((of("tar"), of("sort")), (vec![0], vec![0]));
 }
 
+/// Processes that begin late begin with what those have learned that were found
+/// to have ended, which takes more than a second.
+#[test]
+fn every_operation_is_counted_once() {
+    let place = Place::new();
+    let script = "cat input >one; cat input >two; sleep 2; cat one >three; cat two >four";
+    let ran = place.run(&["sh", "-c", script]);
+    let shown = ioracle(["model", "show", place.model().to_str().unwrap(), "--json"]).json();
+    let roles = shown["roles"].as_array().unwrap().iter();
+    let of_roles: u64 = roles.map(|role| role["operations"].as_u64().unwrap()).sum();
+    assert_eq!(of_roles, ran.operations, "{shown}");
+}
+
 #[test]
 fn threads_find_their_own() {
     let place = Place::new();
