@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use ioracle_trace::{Options, Times, Trace, import};
 
@@ -53,6 +53,12 @@ enum Format {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Format::Csv = arguments.format;
     let trace = Trace::open(&arguments.source, Options { lenient: arguments.lenient })?;
+    if !trace.is_csv() {
+        bail!(
+            "'{}' is a trace in ioracle's own form already; read it as it is, or name a directory with events.csv",
+            arguments.source.display()
+        );
+    }
     let progress = Progress::new();
     progress.expect(trace.meta().events.unwrap_or(0));
     let written = import(&trace, &arguments.output, arguments.times, &mut |n| progress.advance(n));

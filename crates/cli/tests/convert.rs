@@ -5,7 +5,7 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use support::ioracle;
 use tempfile::tempdir;
@@ -78,8 +78,45 @@ fn what_cannot_be_done_is_told_and_leaves_nothing() {
     ioracle(["export", text(&output), "--to", "csv"]).fails_saying(1, &[text(&output)]);
     ioracle(["export", CM1, "--to", "csv", "--rank", "9", "-o", text(&output)])
         .fails_saying(1, &["rank 9"]);
-    let left: Vec<_> = fs::read_dir(&output).into_iter().flatten().collect();
-    assert!(left.is_empty(), "{left:?}");
+    let nested = output.join("deeper");
+    let spoiled = spoiled_tables(directory.path());
+    ioracle(["import", "csv", text(&spoiled), "-o", text(&nested)])
+        .fails_saying(1, &["events.csv:3", "elephant"]);
+    assert!(!output.exists());
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    ioracle(["import", "csv", CM1, "-o", text(&file)])
+        .fails_saying(1, &["is not a directory", "name another one"]);
+    let trace = directory.path().join("trace");
+    ioracle(["import", "csv", CM1, "-o", text(&trace)]);
+    ioracle(["import", "csv", text(&trace), "-o", text(&output)])
+        .fails_saying(1, &["in ioracle's own form already"]);
+    ioracle(["recover", text(&trace)]).fails_saying(1, &["whole trace", "nothing to recover"]);
+    assert!(!output.exists());
+}
+
+/// Tables of which the third line of events is none.
+fn spoiled_tables(directory: &Path) -> PathBuf {
+    let tables = directory.join("spoiled");
+    let done = ioracle(["export", CM1, "--to", "csv", "--plain", "-o", text(&tables)]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let events = tables.join("events.csv");
+    let mut rows: Vec<String> =
+        fs::read_to_string(&events).unwrap().lines().map(str::to_owned).collect();
+    rows[2] = rows[2].replacen(",posix,", ",elephant,", 1).replacen(",stdio,", ",elephant,", 1);
+    fs::write(&events, rows.join("\n")).unwrap();
+    tables
+}
+
+#[test]
+fn a_row_that_is_skipped_is_told() {
+    let directory = tempdir().unwrap();
+    let (spoiled, trace) = (spoiled_tables(directory.path()), directory.path().join("trace"));
+    let done = ioracle(["import", "csv", text(&spoiled), "-o", text(&trace), "--lenient"]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let told = ["skipped 1 row that could not be read, the first: ", "events.csv:3: ", "elephant"];
+    assert!(told.iter().all(|part| done.err.contains(part)), "{}", done.err);
+    assert!(!done.err.contains("--lenient"), "{}", done.err);
 }
 
 #[test]
@@ -97,5 +134,9 @@ fn a_spoiled_trace_is_told_with_its_place_and_read_leniently() {
     let arguments = ["export", text(&trace), "--to", "csv", "-o", text(&output), "--lenient"];
     let done = ioracle(arguments);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    assert!(done.err.contains("skipped 6,884 events"), "{}", done.err);
+    assert!(
+        done.err.contains("skipped 6,884 rows that could not be read, the first: "),
+        "{}",
+        done.err
+    );
 }

@@ -151,12 +151,20 @@ pub enum Error {
         reason: Box<str>,
     },
     /// There is not a single event.
-    #[error("'{path}' holds no events (bad rows skipped: {skipped}); record the application again")]
+    #[error("'{path}' holds no events{}; record the application again", but_skipped(*.skipped))]
     Empty {
         /// The file.
         path: Arc<str>,
         /// How many rows were skipped.
         skipped: u64,
+    },
+    /// There is not a single event, but there may be some soon.
+    #[error(
+        "'{path}' holds no events yet; read it when the program that is recorded has made some calls, or finish the recording with 'ioracle recover' on its directory if it has ended"
+    )]
+    EmptyYet {
+        /// The file.
+        path: Arc<str>,
     },
     /// The rank that was asked for made no recorded call.
     #[error(
@@ -178,6 +186,12 @@ pub enum Error {
     #[error("'{}' already holds a trace; name another directory, or remove it", path.display())]
     Occupied {
         /// The directory.
+        path: PathBuf,
+    },
+    /// A directory for a new trace is something else.
+    #[error("'{}' is there and is not a directory; name another one for the trace", path.display())]
+    NoPlace {
+        /// What was named.
         path: PathBuf,
     },
     /// A directory for a new trace has a recording that was never finished.
@@ -204,7 +218,7 @@ pub enum Error {
         path: Arc<str>,
     },
     /// A part of a trace could not be written.
-    #[error("could not write '{path}': {source}; make room there, or name another directory")]
+    #[error("could not write '{path}': {source}; {}name another directory", or_make_room(.source))]
     Unwritable {
         /// The file.
         path: Arc<str>,
@@ -360,6 +374,21 @@ pub enum RowFault {
         /// The most threads.
         limit: usize,
     },
+}
+
+/// The first half of the advice, where it helps.
+fn or_make_room(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room there, or ",
+        _ => "",
+    }
+}
+
+fn but_skipped(n_skipped: u64) -> String {
+    match n_skipped {
+        0 => String::new(),
+        _ => format!(" (bad rows skipped: {n_skipped})"),
+    }
 }
 
 /// What stands in a file, made fit for a message: short, without control

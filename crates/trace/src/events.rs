@@ -113,6 +113,7 @@ impl<'trace> Events<'trace> {
             (Some(rank), Some(&lowest), Some(&highest)) => {
                 Error::RankNotFound { path, rank, n_ranks: self.ranks.len(), lowest, highest }
             }
+            _ if self.trace.is_being_recorded() => Error::EmptyYet { path },
             _ => Error::Empty { path, skipped: self.tally.skipped() },
         })
     }

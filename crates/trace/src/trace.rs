@@ -137,6 +137,16 @@ impl Trace {
         &self.form
     }
 
+    /// Whether it is in the CSV form.
+    pub fn is_csv(&self) -> bool {
+        matches!(self.form, Form::Csv(_))
+    }
+
+    /// Whether it was not finished when it was opened.
+    pub(crate) fn is_being_recorded(&self) -> bool {
+        matches!(&self.form, Form::Native(native) if native.is_being_recorded())
+    }
+
     /// The file that holds the events.
     pub(crate) fn path(&self) -> &Arc<str> {
         match &self.form {

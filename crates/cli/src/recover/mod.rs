@@ -14,7 +14,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ioracle_trace::{Description, Follower, Recorder, Times, Written};
+use ioracle_trace::{Description, Follower, Options, Recorder, Times, Trace, Written};
 
 use crate::recover::found::{Found, Recording};
 use crate::shared::failure::WrongUse;
@@ -107,11 +107,23 @@ fn refuse_ranks(directory: &Path) -> Result<()> {
     }
 }
 
+/// Tells that there is nothing to do if a directory holds a whole trace.
+fn refuse_trace(directory: &Path) -> Result<()> {
+    match Trace::open(directory, Options::default()) {
+        Ok(_) => bail!(
+            "'{}' holds a whole trace; there is nothing to recover, read it as it is",
+            directory.display()
+        ),
+        Err(_) => Ok(()),
+    }
+}
+
 /// Writes the trace of a job; also whether the job could be removed, if that
 /// was asked for.
 fn recover_job(arguments: &Arguments) -> Result<(Found, Result<()>)> {
     if !is_job(&arguments.directory) {
         refuse_ranks(&arguments.directory)?;
+        refuse_trace(&arguments.directory)?;
     }
     let mut follower = Follower::open(&arguments.directory)?;
     let Some(output) = &arguments.output else {

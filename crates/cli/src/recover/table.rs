@@ -42,15 +42,25 @@ pub fn render(found: &Found, colours: Colours) -> String {
 fn lines(found: &Found) -> Vec<Line> {
     let written = &found.written;
     let ranks = counted(written.n_ranks as u64, "rank");
+    let is_continued = found.job.as_ref().is_some_and(|job| job.continued);
+    let in_all = if is_continued { " in all" } else { "" };
     let mut lines = vec![
-        (written.n_events, format!("{} of {ranks}", noun_for(written.n_events, "event"))),
+        (written.n_events, format!("{} of {ranks}{in_all}", noun_for(written.n_events, "event"))),
         (written.n_contexts, noun_for(written.n_contexts, "call stack")),
         (written.n_files, noun_for(written.n_files, "file")),
     ];
     if let Some(job) = &found.job {
         let (processes, threads) =
             (noun_for(job.n_processes, "process"), counted(job.n_streams, "thread"));
-        lines.push((job.n_processes, format!("{processes} with {threads}")));
+        lines.push(match job.continued {
+            // The numbers above are those of the whole trace.
+            true => {
+                let (events, processes) =
+                    (noun_for(job.n_events, "event"), counted(job.n_processes, "process"));
+                (job.n_events, format!("{events} in what was left, of {processes} with {threads}"))
+            }
+            false => (job.n_processes, format!("{processes} with {threads}")),
+        });
     }
     let there = lines.into_iter().map(|(n, what)| (n, what, Tone::Plain));
     let n_damaged = written.n_damaged;

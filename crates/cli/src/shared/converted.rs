@@ -8,17 +8,16 @@ use anyhow::Result;
 use ioracle_trace::Written;
 use serde_json::json;
 
+use crate::shared::failure::without_lenient;
 use crate::shared::numbers::{counted, grouped};
 use crate::shared::output::{self, say};
 
 /// Tells what is written now, for people or scripts.
 pub fn tell(source: &Path, written: &Written, as_json: bool) -> Result<()> {
     let (source, directory) = (source.display(), written.directory.display());
-    if written.n_skipped > 0 {
-        say(format_args!(
-            "{source}: skipped {}, which could not be read",
-            counted(written.n_skipped, "event")
-        ));
+    if let (skipped @ 1.., Some(first)) = (written.n_skipped, &written.first_skipped) {
+        let (rows, first) = (counted(skipped, "row"), without_lenient(first));
+        say(format_args!("{source}: skipped {rows} that could not be read, the first: {first}"));
     }
     if as_json {
         return output::print_json(&json!({

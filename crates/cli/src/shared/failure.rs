@@ -21,6 +21,13 @@ impl fmt::Display for WrongUse {
 
 impl std::error::Error for WrongUse {}
 
+/// What is wrong with a trace, without the advice for those who read strictly.
+pub fn without_lenient(sentence: &str) -> String {
+    ["skip bad rows", "read what is there"].iter().fold(sentence.to_owned(), |sentence, advice| {
+        sentence.replace(&format!(", or {advice} with --lenient"), "")
+    })
+}
+
 /// Tells why the command failed and with which code it ends.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {

@@ -11,6 +11,7 @@ use ioracle_lab::{Survey, tell_context, tell_file};
 use ioracle_oracle::{Model, Oracle, Role};
 use ioracle_trace::{Options, Trace};
 
+use crate::shared::failure::without_lenient;
 use crate::shared::output::say;
 use crate::shared::progress::Progress;
 
@@ -104,8 +105,7 @@ pub fn learn_all(path: &Path, options: Options, rank: Option<u32>) -> Result<(Tr
 pub fn survey_warning(trace: &Trace, survey: &Survey) {
     if let (skipped @ 1.., Some(first)) = (survey.skipped, &survey.first_skipped) {
         let rows = if skipped == 1 { "row" } else { "rows" };
-        // The advice is for those who read strictly.
-        let first = first.to_string().replace(", or skip bad rows with --lenient", "");
+        let first = without_lenient(first);
         say(format_args!("{}: skipped {skipped} bad {rows}, the first: {first}", trace.name()));
     }
 }

@@ -56,7 +56,16 @@ fn a_recording_that_was_not_finished_is_finished_where_it_is() {
     assert!(done.out.contains("5  events of 1 rank"), "{}", done.out);
     assert_eq!(names(&target.path()), TRACE);
     ioracle(["recover", &target.name()])
-        .fails_saying(1, &[&target.name(), "not the directory of a job"]);
+        .fails_saying(1, &[&target.name(), "whole trace", "nothing to recover"]);
+}
+
+#[test]
+fn a_recording_without_an_event_yet_is_told_apart_from_an_empty_trace() {
+    let target = Target::new();
+    interrupted_recording(&target.path(), 0);
+    let done = ioracle(["eval", &target.name()]);
+    done.fails_saying(1, &["events.ioracle", "holds no events yet"]);
+    assert!(!done.err.contains("skipped"), "{}", done.err);
 }
 
 /// The reader was killed; what it had recorded and what it had not yet read
@@ -68,10 +77,12 @@ fn a_job_is_added_to_the_recording_that_its_reader_had_begun() {
     let mut stream = Stream::writing(NOBODY, NOBODY, 2, "/out");
     stream.calls.drain(..2);
     spool.add(&stream);
-    let done = ioracle(["recover", spool.name(), "-o", &target.name(), "--json"]);
+    let done = ioracle(["recover", spool.name(), "-o", &target.name()]);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    let document = done.json();
-    assert_eq!((&document["events"], &document["job"]["events"]), (&12.into(), &10.into()));
+    for line in ["12  events of 1 rank in all", "10  events in what was left, of 1 process with 1"]
+    {
+        assert!(done.out.contains(line), "{}", done.out);
+    }
     assert_eq!(names(&target.path()), TRACE);
     let events = table(&target.path(), "events");
     let threads: Vec<&str> = events.lines().skip(1).map(|row| &row[..4]).collect();

@@ -38,6 +38,11 @@ pub(crate) struct Place {
 }
 
 impl Native {
+    /// Whether it had no end when it was opened.
+    pub(crate) fn is_being_recorded(&self) -> bool {
+        self.parts.first().is_some_and(|chunks| !chunks.content().is_finished)
+    }
+
     /// A trace of `parts` that belong together.
     pub(crate) fn new(
         path: Arc<str>,

@@ -2,7 +2,6 @@
 
 //! Makes the tables of the CSV form of any trace.
 
-use std::fs;
 use std::path::Path;
 
 use ioracle_events::Event;
@@ -13,8 +12,9 @@ use crate::source::Encoding;
 use crate::table::{self, TableId};
 use crate::trace::Trace;
 use crate::writing::PROGRESS_STEP;
-use crate::writing::finish::Written;
-use crate::writing::part::{Part, Table, unwritable};
+use crate::writing::directory::Directory;
+use crate::writing::finish::{Written, first_skipped};
+use crate::writing::part::{Part, Table};
 use crate::writing::recorder::refuse_trace;
 
 /// Writes a trace, or one rank of it, as tables into a directory of its own.
@@ -27,7 +27,8 @@ pub fn export_csv(
     encoding: Encoding,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Written, Error> {
-    fs::create_dir_all(directory).map_err(|source| unwritable(directory, source))?;
+    // Goes last, when the files that have failed are gone.
+    let _made = Directory::create(directory)?;
     refuse_trace(directory)?;
     let stacks = write_texts(trace.contexts(), directory, "stacks", encoding)?;
     let files = write_texts(trace.files(), directory, "files", encoding)?;
@@ -40,6 +41,7 @@ pub fn export_csv(
         n_files: trace.files().len() as u64,
         n_damaged: 0,
         n_skipped: 0,
+        first_skipped: None,
     };
     let mut last_rank = None;
     let mut read = trace.events(rank)?;
@@ -54,6 +56,7 @@ pub fn export_csv(
         }
     }
     written.n_skipped = trace.skipped() + read.skipped();
+    written.first_skipped = first_skipped(trace, &read);
     let meta = trace.meta_bytes().map(|bytes| Part::of_bytes(directory, "meta.json", bytes));
     let meta = meta.transpose()?;
     // The events last: without them there is no trace.

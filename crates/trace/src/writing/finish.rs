@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::events::Events;
+use crate::trace::Trace;
 use crate::writing::description::{Counts, Description, Document};
 use crate::writing::log::Seen;
 use crate::writing::part::{Part, unwritable};
@@ -28,6 +30,13 @@ pub struct Written {
     pub n_damaged: u64,
     /// Events of the trace it was made of that could not be read.
     pub n_skipped: u64,
+    /// Why the first of them could not.
+    pub first_skipped: Option<String>,
+}
+
+/// Why the first thing that was skipped in a trace was.
+pub(crate) fn first_skipped(trace: &Trace, events: &Events<'_>) -> Option<String> {
+    trace.first_skipped().or(events.first_skipped()).map(ToString::to_string)
 }
 
 /// What is known of a trace whose events are all written.
@@ -59,6 +68,7 @@ pub(crate) fn describe(about: About<'_>, description: &Description) -> Result<Wr
         n_files,
         n_damaged,
         n_skipped: 0,
+        first_skipped: None,
     })
 }
 

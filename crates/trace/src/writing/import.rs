@@ -3,7 +3,6 @@
 //! Makes a trace in the native form of one that was read, row by row the same.
 
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -14,7 +13,8 @@ use crate::native::{ChunkWriter, EVENTS, FileHead, Order, Room, Storage, Streams
 use crate::table::{Table, TableId};
 use crate::trace::Trace;
 use crate::writing::PROGRESS_STEP;
-use crate::writing::finish::Written;
+use crate::writing::directory::Directory;
+use crate::writing::finish::{Written, first_skipped};
 use crate::writing::log::{Entry, Seen};
 use crate::writing::part::{Part, unwritable};
 use crate::writing::pending::Pending;
@@ -30,7 +30,8 @@ pub fn import(
     times: Times,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Written, Error> {
-    fs::create_dir_all(directory).map_err(|source| unwritable(directory, source))?;
+    // Goes last, when the files that have failed are gone.
+    let _made = Directory::create(directory)?;
     refuse_trace(directory)?;
     let (part, file) = Part::create(directory, EVENTS)?;
     let fail = |source| unwritable(&directory.join(EVENTS), source);
@@ -66,6 +67,7 @@ pub fn import(
         n_files: trace.files().len() as u64,
         n_damaged: 0,
         n_skipped: trace.skipped() + events.skipped(),
+        first_skipped: first_skipped(trace, &events),
     })
 }
 

@@ -21,6 +21,7 @@
 mod recorder;
 
 mod description;
+mod directory;
 mod earlier;
 mod finish;
 pub(crate) mod log;

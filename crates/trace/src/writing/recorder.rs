@@ -16,6 +16,7 @@ use crate::native::{
 };
 use crate::spooled::{Observer, Process, ProcessNumber, UNKNOWN_FRAMES};
 use crate::writing::description::{Counts, Description};
+use crate::writing::directory::Directory;
 use crate::writing::earlier::{self, Earlier};
 use crate::writing::finish::{self, Written};
 use crate::writing::log::{Entry, LogWriter, Row, Seen, line};
@@ -91,7 +92,7 @@ impl Recorder {
     /// Begins a trace in `directory`, which is made if it is not there and must
     /// not hold one.
     pub fn create(directory: &Path, times: Times) -> Result<Recorder, Error> {
-        fs::create_dir_all(directory).map_err(|source| unwritable(directory, source))?;
+        let _made = Directory::create(directory)?;
         if Recorder::is_unfinished(directory) {
             return Err(Error::Unfinished { path: directory.into() });
         }
