@@ -97,7 +97,8 @@ fn a_log_damaged_anywhere_still_gives_a_trace() {
     writer.flush().unwrap();
     drop(writer);
     let log = fs::read(original.path().join("recording.part")).unwrap();
-    let header = "ioracle recording 2\n".len();
+    // The magic, the number of the log and its checksum: without them it is no log.
+    let header = "ioracle recording 3\n".len() + 8;
     // Each try makes a trace on the disk, so not every byte is tried.
     for (n, place) in (header..log.len()).step_by(7).enumerate() {
         let change = [0x01, 0x80, 0xff][n % 3];
