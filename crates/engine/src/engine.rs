@@ -62,6 +62,8 @@ struct Stream {
     number: u64,
     filter: OperationFilter,
     taught: Taught,
+    /// Of the events taken in, as the source numbers them.
+    last_sequence: u64,
 }
 
 impl Engine {
@@ -134,6 +136,9 @@ impl Engine {
             self.n_dropped += 1;
             return;
         }
+        if let Some(stream) = self.streams.get_mut(&event.stream) {
+            stream.last_sequence = stream.last_sequence.max(event.sequence);
+        }
         self.with(event.stream, |filter, learner| {
             filter.push(event, |operation| learner.learn(&operation));
         });
@@ -176,6 +181,12 @@ impl Engine {
         self.oracle(stream)
             .map(|oracle| oracle.ahead(0).take(horizon).collect())
             .unwrap_or_default()
+    }
+
+    /// The highest number of an event of the stream that was taken in; 0 if none
+    /// was.
+    pub fn last_sequence(&self, stream: StreamId) -> u64 {
+        self.streams.get(&stream).map_or(0, |stream| stream.last_sequence)
     }
 
     /// The oracle of a stream.
@@ -240,6 +251,7 @@ impl Engine {
                 Some(known) => Taught::before(known.oracle),
                 None => Taught::nothing(&self.config.oracle),
             },
+            last_sequence: 0,
         };
         self.n_begun += 1;
         self.streams.insert(id, stream);

@@ -70,7 +70,9 @@ impl Learner {
     pub fn stream_asks(&mut self, stream: StreamId) {
         let its =
             |waiting: &&Waiting| matches!(waiting, Waiting::Event(event) if event.stream == stream);
-        self.publisher.begin(stream, self.waiting.iter().filter(its).count());
+        let n_waiting = self.waiting.iter().filter(its).count();
+        // What was learned before the thread asked counts: there may be no more.
+        self.publisher.begin(stream, n_waiting, self.engine.last_sequence(stream));
         self.engine.begin_stream(stream);
     }
 

@@ -71,11 +71,12 @@ impl Publisher {
         }
     }
 
-    /// A thread asks, of which so many events wait to be learned.
-    pub fn begin(&mut self, stream: StreamId, n_waiting: usize) {
+    /// A thread asks, of which so many events wait to be learned, and that of
+    /// this number was the last one learned.
+    pub fn begin(&mut self, stream: StreamId, n_waiting: usize, rests_on: u64) {
         let asking = Asking {
             n_waiting,
-            rests_on: 0,
+            rests_on,
             told: Told::Outdated,
             path: Path::default(),
             contexts: Vec::new(),
