@@ -31,6 +31,7 @@ mod observe;
 mod descriptors;
 mod files;
 mod mappings;
+mod objects;
 mod patterns;
 
 mod host;

@@ -192,7 +192,7 @@ pub struct Call {
     pub context: u64,
     /// Identity of the path, defined by a [`DefinitionKind::File`]; 0 unknown.
     pub file: u64,
-    /// Identity of an object or selection ([`DefinitionKind::Object`]); 0 none.
+    /// Identity of an object ([`DefinitionKind::Object`]); 0 none.
     pub object: u64,
     /// Byte position at which the access starts; -1 none or unknown. For seeks
     /// the position before.
@@ -213,7 +213,7 @@ pub struct Call {
     /// Open flags; SEEK_SET, SEEK_CUR, SEEK_END; for stdio opens the first four
     /// characters of the mode.
     pub detail: u32,
-    /// A [`crate::Function`].
+    /// A [`crate::Function`], or [`CONTINUATION`](crate::selection::CONTINUATION).
     pub function: u16,
     /// Recorded calls of the thread that enclose this one.
     pub depth: u8,
@@ -236,7 +236,8 @@ pub enum DefinitionKind {
     Context = 3,
     /// A path.
     File = 4,
-    /// Name of an object, and a selection.
+    /// Name of an object (a dataset, a variable) in its file; behind a zero byte,
+    /// if there is one, what else is told where it is opened.
     Object = 5,
 }
 

@@ -7,6 +7,8 @@
 
 pub mod layout;
 
+pub mod selection;
+
 pub mod slot;
 
 pub mod inside;

@@ -70,8 +70,8 @@ pub use native::Times;
 pub use order::{MAX_RANKS, MAX_THREADS};
 pub use source::{Encoding, Parts};
 pub use spooled::{
-    Follower, JobSettings, MAX_DEFINITIONS, MAX_MODULES, MAX_PROCESSES, MAX_TEXT_BYTES,
-    MAX_WAITING, NotRecorded, Observer, OwnStream, Process, ProcessNumber, Totals,
+    Follower, JobSettings, MAX_DEFINITIONS, MAX_MODULES, MAX_OBJECT_BYTES, MAX_PROCESSES,
+    MAX_TEXT_BYTES, MAX_WAITING, NotRecorded, Observer, OwnStream, Process, ProcessNumber, Totals,
 };
 pub use table::{MAX_TABLE_BYTES, MAX_TABLE_ROWS, Table, TableId};
 pub use trace::{Options, Trace};

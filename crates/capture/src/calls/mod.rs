@@ -14,6 +14,7 @@ mod stdio;
 mod aio;
 mod copying;
 mod descriptors;
+mod library_call;
 mod memory;
 mod paths;
 mod stream_state;

@@ -14,15 +14,22 @@ use crate::arch;
 use crate::recorder::RECORDER;
 
 /// A library whose calls may be nested in each other.
+#[allow(dead_code, reason = "for the tables of HDF5, netCDF and PnetCDF")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Library {
     /// MPI.
     Mpi,
+    /// HDF5.
+    Hdf5,
+    /// netCDF.
+    NetCdf,
+    /// PnetCDF.
+    PnetCdf,
 }
 
 impl Library {
     /// How many there are.
-    pub(crate) const COUNT: usize = 1;
+    pub(crate) const COUNT: usize = 4;
 }
 
 /// Whether a call of the library is under way on this thread.

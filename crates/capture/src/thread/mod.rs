@@ -20,6 +20,7 @@ mod state;
 use core::ptr::NonNull;
 
 use ioracle_spool::layout::{Call, Unrecorded};
+use ioracle_spool::selection::Selection;
 
 use crate::arch;
 use crate::clock;
@@ -156,6 +157,14 @@ impl Begun {
         unsafe { (*self.state.as_ptr()).depth = self.depth };
     }
 
+    /// Records which part of an object the call is about; to be followed by its end.
+    #[allow(dead_code, reason = "for the tables of HDF5, netCDF and PnetCDF")]
+    pub(crate) fn select(&self, selection: &Selection) {
+        for record in selection.records() {
+            self.write(&Call { began: self.began, ..record });
+        }
+    }
+
     /// Records another call that was made inside this one.
     pub(crate) fn append_within(&self, end_ns: u64, call: Call) {
         self.append(self.next_begun(), self.depth.saturating_add(1), end_ns, call);
@@ -177,9 +186,14 @@ impl Begun {
 
     #[inline]
     fn append(&self, began: u64, depth: usize, end_ns: u64, call: Call) {
-        let Some(job) = RECORDER.job() else { return };
         let (context, start_ns) = (self.context, self.start_ns);
-        let call = Call { context, began, start_ns, end_ns, depth: depth.min(255) as u8, ..call };
+        let depth = depth.min(255) as u8;
+        self.write(&Call { context, began, start_ns, end_ns, depth, ..call });
+    }
+
+    #[inline]
+    fn write(&self, record: &Call) {
+        let Some(job) = RECORDER.job() else { return };
         let state = self.state.as_ptr();
         // SAFETY: the state is this thread's own and lives until the thread
         // ends; the writer and the host may be used by interrupting calls at
@@ -190,7 +204,7 @@ impl Begun {
                 (*state).recording_sp = self.sp;
             }
             if let Some(writer) = &(*state).writer {
-                writer.append(&mut (*state).host, job, &call);
+                writer.append(&mut (*state).host, job, record);
             }
             if outermost {
                 (*state).recording_sp = 0;

@@ -20,8 +20,9 @@ use crate::sys;
 
 /// Calls inside calls whose depth is told apart; deeper ones count as this deep.
 const MAX_DEPTH: usize = 16;
-/// Identities of files that this stream has defined.
-const DEFINED_FILES: usize = 256;
+/// Identities of files, and of objects, that this stream is known to have
+/// defined; those beyond may be defined again.
+const DEFINED: usize = 256;
 /// Calls after which a stream that could not begin is tried again.
 const RETRY_AFTER: u32 = 1024;
 
@@ -48,7 +49,8 @@ pub(crate) struct ThreadState {
     pub(super) recording_sp: usize,
     /// Stack pointers of the calls under way, outermost first.
     under_way: [usize; MAX_DEPTH],
-    defined_files: [u64; DEFINED_FILES],
+    defined_files: [u64; DEFINED],
+    defined_objects: [u64; DEFINED],
     /// Stack pointers of the outermost calls into libraries; 0: none is under way.
     pub(super) inside: [usize; Library::COUNT],
     /// Room for paths, which would be too much for an alternate signal stack.
@@ -94,17 +96,13 @@ impl ThreadState {
     /// Tells the reader, once per stream, that `path` has this identity.
     pub(crate) fn define_file(&mut self, id: u64) {
         let ThreadState { defined_files, writer, host, path, .. } = self;
-        let Some(slot) = defined_files.get_mut(id as usize % DEFINED_FILES) else { return };
-        let (Some(writer), Some(job)) = (writer, RECORDER.job()) else { return };
-        if *slot == id {
-            return;
-        }
-        let name = Hexadecimal::of(id);
-        let payload: &[&[u8]] =
-            if RECORDER.set_up().anonymise { &[b"anonymous-", &name.0] } else { &[path.bytes()] };
-        if writer.define(host, job, DefinitionKind::File, id, payload) {
-            *slot = id;
-        }
+        define_once(defined_files, (writer, host), DefinitionKind::File, id, path.bytes());
+    }
+
+    /// The same for an object's text.
+    pub(crate) fn define_object(&mut self, id: u64, text: &[u8]) {
+        let ThreadState { defined_objects, writer, host, .. } = self;
+        define_once(defined_objects, (writer, host), DefinitionKind::Object, id, text);
     }
 
     /// The stream was left in the middle of something, by longjmp.
@@ -146,7 +144,8 @@ impl ThreadState {
         self.n_begun = 0;
         self.depth = 0;
         self.inside = [0; Library::COUNT];
-        self.defined_files = [0; DEFINED_FILES];
+        self.defined_files = [0; DEFINED];
+        self.defined_objects = [0; DEFINED];
         self.walker.forget_definitions();
         // A constant, so that it is copied to its place without a stop on the stack.
         self.writer = const { Some(Writer::idle()) };
@@ -179,6 +178,26 @@ impl ThreadState {
         if let Some(writer) = writer {
             writer.define(host, job, DefinitionKind::Process, 0, &[path.bytes()]);
         }
+    }
+}
+
+fn define_once(
+    defined: &mut [u64; DEFINED],
+    (writer, host): (&Option<Writer>, &mut ProcessHost),
+    kind: DefinitionKind,
+    id: u64,
+    text: &[u8],
+) {
+    let Some(slot) = defined.get_mut(id as usize % DEFINED) else { return };
+    let (Some(writer), Some(job)) = (writer, RECORDER.job()) else { return };
+    if *slot == id {
+        return;
+    }
+    let name = Hexadecimal::of(id);
+    let payload: &[&[u8]] =
+        if RECORDER.set_up().anonymise { &[b"anonymous-", &name.0] } else { &[text] };
+    if writer.define(host, job, kind, id, payload) {
+        *slot = id;
     }
 }
 

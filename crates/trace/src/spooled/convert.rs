@@ -5,8 +5,9 @@
 
 use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
 use ioracle_spool::layout::Call;
+use ioracle_spool::selection::Selection;
 
-use crate::spooled::detail::detail;
+use crate::spooled::detail::{detail, library_detail};
 
 /// The functions of records as those of events.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ impl Functions {
     }
 
     /// The event of a call; `None` if its function has no number of ours.
-    pub(crate) fn event(&self, call: &Call, of: Origin) -> Option<Event> {
+    pub(crate) fn event(&self, call: &Call, of: Origin<'_>) -> Option<Event> {
         let recorded = ioracle_spool::Function::try_from(call.function).ok()?;
         let function = (*self.by_number.get(usize::from(call.function))?)?;
         // A clock cannot run backwards, a damaged record can.
@@ -42,17 +43,22 @@ impl Functions {
             start_ns,
             end_ns,
             depth: call.depth.into(),
-            detail: detail(recorded, call.detail),
+            detail: match function.layer() {
+                Layer::HighLevel => library_detail(of.object, of.selection, call.detail),
+                _ => detail(recorded, call.detail),
+            },
         })
     }
 }
 
 /// What the call itself does not tell.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin {
+pub(crate) struct Origin<'a> {
     pub(crate) stream: StreamId,
     pub(crate) context: ContextId,
     pub(crate) file: FileId,
+    pub(crate) object: Option<&'a str>,
+    pub(crate) selection: Option<&'a Selection>,
     pub(crate) process_start_ns: u64,
 }
 
@@ -65,10 +71,12 @@ fn fit(number: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const ORIGIN: Origin = Origin {
+    const ORIGIN: Origin<'_> = Origin {
         stream: StreamId { rank: 3, thread: 1 },
         context: ContextId(4),
         file: FileId(5),
+        object: None,
+        selection: None,
         process_start_ns: 1000,
     };
 

@@ -18,6 +18,7 @@ use ioracle_events::{ContextId, FileId};
 use ioracle_spool::layout::DefinitionKind;
 
 use crate::spooled::frames::{self, frames, module_name, module_parts};
+use crate::spooled::objects::Objects;
 use crate::spooled::observer::Observer;
 use crate::spooled::text;
 
@@ -33,6 +34,7 @@ pub(crate) struct Definitions {
     modules: HashMap<u64, Box<str>, RandomState>,
     contexts: Numbers,
     files: Numbers,
+    objects: Objects,
     /// The working directory with a slash behind it; empty if there is none.
     inside: Vec<u8>,
 }
@@ -72,9 +74,9 @@ impl Definitions {
                     observer.file(FileId(number), &self.path(payload));
                 }
             }
-            // Nothing that is recorded today names an object; of processes the
-            // table of processes takes care.
-            DefinitionKind::Object | DefinitionKind::Process => {}
+            DefinitionKind::Object => self.objects.define(id, payload),
+            // The table of processes takes care of these.
+            DefinitionKind::Process => {}
         }
     }
 
@@ -95,6 +97,11 @@ impl Definitions {
     /// The number of a path.
     pub(crate) fn file(&self, id: u64) -> FileId {
         self.files.find(id).map_or(FileId::UNKNOWN, FileId)
+    }
+
+    /// The text of an object, if it was defined.
+    pub(crate) fn object(&self, id: u64) -> Option<&str> {
+        self.objects.get(id)
     }
 
     /// The identity of a call stack in records; 0 for none.

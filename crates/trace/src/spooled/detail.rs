@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The `detail` of an event: flags of an open, mode of a stream, whence of a
-//! seek, the number of a request, as traces write them.
+//! seek, the number of a request, object and selection, as traces write them.
+
+use std::fmt::Write;
 
 use ioracle_spool::Function;
+use ioracle_spool::selection::{Part, Selection};
 
 use crate::spooled::text;
 
@@ -39,6 +42,39 @@ pub(crate) fn detail(function: Function, recorded: u32) -> Box<str> {
         function if function.name().starts_with("mpi_i") => request(recorded),
         _ => "".into(),
     }
+}
+
+/// The text for a call of HDF5, netCDF or PnetCDF; `request` is 0 for none.
+pub(crate) fn library_detail(
+    object: Option<&str>,
+    selection: Option<&Selection>,
+    request: u32,
+) -> Box<str> {
+    let mut text = String::from(object.unwrap_or_default());
+    if let Some(selection) = selection {
+        // Behind a name; one that is not known is told as such.
+        if text.is_empty() {
+            text.push('?');
+        }
+        for (part, name) in Part::ALL.into_iter().zip(["start", "count", "stride", "block", "imap"])
+        {
+            for (n, number) in selection.get(part).unwrap_or_default().iter().enumerate() {
+                // Writing to a string cannot fail.
+                let _ = if n == 0 {
+                    write!(text, " {name}={number}")
+                } else {
+                    write!(text, ":{number}")
+                };
+            }
+        }
+    }
+    if request != 0 {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        let _ = write!(text, "request={request}");
+    }
+    text.into()
 }
 
 fn request(recorded: u32) -> Box<str> {
@@ -118,5 +154,21 @@ mod tests {
     #[test]
     fn other_calls_have_none() {
         assert_eq!(&*detail(Function::Write, 1), "");
+    }
+
+    #[test]
+    fn objects_and_selections_are_written_as_in_the_corpus() {
+        let mut selection = Selection::new(2);
+        selection.set(Part::Count, |_| 4);
+        selection.set(Part::Start, |dimension| dimension as i64 * 7);
+        let check = |object, selection, request, expected| {
+            assert_eq!(&*library_detail(object, selection, request), expected);
+        };
+        check(Some("T"), Some(&selection), 0, "T start=0:7 count=4:4");
+        check(Some("T"), Some(&selection), 3, "T start=0:7 count=4:4 request=3");
+        check(None, Some(&selection), 0, "? start=0:7 count=4:4");
+        check(Some("/a/x"), None, 0, "/a/x");
+        check(None, None, 5, "request=5");
+        check(None, None, 0, "");
     }
 }

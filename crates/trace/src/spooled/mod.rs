@@ -15,6 +15,7 @@
 //! | what | at most | beyond it |
 //! | --- | --- | --- |
 //! | call stacks, and files | [`MAX_DEFINITIONS`] each | the unknown context, the unknown file |
+//! | objects | [`MAX_DEFINITIONS`], [`MAX_OBJECT_BYTES`] of text in all | events do not name them |
 //! | modules | [`MAX_MODULES`] | frames name no module |
 //! | processes | [`MAX_PROCESSES`] | the last one stands for all that follow |
 //! | nested calls of a thread that wait for the call around them | [`MAX_WAITING`] | they are told before it |
@@ -28,6 +29,7 @@ mod definitions;
 mod detail;
 mod frames;
 mod nesting;
+mod objects;
 mod own;
 mod processes;
 mod state;
@@ -42,6 +44,7 @@ pub(crate) use frames::UNKNOWN as UNKNOWN_FRAMES;
 pub use definitions::{MAX_DEFINITIONS, MAX_MODULES};
 pub use follower::{Follower, JobSettings};
 pub use nesting::MAX_WAITING;
+pub use objects::MAX_OBJECT_BYTES;
 pub use observer::{Observer, ProcessNumber};
 pub use own::OwnStream;
 pub use processes::{MAX_PROCESSES, Process};

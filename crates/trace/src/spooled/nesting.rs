@@ -9,6 +9,7 @@
 //! without the one around them, which then comes after them.
 
 use ioracle_spool::layout::Call;
+use ioracle_spool::selection::{CONTINUATION, Selection};
 
 /// The most calls of a thread that wait for the call around them.
 pub const MAX_WAITING: usize = 1 << 14;
@@ -16,26 +17,56 @@ pub const MAX_WAITING: usize = 1 << 14;
 /// The calls of one thread that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
-    waiting: Vec<Call>,
+    waiting: Vec<Finished>,
+    /// A selection whose call is still to come, and the number of that call.
+    selection: Option<(u64, Box<Selection>)>,
+}
+
+/// A call that has ended, and what of an object it is about.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) call: Call,
+    pub(crate) selection: Option<Box<Selection>>,
 }
 
 impl Nesting {
-    /// Takes the next finished call, and gives those whose turn it is.
-    pub(crate) fn push(&mut self, call: &Call, emit: impl FnMut(&Call)) {
-        if call.depth == 0 && self.waiting.is_empty() {
-            return std::iter::once(call).for_each(emit);
+    /// Takes the next record, and gives the calls whose turn it is.
+    pub(crate) fn push(&mut self, record: &Call, emit: impl FnMut(&Finished)) {
+        if record.function == CONTINUATION {
+            return self.select(record);
         }
-        self.waiting.push(*call);
-        if call.depth == 0 || self.waiting.len() >= MAX_WAITING {
+        let call = Finished { call: *record, selection: self.selection_of(record) };
+        if record.depth == 0 && self.waiting.is_empty() {
+            return std::iter::once(&call).for_each(emit);
+        }
+        self.waiting.push(call);
+        if record.depth == 0 || self.waiting.len() >= MAX_WAITING {
             self.release(emit);
         }
     }
 
     /// Gives all that wait: the thread has ended, the call around them never did.
-    pub(crate) fn release(&mut self, emit: impl FnMut(&Call)) {
-        self.waiting.sort_by_key(|call| call.began);
+    pub(crate) fn release(&mut self, emit: impl FnMut(&Finished)) {
+        self.waiting.sort_by_key(|finished| finished.call.began);
         self.waiting.iter().for_each(emit);
         self.waiting.clear();
+    }
+
+    fn select(&mut self, record: &Call) {
+        match &mut self.selection {
+            Some((began, selection)) if *began == record.began => {
+                selection.take(record);
+            }
+            selection => {
+                let begun = Selection::begin(record).map(Box::new);
+                *selection = begun.map(|begun| (record.began, begun));
+            }
+        }
+    }
+
+    /// What was selected for a call. A handler's call may come in between.
+    fn selection_of(&mut self, call: &Call) -> Option<Box<Selection>> {
+        self.selection.take_if(|(began, _)| *began == call.began).map(|(_, selection)| selection)
     }
 }
 
@@ -49,10 +80,10 @@ mod tests {
         let mut text = String::new();
         for &(began, depth) in calls {
             let call = Call { began, depth, ..Call::default() };
-            nesting.push(&call, |call| text.push_str(&call.began.to_string()));
+            nesting.push(&call, |it| text.push_str(&it.call.began.to_string()));
             text.push('|');
         }
-        nesting.release(|call| text.push_str(&call.began.to_string()));
+        nesting.release(|it| text.push_str(&it.call.began.to_string()));
         assert_eq!(text, expected);
     }
 
@@ -81,5 +112,30 @@ mod tests {
             assert!(nesting.waiting.len() < MAX_WAITING);
         }
         assert_eq!(n_out, 3 * MAX_WAITING);
+    }
+
+    #[test]
+    fn a_selection_goes_with_the_call_of_its_number() {
+        use ioracle_spool::selection::Part;
+
+        let mut selection = Selection::new(5);
+        selection.set(Part::Start, |dimension| dimension as i64);
+        selection.set(Part::Count, |_| 9);
+        let mut nesting = Nesting::default();
+        let mut told = Vec::new();
+        let mut push = |call: &Call| {
+            nesting.push(call, |it| told.push((it.call.began, it.selection.clone())));
+        };
+        let call = |began, depth| Call { began, depth, ..Call::default() };
+        // One whose call never came, one with a handler's call between, one inside another.
+        selection.records().for_each(|record| push(&Call { began: 1, ..record }));
+        selection.records().for_each(|record| push(&Call { began: 2, ..record }));
+        push(&call(3, 0));
+        push(&call(2, 0));
+        selection.records().for_each(|record| push(&Call { began: 5, ..record }));
+        push(&call(5, 1));
+        push(&call(4, 0));
+        let whole = Some(Box::new(selection));
+        assert_eq!(told, [(3, None), (2, whole.clone()), (4, None), (5, whole)]);
     }
 }

@@ -9,7 +9,7 @@ use ioracle_spool::layout::{Call, DefinitionKind};
 
 use crate::spooled::convert::{Functions, Origin};
 use crate::spooled::definitions::Definitions;
-use crate::spooled::nesting::Nesting;
+use crate::spooled::nesting::{Finished, Nesting};
 use crate::spooled::observer::{Observer, ProcessNumber};
 
 /// One stream, from records to events.
@@ -42,11 +42,13 @@ impl OwnStream {
     /// those of the record.
     pub fn record(&mut self, call: &Call, observer: &mut impl Observer) {
         let OwnStream { functions, definitions, nesting } = self;
-        nesting.push(call, |call| {
+        nesting.push(call, |Finished { call, selection }| {
             let origin = Origin {
                 stream: StreamId { rank: 0, thread: 0 },
                 context: definitions.context(call.context, observer),
                 file: definitions.file(call.file),
+                object: definitions.object(call.object),
+                selection: selection.as_deref(),
                 process_start_ns: 0,
             };
             if let Some(event) = functions.event(call, origin) {

@@ -11,7 +11,7 @@ use ioracle_spool::{Sink, StreamInfo, StreamNumber};
 
 use crate::spooled::convert::{Functions, Origin};
 use crate::spooled::definitions::Definitions;
-use crate::spooled::nesting::Nesting;
+use crate::spooled::nesting::{Finished, Nesting};
 use crate::spooled::observer::{Observer, ProcessNumber};
 use crate::spooled::processes::{Appearance, Processes};
 
@@ -83,11 +83,14 @@ impl State {
 
 impl Known {
     /// Tells the event of a call.
-    fn tell(&mut self, thread: Thread, call: &Call, observer: &mut impl Observer) {
+    fn tell(&mut self, thread: Thread, finished: &Finished, observer: &mut impl Observer) {
+        let Finished { call, selection } = finished;
         let origin = Origin {
             stream: thread.id,
             context: self.definitions.context(call.context, observer),
             file: self.definitions.file(call.file),
+            object: self.definitions.object(call.object),
+            selection: selection.as_deref(),
             process_start_ns: thread.process_start_ns,
         };
         let Some(event) = self.functions.event(call, origin) else { return };
@@ -137,7 +140,7 @@ impl<O: Observer> Sink for Told<'_, O> {
     fn record(&mut self, number: StreamNumber, call: &Call) {
         let State { streams, known, .. } = &mut *self.state;
         let Some(Stream { thread, nesting }) = streams.get_mut(&number) else { return };
-        nesting.push(call, |call| known.tell(*thread, call, self.observer));
+        nesting.push(call, |finished| known.tell(*thread, finished, self.observer));
     }
 
     fn asks(&mut self, number: StreamNumber) {
@@ -152,7 +155,7 @@ impl<O: Observer> Sink for Told<'_, O> {
         let State { streams, asking, known } = &mut *self.state;
         let Some(Stream { thread, mut nesting }) = streams.remove(&number) else { return };
         asking.remove(&thread.id);
-        nesting.release(|call| known.tell(thread, call, self.observer));
+        nesting.release(|finished| known.tell(thread, finished, self.observer));
         self.observer.stream_ended(thread.id);
     }
 

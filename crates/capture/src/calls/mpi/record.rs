@@ -2,10 +2,6 @@
 
 //! What is done around a call of MPI-IO: all that the rows of both languages
 //! have in common, on C's handles.
-//!
-//! A call is recorded with its return code: 0, or -1 for any failure. What it
-//! asked for counts as moved, as in all traces of this layer; the POSIX calls
-//! inside it tell what really did.
 
 use core::ffi::c_char;
 
@@ -15,10 +11,10 @@ use ioracle_spool::layout::Call;
 use super::files::{self, Open};
 use super::helpers::{Handle, Mpi};
 use super::requests::{self, Request};
-use crate::clock;
+use crate::calls::library_call::{self, code};
 use crate::files::Named;
-use crate::observe::{Errno, call, is_on};
-use crate::thread::{Begun, Library, begin_in, is_inside, learning};
+use crate::observe::{call, is_on};
+use crate::thread::{Begun, Library, begin_in, is_inside};
 
 /// What a real call came to.
 pub(super) trait Outcome: Copy {
@@ -32,30 +28,6 @@ impl Outcome for i32 {
     }
 }
 
-fn code(is_success: bool) -> i64 {
-    if is_success { 0 } else { -1 }
-}
-
-/// Makes a real call that has begun and records it as described.
-pub(super) fn observe<R: Outcome>(
-    mut begun: Begun,
-    real: impl FnOnce() -> R,
-    describe: impl FnOnce(bool, &Begun, u64) -> Option<Call>,
-) -> R {
-    begun.restart_clock();
-    let result = real();
-    let end_ns = clock::now_ns();
-    let errno = Errno::keep();
-    let call = describe(result.is_success(), &begun, end_ns);
-    let is_outermost = begun.is_outermost();
-    begun.leave(Library::Mpi, end_ns, call);
-    if is_outermost {
-        learning::learn();
-    }
-    errno.put_back();
-    result
-}
-
 /// Begins a call on an open file; None: it is not recorded.
 fn begin_on(file: Option<Handle>) -> Option<(Begun, Open)> {
     if !is_on() {
@@ -67,7 +39,18 @@ fn begin_on(file: Option<Handle>) -> Option<(Begun, Open)> {
 
 /// Begins a call that is on no open file.
 pub(super) fn begin() -> Option<Begun> {
-    if is_on() { begin_in(Library::Mpi) } else { None }
+    library_call::begin(Library::Mpi)
+}
+
+/// Makes a real call that has begun and records it as described.
+pub(super) fn observe<R: Outcome>(
+    begun: Begun,
+    real: impl FnOnce() -> R,
+    describe: impl FnOnce(bool, &Begun, u64) -> Option<Call>,
+) -> R {
+    library_call::observe(Library::Mpi, begun, real, |result, begun, end_ns| {
+        describe(result.is_success(), begun, end_ns)
+    })
 }
 
 /// A file to be opened, by C's or Fortran's name of it.
