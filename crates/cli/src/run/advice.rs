@@ -6,6 +6,8 @@
 //! time it is about matters: a hundredth of the run and a tenth of all time in
 //! I/O. So a program that spends its time elsewhere hears nothing.
 
+mod libraries;
+
 use ioracle_events::FileId;
 
 use super::summary::Advice;
@@ -43,6 +45,7 @@ pub fn advise(measured: &Measured) -> Vec<Advice> {
             })
         }));
     }
+    advice.extend(libraries::advise(measured));
     advice.extend(many_files(measured));
     advice.extend(one_rank_writes(measured));
     advice.sort_by(|a, b| {
@@ -176,13 +179,13 @@ fn one_rank_writes(measured: &Measured) -> Option<Advice> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use ioracle_events::Event;
 
     use super::super::tally::tests::event;
     use super::*;
 
-    fn advice(events: impl Iterator<Item = Event>, ranks: &[(u32, u64, u64)]) -> Vec<String> {
+    pub fn advice(events: impl Iterator<Item = Event>, ranks: &[(u32, u64, u64)]) -> Vec<String> {
         let mut tally = Tally::default();
         events.for_each(|event| tally.add(&event));
         let path = |file: FileId| format!("file{}", file.0);

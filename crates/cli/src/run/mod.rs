@@ -30,6 +30,7 @@ mod render;
 mod report;
 mod summary;
 mod unseen;
+mod variables;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -3,20 +3,24 @@
 //! The summary for people: one screen, at most 40 lines of 100 columns.
 
 mod files;
+mod variables;
 
 use ioracle_engine::FIRST_OPERATIONS;
 
 use self::files::files;
-use super::summary::{Bursts, LoopSeen, ModelUse, Summary};
+use self::variables::variables;
+use super::summary::{Bursts, LibraryCalls, LoopSeen, ModelUse, Summary};
 use super::supervise::Ending;
 use crate::shared::numbers::{bytes, counted, grouped, seconds};
-use crate::shared::table::{Cell, Colours, Tone};
+use crate::shared::table::{Cell, Colours, Table, Tone};
 use crate::shared::text::wrap;
 
 /// Columns of a line.
 const WIDTH: usize = 100;
 /// Columns of the words before the text.
 const LABEL: usize = 14;
+/// Files that are told.
+const FILES: usize = 5;
 /// Loops that are told.
 const LOOPS: usize = 3;
 /// Operations below which predictions had nothing to learn from.
@@ -68,6 +72,12 @@ struct Page {
 impl Page {
     fn line(&mut self, cell: &Cell) {
         self.text.push_str(&format!("{}{}\n", self.mark, self.colours.paint(cell)));
+    }
+
+    fn table(&mut self, table: &Table) {
+        for line in table.render(self.colours).lines() {
+            self.text.push_str(&format!("{}{line}\n", self.mark));
+        }
     }
 
     /// A paragraph with a word before it.
@@ -138,20 +148,16 @@ fn what_was_done(summary: &Summary, page: &mut Page) {
             counted(io.writes, "write")
         ),
     );
-    if let Some(mpi) = &summary.mpi_io {
-        page.say(
-            "MPI-IO",
-            &format!(
-                "{}, {} collective; {} read in {}, {} written in {}, {}",
-                counted(mpi.calls, "call"),
-                grouped(mpi.collective_calls),
-                bytes(mpi.bytes_read),
-                counted(mpi.reads, "read"),
-                bytes(mpi.bytes_written),
-                counted(mpi.writes, "write"),
-                seconds(Some(mpi.io_time_s))
-            ),
-        );
+    let libraries = [
+        ("HDF5", &summary.hdf5),
+        ("netCDF", &summary.netcdf),
+        ("PnetCDF", &summary.pnetcdf),
+        ("MPI-IO", &summary.mpi_io),
+    ];
+    for (name, calls) in libraries {
+        if let Some(calls) = calls {
+            page.say(name, &library_in_words(calls));
+        }
     }
     let share = 100.0 * io.busiest_thread_s / summary.wall_s.max(1e-9);
     let time = seconds(Some(io.io_time_s));
@@ -166,8 +172,30 @@ fn what_was_done(summary: &Summary, page: &mut Page) {
         },
     );
     if !summary.busiest_files.is_empty() {
-        files(&summary.busiest_files, page);
+        // Where variables are told, they tell most of it.
+        let rows = if summary.busiest_variables.is_empty() { FILES } else { FILES - 2 };
+        files(&summary.busiest_files, rows, page);
     }
+    if !summary.busiest_variables.is_empty() {
+        variables(&summary.busiest_variables, page);
+    }
+}
+
+/// Calls of a library, in one line.
+fn library_in_words(calls: &LibraryCalls) -> String {
+    let collective = match calls.collective_calls {
+        0 => String::new(),
+        n => format!(" ({} collective)", grouped(n)),
+    };
+    let moved =
+        [(calls.reads, calls.bytes_read, "read"), (calls.writes, calls.bytes_written, "write")];
+    let moved: String = moved
+        .into_iter()
+        .filter(|(n, ..)| *n > 0)
+        .map(|(n, moved, word)| format!("; {} in {}", bytes(moved), counted(n, word)))
+        .collect();
+    let time = seconds(Some(calls.io_time_s));
+    format!("{}{collective} in {time}{moved}", counted(calls.calls, "call"))
 }
 
 fn what_was_learned(summary: &Summary, page: &mut Page) {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ioracle_engine::Score;
-use ioracle_events::{FileId, StreamId};
+use ioracle_events::{FileId, Function, StreamId};
 use ioracle_oracle::Oracle;
 use ioracle_spool::layout;
 use ioracle_trace::{Process, Totals};
@@ -13,11 +13,12 @@ use ioracle_trace::{Process, Totals};
 use super::Ran;
 use super::advice::{Measured, advise};
 use super::summary::{
-    Bursts, BusyFile, Calls, Io, LoopSeen, Missing, MpiIo, NextBurst, Predicted, Processes,
+    Bursts, BusyFile, Calls, Io, LibraryCalls, LoopSeen, Missing, NextBurst, Predicted, Processes,
     StacksCompared, Summary, Unrecorded,
 };
-use super::tally::{FileTally, MpiTally, Tally};
+use super::tally::{FileTally, Library, LibraryTally, Moved, Tally};
 use super::unseen::{Circumstances, Unseen};
+use super::variables::busiest_variables;
 use super::watch::Watch;
 use crate::shared::loops::loops_of;
 use crate::shared::process::is_alive;
@@ -55,8 +56,12 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
         wall_s: ran.wall_s,
         processes: who_took_part(ran, processes, totals),
         io: io(tally),
-        mpi_io: mpi_io(&tally.mpi),
+        mpi_io: library(tally.libraries.of(Library::MpiIo)),
+        hdf5: library(tally.libraries.of(Library::Hdf5)),
+        netcdf: library(tally.libraries.of(Library::NetCdf)),
+        pnetcdf: library(tally.libraries.of(Library::PnetCdf)),
         busiest_files: busiest_files(tally, &path),
+        busiest_variables: busiest_variables(&tally.variables, &path),
         loops: main.map(|(_, oracle)| loops(oracle)).unwrap_or_default(),
         predicted: predicted(&watch.learner.engine.score()),
         bursts: main.and_then(|(stream, oracle)| bursts(watch, stream, oracle)),
@@ -124,15 +129,15 @@ fn io(tally: &Tally) -> Io {
     }
 }
 
-fn mpi_io(mpi: &MpiTally) -> Option<MpiIo> {
-    (mpi.calls > 0).then(|| MpiIo {
-        calls: mpi.calls,
-        collective_calls: mpi.collective,
-        reads: mpi.read.operations,
-        bytes_read: mpi.read.bytes,
-        writes: mpi.written.operations,
-        bytes_written: mpi.written.bytes,
-        io_time_s: in_seconds(mpi.io_ns),
+fn library(calls: &LibraryTally) -> Option<LibraryCalls> {
+    (calls.calls > 0).then(|| LibraryCalls {
+        calls: calls.calls,
+        collective_calls: calls.collective,
+        reads: calls.read.operations,
+        bytes_read: calls.read.bytes,
+        writes: calls.written.operations,
+        bytes_written: calls.written.bytes,
+        io_time_s: in_seconds(calls.io_ns),
     })
 }
 
@@ -142,8 +147,9 @@ fn busiest_files(tally: &Tally, path: &dyn Fn(FileId) -> String) -> Vec<BusyFile
     files.into_iter().take(MAX_FILES).map(|(id, file)| busy_file(path(*id), file)).collect()
 }
 
-fn busy_file(path: String, file: &FileTally) -> BusyFile {
-    let mut calls = file.calls.clone();
+/// The calls that took most time.
+pub fn busiest_calls(calls: &[(Function, Moved)]) -> Vec<Calls> {
+    let mut calls = calls.to_vec();
     calls.sort_by_key(|(function, moved)| (std::cmp::Reverse(moved.io_ns), *function));
     let calls = calls.into_iter().take(MAX_CALLS).map(|(function, moved)| Calls {
         function: function.name(),
@@ -151,13 +157,17 @@ fn busy_file(path: String, file: &FileTally) -> BusyFile {
         bytes: moved.bytes,
         io_time_s: in_seconds(moved.io_ns),
     });
+    calls.collect()
+}
+
+fn busy_file(path: String, file: &FileTally) -> BusyFile {
     BusyFile {
         path,
         operations: file.operations,
         bytes_read: file.read.moved.bytes,
         bytes_written: file.written.moved.bytes,
         io_time_s: in_seconds(file.io_ns),
-        calls: calls.collect(),
+        calls: busiest_calls(&file.calls),
     }
 }
 
@@ -256,6 +266,6 @@ fn in_words(cause: layout::Unrecorded) -> (&'static str, &'static str) {
     }
 }
 
-fn in_seconds(ns: u64) -> f64 {
+pub fn in_seconds(ns: u64) -> f64 {
     ns as f64 * 1e-9
 }

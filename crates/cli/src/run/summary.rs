@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::supervise::Ending;
+use super::tally::Part;
 use super::unseen::Unseen;
 
 /// The whole summary.
@@ -24,10 +25,15 @@ pub struct Summary {
     pub wall_s: f64,
     pub processes: Processes,
     pub io: Io,
-    /// Only of programs that use it.
-    pub mpi_io: Option<MpiIo>,
+    /// Calls of libraries, only of those that are used.
+    pub mpi_io: Option<LibraryCalls>,
+    pub hdf5: Option<LibraryCalls>,
+    pub netcdf: Option<LibraryCalls>,
+    pub pnetcdf: Option<LibraryCalls>,
     /// Those that took most time first.
     pub busiest_files: Vec<BusyFile>,
+    /// The same for variables and datasets.
+    pub busiest_variables: Vec<BusyVariable>,
     /// Those that cover most operations first.
     pub loops: Vec<LoopSeen>,
     pub predicted: Option<Predicted>,
@@ -78,9 +84,9 @@ pub struct Io {
     pub busiest_thread_s: f64,
 }
 
-/// Calls of MPI-IO; what happens inside them is part of [`Io`].
+/// Calls of a library; what happens inside them is part of [`Io`].
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct MpiIo {
+pub struct LibraryCalls {
     pub calls: u64,
     pub collective_calls: u64,
     pub reads: u64,
@@ -99,6 +105,29 @@ pub struct BusyFile {
     pub bytes_read: u64,
     pub bytes_written: u64,
     pub io_time_s: f64,
+    /// Those that took most time first.
+    pub calls: Vec<Calls>,
+}
+
+/// A variable or dataset that took much of the time; or many of them, as
+/// programs make them for every step, where a `*` stands for the number.
+#[derive(Clone, Debug, Serialize)]
+pub struct BusyVariable {
+    pub name: String,
+    pub path: String,
+    /// How many they are.
+    pub variables: usize,
+    pub reads: u64,
+    pub bytes_read: u64,
+    pub writes: u64,
+    pub bytes_written: u64,
+    pub io_time_s: f64,
+    /// What the accesses to each have in common, if it is the same for all.
+    pub part: Option<Part>,
+    /// Elements of every access along each dimension, if they are the same.
+    pub counts: Option<Vec<u64>>,
+    /// Elements of a chunk.
+    pub chunk: Option<Vec<u64>>,
     /// Those that took most time first.
     pub calls: Vec<Calls>,
 }

@@ -3,13 +3,20 @@
 //! Counts what a job does, event by event, for its summary.
 //!
 //! Calls of the POSIX and stdio layers are counted wherever they stand, those of
-//! MPI-IO apart; time only for calls that no other recorded call encloses, so
-//! that nothing counts twice. Everything is kept per file, threads and processes beside; each table
-//! has a bound, beyond which only the totals go on. A few hash lookups an event.
+//! libraries above them apart; time only for calls that no other recorded call
+//! encloses, so that nothing counts twice. Everything is kept per file, threads
+//! and processes beside; each table has a bound, beyond which only the totals go
+//! on. A few hash lookups an event.
+
+mod libraries;
+mod variables;
 
 use std::collections::HashMap;
 
 use ioracle_events::{Access, Event, FileId, Function, Layer, StreamId};
+
+pub use self::libraries::{Libraries, Library, LibraryTally};
+pub use self::variables::{Part, VariableTally, Variables};
 
 /// Files counted apart.
 const MAX_FILES: usize = 1 << 16;
@@ -36,7 +43,8 @@ pub struct Tally {
     pub io_ns: u64,
     pub read: Moved,
     pub written: Moved,
-    pub mpi: MpiTally,
+    pub libraries: Libraries,
+    pub variables: Variables,
     /// By file; not all, where there were more than the bound.
     pub files: HashMap<FileId, FileTally>,
     /// Time in I/O by thread.
@@ -44,18 +52,6 @@ pub struct Tally {
     /// Bytes written by process, by its number.
     pub written_by: HashMap<u32, Moved>,
     places: HashMap<(u32, FileId, Access), u64>,
-}
-
-/// Calls of MPI-IO. The calls inside them that move their data are counted as
-/// what they are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MpiTally {
-    pub calls: u64,
-    /// Those that all ranks of a group make together.
-    pub collective: u64,
-    pub read: Moved,
-    pub written: Moved,
-    pub io_ns: u64,
 }
 
 /// Data that went one way.
@@ -80,6 +76,19 @@ pub struct FileTally {
     pub sync_ns: u64,
     /// By function; few on any one file.
     pub calls: Vec<(Function, Moved)>,
+    /// Writes of MPI-IO that ranks make each on their own.
+    pub independent: Independent,
+}
+
+/// Writes of MPI-IO to one file that are not collective.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Independent {
+    pub moved: Moved,
+    /// Those that another library makes for the program.
+    pub within_library: u64,
+    /// Whether more than one process makes them.
+    pub by_several: bool,
+    process: Option<u32>,
 }
 
 /// Reads, or writes, of one file.
@@ -101,6 +110,13 @@ impl Moved {
         self.bytes.saturating_add(n / 2) / n
     }
 
+    /// Adds what went the same way elsewhere.
+    pub fn join(&mut self, other: &Moved) {
+        self.operations += other.operations;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.io_ns = self.io_ns.saturating_add(other.io_ns);
+    }
+
     fn add(&mut self, bytes: u64, io_ns: u64) {
         self.operations += 1;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -117,14 +133,15 @@ impl Tally {
         if self.streams.len() < MAX_STREAMS || self.streams.contains_key(&event.stream) {
             *self.streams.entry(event.stream).or_default() += io_ns;
         }
+        self.libraries.add(event);
         if event.failed() {
             self.failed += 1;
             return;
         }
-        if event.function.layer() == Layer::MpiIo {
-            self.mpi.add(event, io_ns);
-            if let Some(file) = self.files.get_mut(&event.file) {
-                file.io_ns = file.io_ns.saturating_add(io_ns);
+        if Library::of(event.function).is_some() {
+            self.variables.add(event);
+            if let Some(file) = self.file(event.file) {
+                file.add_outer(event, io_ns);
             }
         }
         if !is_counted(event) {
@@ -144,9 +161,14 @@ impl Tally {
             _ => {}
         }
         let jumped = access.is_data() && self.jumped(event, bytes);
-        if self.files.len() < MAX_FILES || self.files.contains_key(&event.file) {
-            self.files.entry(event.file).or_default().add(event, bytes, io_ns, jumped);
+        if let Some(file) = self.file(event.file) {
+            file.add(event, bytes, io_ns, jumped);
         }
+    }
+
+    fn file(&mut self, file: FileId) -> Option<&mut FileTally> {
+        let has_room = self.files.len() < MAX_FILES || self.files.contains_key(&file);
+        has_room.then(|| self.files.entry(file).or_default())
     }
 
     /// Time in I/O of the thread that spent most.
@@ -167,31 +189,20 @@ impl Tally {
     }
 }
 
-impl MpiTally {
-    fn add(&mut self, event: &Event, io_ns: u64) {
-        self.calls += 1;
-        self.collective += u64::from(event.function.is_collective());
+impl FileTally {
+    /// Counts a call of a library, whose data the calls inside it move.
+    fn add_outer(&mut self, event: &Event, io_ns: u64) {
         self.io_ns = self.io_ns.saturating_add(io_ns);
-        match event.function.access() {
-            Access::Read => self.read.add(event.transferred(), io_ns),
-            Access::Write => self.written.add(event.transferred(), io_ns),
-            _ => {}
+        let is_write = event.function.access() == Access::Write;
+        if is_write && Library::of(event.function) == Some(Library::MpiIo) {
+            self.independent.add(event);
         }
     }
-}
 
-impl FileTally {
     fn add(&mut self, event: &Event, bytes: u64, io_ns: u64, jumped: bool) {
         self.operations += 1;
         self.io_ns = self.io_ns.saturating_add(io_ns);
-        match self.calls.iter_mut().find(|(function, _)| *function == event.function) {
-            Some((_, moved)) => moved.add(bytes, io_ns),
-            None => {
-                let mut moved = Moved::default();
-                moved.add(bytes, io_ns);
-                self.calls.push((event.function, moved));
-            }
-        }
+        count_call(&mut self.calls, event.function, bytes, io_ns);
         match event.function.access() {
             Access::Read => self.read.add(event, bytes, io_ns, jumped),
             Access::Write => self.written.add(event, bytes, io_ns, jumped),
@@ -204,6 +215,18 @@ impl FileTally {
                 self.metadata_ns += io_ns;
             }
         }
+    }
+}
+
+impl Independent {
+    fn add(&mut self, event: &Event) {
+        if event.function.is_collective() {
+            return;
+        }
+        self.moved.add(event.transferred(), duration_ns(event));
+        self.within_library += u64::from(event.depth > 0);
+        let process = *self.process.get_or_insert(event.stream.rank);
+        self.by_several |= process != event.stream.rank;
     }
 }
 
@@ -236,9 +259,22 @@ pub fn is_counted(event: &Event) -> bool {
         && !event.failed()
 }
 
+/// Counts a call of a function.
+fn count_call(calls: &mut Vec<(Function, Moved)>, function: Function, bytes: u64, io_ns: u64) {
+    let place = calls.iter().position(|(other, _)| *other == function).unwrap_or_else(|| {
+        calls.push((function, Moved::default()));
+        calls.len() - 1
+    });
+    calls[place].1.add(bytes, io_ns);
+}
+
 /// Time of a call that counts: not of an enclosed one.
 fn io_time_ns(event: &Event) -> u64 {
-    if event.depth > 0 { 0 } else { event.end_ns.saturating_sub(event.start_ns) }
+    if event.depth > 0 { 0 } else { duration_ns(event) }
+}
+
+fn duration_ns(event: &Event) -> u64 {
+    event.end_ns.saturating_sub(event.start_ns)
 }
 
 #[cfg(test)]
@@ -249,7 +285,7 @@ pub mod tests {
 
     /// An event of 10 µs; `place` is offset and bytes.
     pub fn event(name: &str, file: u32, place: Option<(u64, u64)>) -> Event {
-        let layers = [Layer::Posix, Layer::Stdio, Layer::MpiIo];
+        let layers = [Layer::Posix, Layer::Stdio, Layer::MpiIo, Layer::HighLevel];
         let function = layers.into_iter().find_map(|layer| Function::from_name(layer, name));
         let (offset, bytes) = place.map_or((None, 0), |(offset, bytes)| (Some(offset), bytes));
         Event {
@@ -295,11 +331,28 @@ pub mod tests {
         tally.add(&event("mpi_write_at_all", 1, Some((0, 500))));
         tally.add(&Event { depth: 1, ..event("pwrite", 1, Some((0, 2000))) });
         tally.add(&event("mpi_read_at", 1, Some((0, 500))));
-        let mpi = tally.mpi;
+        let mpi = tally.libraries.of(Library::MpiIo);
         assert_eq!((mpi.calls, mpi.collective, mpi.io_ns), (3, 2, 30_000));
         assert_eq!((mpi.written.bytes, mpi.read.bytes), (500, 500));
         assert_eq!((tally.operations, tally.written.bytes), (2, 2000));
         assert_eq!((tally.io_ns, tally.files[&FileId(1)].io_ns), (30_000, 30_000));
+        let independent = tally.files[&FileId(1)].independent;
+        assert_eq!((independent.moved.operations, independent.by_several), (0, false));
+    }
+
+    #[test]
+    fn writes_of_several_ranks_on_their_own_are_told_from_collective_ones() {
+        let mut tally = Tally::default();
+        for rank in [0, 0, 3] {
+            let mut write = event("mpi_write_at", 1, Some((0, 500)));
+            write.stream.rank = rank;
+            tally.add(&write);
+            tally.add(&event("mpi_write", 2, Some((0, 500))));
+            tally.add(&event("mpi_write_all", 1, Some((0, 500))));
+        }
+        let independent = |file| tally.files[&FileId(file)].independent;
+        assert_eq!((independent(1).moved.operations, independent(1).by_several), (3, true));
+        assert!(!independent(2).by_several);
     }
 
     #[test]

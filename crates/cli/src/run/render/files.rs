@@ -2,22 +2,20 @@
 
 //! The table of the files that took most time.
 
-use super::super::summary::BusyFile;
+use super::super::summary::{BusyFile, Calls};
 use super::{Page, WIDTH};
 use crate::shared::numbers::{bytes, grouped, seconds};
 use crate::shared::table::{Side, Table};
 use crate::shared::text::shorten_start;
 
-/// Rows of the table.
-const FILES: usize = 5;
 /// Columns of a path.
 const PATH: usize = 30;
 /// Columns of a number, and of the space behind each column.
 const NUMBER: usize = 9;
 const GAP: usize = 2;
 
-/// Adds the table to a page.
-pub fn files(files: &[BusyFile], page: &mut Page) {
+/// Adds the table with so many rows to a page.
+pub fn files(files: &[BusyFile], rows: usize, page: &mut Page) {
     let columns = [
         ("  busiest files", Side::Left),
         ("read", Side::Right),
@@ -27,23 +25,22 @@ pub fn files(files: &[BusyFile], page: &mut Page) {
     ];
     let mut table = Table::new(&columns);
     let before = page.mark.chars().count() + 2 * GAP + PATH + 3 * (NUMBER + GAP);
-    for file in files.iter().take(FILES) {
+    for file in files.iter().take(rows) {
         table.push(vec![
             format!("  {}", shorten_start(&file.path, PATH)).into(),
             bytes(file.bytes_read).into(),
             bytes(file.bytes_written).into(),
             seconds(Some(file.io_time_s)).into(),
-            calls(file, WIDTH.saturating_sub(before)).into(),
+            calls(&file.calls, WIDTH.saturating_sub(before)).into(),
         ]);
     }
-    let marked = table.render(page.colours);
-    marked.lines().for_each(|line| page.text.push_str(&format!("{}{line}\n", page.mark)));
+    page.table(&table);
 }
 
 /// The calls that took most time, as many as there is room for.
-fn calls(file: &BusyFile, room: usize) -> String {
+fn calls(busiest: &[Calls], room: usize) -> String {
     let mut text = String::new();
-    for calls in &file.calls {
+    for calls in busiest {
         let separator = if text.is_empty() { "" } else { ", " };
         let times = format!("{separator}{} ×{}", calls.function, grouped(calls.calls));
         let more = match calls.bytes.saturating_add(calls.calls / 2) / calls.calls.max(1) {

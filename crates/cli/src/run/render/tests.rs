@@ -5,9 +5,10 @@
 use expect_test::{Expect, expect};
 
 use super::super::summary::{
-    Advice, Bursts, BusyFile, Calls, Io, LoopSeen, Missing, MpiIo, NextBurst, Predicted, Processes,
-    Unrecorded,
+    Advice, Bursts, BusyFile, BusyVariable, Calls, Io, LibraryCalls, LoopSeen, Missing, NextBurst,
+    Predicted, Processes, Unrecorded,
 };
+use super::super::tally::Part;
 use super::super::unseen::Unseen;
 use super::*;
 
@@ -33,7 +34,11 @@ fn idle() -> Summary {
         processes: Processes { seen: 1, threads: 1, ..Processes::default() },
         io: Io::default(),
         mpi_io: None,
+        hdf5: None,
+        netcdf: None,
+        pnetcdf: None,
         busiest_files: Vec::new(),
+        busiest_variables: Vec::new(),
         loops: Vec::new(),
         predicted: None,
         bursts: None,
@@ -147,9 +152,26 @@ fn a_run_is_told_on_one_screen() {
     );
 }
 
-#[test]
-fn calls_of_mpi_have_a_line_of_their_own() {
-    let mpi_io = MpiIo {
+fn busy_variable(name: &str, path: &str, part: Part) -> BusyVariable {
+    BusyVariable {
+        name: name.to_owned(),
+        path: path.to_owned(),
+        variables: 1,
+        reads: 0,
+        bytes_read: 0,
+        writes: 1200,
+        bytes_written: 1200 << 12,
+        io_time_s: 0.25,
+        part: Some(part),
+        counts: Some(vec![1, 64, 128]),
+        chunk: None,
+        calls: Vec::new(),
+    }
+}
+
+/// All that can be said, at its longest.
+fn parallel() -> Summary {
+    let mpi_io = LibraryCalls {
         calls: 1240,
         collective_calls: 1000,
         reads: 200,
@@ -158,11 +180,68 @@ fn calls_of_mpi_have_a_line_of_their_own() {
         bytes_written: 1000 << 10,
         io_time_s: 0.4,
     };
-    let text = render(&Summary { mpi_io: Some(mpi_io), ..busy() }, Colours::Off);
-    expect![
-        "  MPI-IO        1,240 calls, 1,000 collective; 200.0 MB read in 200 reads, 1000.0 KB written in"
-    ]
-    .assert_eq(text.lines().nth(3).unwrap());
+    let netcdf = LibraryCalls { collective_calls: 0, reads: 0, bytes_read: 0, ..mpi_io };
+    let far = "/scratch/somebody/projects/simulation/runs/2024/state_000001.nc";
+    let advice = busy().advice[0].clone();
+    Summary {
+        mpi_io: Some(mpi_io),
+        netcdf: Some(netcdf),
+        hdf5: Some(mpi_io),
+        busiest_files: (0..10).map(|n| busy_file(&format!("out/log{n}.txt"))).collect(),
+        busiest_variables: vec![
+            busy_variable("T", "out.nc", Part::Slices(1)),
+            busy_variable("/Timestep_*/velocities/x", far, Part::Blocks),
+            busy_variable("/Timestep_*/velocities/y", "a.h5", Part::Irregular),
+            BusyVariable { counts: None, ..busy_variable("q", far, Part::Whole) },
+            busy_variable("q", "out.nc", Part::Points),
+        ],
+        advice: vec![advice.clone(), advice.clone(), advice.clone(), advice],
+        ..busy()
+    }
+}
+
+#[test]
+fn calls_of_libraries_and_variables_are_told_and_still_fit() {
+    check(
+        &parallel(),
+        expect![[r#"
+            ioracle: app ran for 3.20 s
+              I/O           12,345 operations on 37 files, by 2 programs and 5 threads; 3 calls failed
+              data          1.0 GB read in 8,000 reads, 56.2 KB written in 1 write
+              HDF5          1,240 calls (1,000 collective) in 400.0 ms; 200.0 MB in 200 reads; 1000.0 KB in
+                            1,000 writes
+              netCDF        1,240 calls in 400.0 ms; 1000.0 KB in 1,000 writes
+              MPI-IO        1,240 calls (1,000 collective) in 400.0 ms; 200.0 MB in 200 reads; 1000.0 KB in
+                            1,000 writes
+              time in I/O   1.24 s over all threads; the busiest spent 400.0 ms, 12.5 % of the run
+              busiest files  read  written      time  calls
+              out/log0.txt    0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B, open ×1
+              out/log1.txt    0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B, open ×1
+              out/log2.txt    0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B, open ×1
+              busiest variables             read  written      time  calls  of
+              T in out.nc                    0 B   4.7 MB  250.0 ms  1,200  1×64×128 along dim. 1
+              …elocities/x in …e_000001.nc   0 B   4.7 MB  250.0 ms  1,200  blocks of 1×64×128
+              …step_*/velocities/y in a.h5   0 B   4.7 MB  250.0 ms  1,200  different parts
+              q in …s/2024/state_000001.nc   0 B   4.7 MB  250.0 ms  1,200  the whole
+              loops         120 turns of open, write ×3, close
+                            2 to 9 turns of read, run 40 times
+              predicted     99.1 % of what came next, 98.0 % of files, 97.5 % of offsets (hit ratio 96.4 %), the
+                            next wait to 1.2 ms on average
+              bursts        12 of 240 operations and 12.0 MB on average, every 3.20 s; the next, of 240
+                            operations and 12.0 MB, was expected 1.10 s after the last operation
+              what to do    1,200 writes of 48 B on average of 'out/log.txt' took 0.30 s (9 % of the run):
+                            collect them in a buffer of some 100 KB (setvbuf, or a buffered writer)
+                            1,200 writes of 48 B on average of 'out/log.txt' took 0.30 s (9 % of the run):
+                            collect them in a buffer of some 100 KB (setvbuf, or a buffered writer)
+                            1,200 writes of 48 B on average of 'out/log.txt' took 0.30 s (9 % of the run):
+                            collect them in a buffer of some 100 KB (setvbuf, or a buffered writer)
+                            1,200 writes of 48 B on average of 'out/log.txt' took 0.30 s (9 % of the run):
+                            collect them in a buffer of some 100 KB (setvbuf, or a buffered writer)
+              trace         'trace'; 'ioracle eval trace' evaluates it
+        "#]],
+    );
+    let of_a_rank = render(&Summary { rank: Some(0), ..parallel() }, Colours::Off);
+    assert!(of_a_rank.lines().all(|line| line.chars().count() <= 100), "{of_a_rank}");
 }
 
 #[test]

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The table of the variables that took most time.
+
+use super::super::summary::BusyVariable;
+use super::super::tally::Part;
+use super::{Page, WIDTH};
+use crate::shared::numbers::{bytes, grouped, seconds};
+use crate::shared::table::{Side, Table};
+use crate::shared::text::shorten_start;
+
+/// Rows of the table.
+const VARIABLES: usize = 4;
+/// Columns of name and file, and of the numbers behind them.
+const NAME: usize = 28;
+const NUMBERS: usize = 4 * 11;
+
+/// Adds the table to a page.
+pub fn variables(variables: &[BusyVariable], page: &mut Page) {
+    let columns = [
+        ("  busiest variables", Side::Left),
+        ("read", Side::Right),
+        ("written", Side::Right),
+        ("time", Side::Right),
+        ("calls", Side::Right),
+        ("of", Side::Left),
+    ];
+    let mut table = Table::new(&columns);
+    let before = page.mark.chars().count() + 2 + NAME + NUMBERS + 2;
+    for variable in variables.iter().take(VARIABLES) {
+        table.push(vec![
+            format!("  {}", name_and_file(variable)).into(),
+            bytes(variable.bytes_read).into(),
+            bytes(variable.bytes_written).into(),
+            seconds(Some(variable.io_time_s)).into(),
+            grouped(variable.reads + variable.writes).into(),
+            part(variable, WIDTH.saturating_sub(before)).into(),
+        ]);
+    }
+    page.table(&table);
+}
+
+/// Name and file; where both are too long, the end of each.
+fn name_and_file(variable: &BusyVariable) -> String {
+    const BETWEEN: &str = " in ";
+    let room = NAME - BETWEEN.len();
+    let (name, path) = (variable.name.chars().count(), variable.path.chars().count());
+    let for_name = name.min(room.saturating_sub(path).max(room / 2));
+    let name = shorten_start(&variable.name, for_name);
+    format!("{name}{BETWEEN}{}", shorten_start(&variable.path, room - for_name))
+}
+
+/// What each call was about, in words, as many as there is room for.
+fn part(variable: &BusyVariable, room: usize) -> String {
+    let counts: Vec<String> = variable.counts.iter().flatten().map(u64::to_string).collect();
+    let counts = counts.join("×");
+    let (shaped, plain) = match variable.part {
+        Some(Part::Whole) => (String::new(), "the whole".to_owned()),
+        Some(Part::Same) => (format!("the same {counts}"), "the same part".to_owned()),
+        Some(Part::Slices(along)) => {
+            (format!("{counts} along dim. {along}"), format!("slices along dim. {along}"))
+        }
+        Some(Part::Points) => (String::new(), "single elements".to_owned()),
+        Some(Part::Blocks) => (format!("blocks of {counts}"), "blocks".to_owned()),
+        Some(Part::Irregular) => (String::new(), "different parts".to_owned()),
+        None => return String::new(),
+    };
+    let fits = !counts.is_empty() && !shaped.is_empty() && shaped.chars().count() <= room;
+    if fits { shaped } else { plain }
+}

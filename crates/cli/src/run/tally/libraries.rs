@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Calls of the libraries above POSIX, each library apart. What happens inside
+//! them is counted as what it is: MPI-IO inside HDF5 is both.
+
+use std::collections::HashMap;
+
+use ioracle_events::{Access, Event, Function, Layer, StreamId};
+
+use super::{MAX_STREAMS, Moved, duration_ns};
+
+/// A library whose calls are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    MpiIo,
+    Hdf5,
+    NetCdf,
+    PnetCdf,
+}
+
+impl Library {
+    /// The one that a function belongs to.
+    pub fn of(function: Function) -> Option<Library> {
+        match function.layer() {
+            Layer::Posix | Layer::Stdio => None,
+            Layer::MpiIo => Some(Library::MpiIo),
+            Layer::HighLevel if function.name().starts_with("H5") => Some(Library::Hdf5),
+            Layer::HighLevel if function.name().starts_with("ncmpi_") => Some(Library::PnetCdf),
+            Layer::HighLevel => Some(Library::NetCdf),
+        }
+    }
+}
+
+/// Calls of one library that succeeded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LibraryTally {
+    pub calls: u64,
+    /// Those that all ranks of a group make together.
+    pub collective: u64,
+    pub read: Moved,
+    pub written: Moved,
+    pub io_ns: u64,
+}
+
+/// Calls of all of them.
+#[derive(Debug, Default)]
+pub struct Libraries {
+    tallies: [LibraryTally; 4],
+    /// Calls of each thread that may enclose its next one, outermost first.
+    enclosing: HashMap<StreamId, Vec<Enclosing>>,
+}
+
+#[derive(Debug)]
+struct Enclosing {
+    depth: u32,
+    library: Library,
+    is_collective: bool,
+}
+
+impl Libraries {
+    /// The calls of one library.
+    pub fn of(&self, library: Library) -> &LibraryTally {
+        &self.tallies[library as usize]
+    }
+
+    /// Counts an event, if it is a library's.
+    pub fn add(&mut self, event: &Event) {
+        let Some(library) = Library::of(event.function) else { return };
+        let is_collective = event.function.is_collective() && !event.failed();
+        self.enclose(event, library, is_collective);
+        if event.failed() {
+            return;
+        }
+        let tally = &mut self.tallies[library as usize];
+        let io_ns = duration_ns(event);
+        tally.calls += 1;
+        tally.collective += u64::from(is_collective);
+        tally.io_ns = tally.io_ns.saturating_add(io_ns);
+        match event.function.access() {
+            Access::Read => tally.read.add(event.transferred(), io_ns),
+            Access::Write => tally.written.add(event.transferred(), io_ns),
+            _ => {}
+        }
+    }
+
+    /// The names of HDF5's and netCDF's functions do not tell what is
+    /// collective; what they ask of MPI-IO does.
+    fn enclose(&mut self, event: &Event, library: Library, is_collective: bool) {
+        if self.enclosing.len() >= MAX_STREAMS && !self.enclosing.contains_key(&event.stream) {
+            return;
+        }
+        let calls = self.enclosing.entry(event.stream).or_default();
+        while calls.pop_if(|call| call.depth >= event.depth).is_some() {}
+        if is_collective {
+            for call in calls.iter_mut().filter(|call| !call.is_collective) {
+                call.is_collective = true;
+                self.tallies[call.library as usize].collective += 1;
+            }
+        }
+        // One that failed is not counted, whatever it encloses.
+        let is_collective = is_collective || event.failed();
+        calls.push(Enclosing { depth: event.depth, library, is_collective });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::event;
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_for_each_library_that_takes_part() {
+        let mut libraries = Libraries::default();
+        libraries.add(&event("write", 1, Some((0, 9))));
+        libraries.add(&event("nc_put_vara", 1, Some((0, 800))));
+        libraries.add(&Event { depth: 1, ..event("H5Dwrite", 1, Some((0, 800))) });
+        libraries.add(&Event { depth: 2, ..event("mpi_write_at_all", 1, Some((0, 800))) });
+        libraries.add(&Event { depth: 2, ..event("mpi_write_at_all", 1, Some((0, 800))) });
+        libraries.add(&event("H5Dwrite", 1, Some((0, 300))));
+        libraries.add(&Event { depth: 1, ..event("mpi_write_at", 1, Some((0, 300))) });
+        libraries.add(&event("ncmpi_get_vara_all", 1, Some((0, 70))));
+        libraries.add(&Event { result: -1, ..event("H5Fopen", 1, None) });
+        libraries.add(&Event { depth: 1, ..event("mpi_open", 1, None) });
+        let told = |library| {
+            let of: &LibraryTally = libraries.of(library);
+            (of.calls, of.collective, of.read.bytes, of.written.bytes, of.io_ns)
+        };
+        assert_eq!(told(Library::NetCdf), (1, 1, 0, 800, 10_000));
+        assert_eq!(told(Library::Hdf5), (2, 1, 0, 1100, 20_000));
+        assert_eq!(told(Library::MpiIo), (4, 3, 0, 1900, 40_000));
+        assert_eq!(told(Library::PnetCdf), (1, 1, 70, 0, 10_000));
+    }
+}

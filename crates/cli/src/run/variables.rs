@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The variables that took most time. Programs make new ones for every step,
+//! `/step_17/x` or `x` in `out_0017.nc`: many that differ by numbers in their
+//! names only are told as one.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use ioracle_events::{FileId, Function};
+
+use super::report::{busiest_calls, in_seconds};
+use super::summary::BusyVariable;
+use super::tally::{Moved, VariableTally, Variables};
+
+/// Variables that a summary holds.
+const MAX_VARIABLES: usize = 10;
+/// Names of variables from which on they are a series. Below, the numbers in
+/// them may mean something: T2 is the temperature at 2 m.
+const SERIES: usize = 8;
+
+/// A variable and the path of its file.
+type Variable<'a> = (String, &'a VariableTally);
+
+/// Those that took most time first.
+pub fn busiest_variables(
+    variables: &Variables,
+    path: &dyn Fn(FileId) -> String,
+) -> Vec<BusyVariable> {
+    let mut alike: HashMap<(String, String), Vec<Variable>> = HashMap::new();
+    for (file, variable) in variables.iter() {
+        let path = path(file);
+        let key = (without_numbers(&path), without_numbers(&variable.name));
+        alike.entry(key).or_default().push((path, variable));
+    }
+    let mut rows: Vec<Vec<Variable>> = Vec::new();
+    for group in alike.into_values() {
+        if group.len() >= SERIES {
+            rows.push(group);
+        } else {
+            rows.extend(group.into_iter().map(|variable| vec![variable]));
+        }
+    }
+    let io_ns = |row: &[Variable]| row.iter().map(|(_, variable)| variable.io_ns()).sum::<u64>();
+    let first =
+        |row: &[Variable]| row.iter().map(|(path, it)| (path.clone(), it.name.clone())).min();
+    rows.sort_by_cached_key(|row| (Reverse(io_ns(row)), first(row)));
+    rows.iter().take(MAX_VARIABLES).filter_map(|row| busy_variable(row)).collect()
+}
+
+fn busy_variable(row: &[Variable]) -> Option<BusyVariable> {
+    let (path, first) = row.first()?;
+    let (mut read, mut written) = (Moved::default(), Moved::default());
+    let mut calls: Vec<(Function, Moved)> = Vec::new();
+    for (_, variable) in row {
+        read.join(&variable.read);
+        written.join(&variable.written);
+        for (function, moved) in &variable.calls {
+            match calls.iter_mut().find(|(other, _)| other == function) {
+                Some((_, sum)) => sum.join(moved),
+                None => calls.push((*function, *moved)),
+            }
+        }
+    }
+    Some(BusyVariable {
+        name: common(row.iter().map(|(_, variable)| &*variable.name), &first.name),
+        path: common(row.iter().map(|(path, _)| path.as_str()), path),
+        variables: row.len(),
+        reads: read.operations,
+        bytes_read: read.bytes,
+        writes: written.operations,
+        bytes_written: written.bytes,
+        io_time_s: in_seconds(read.io_ns.saturating_add(written.io_ns)),
+        part: the_same(row, |variable| variable.parts.common()),
+        counts: the_same(row, |variable| variable.parts.counts()).map(<[u64]>::to_vec),
+        chunk: the_same(row, |variable| variable.chunk.as_deref()).map(<[u64]>::to_vec),
+        calls: busiest_calls(&calls),
+    })
+}
+
+/// What is said of all variables of a row, if it is the same.
+fn the_same<'a, T: PartialEq>(
+    row: &[Variable<'a>],
+    of: impl Fn(&'a VariableTally) -> Option<T>,
+) -> Option<T> {
+    let first = of(row.first()?.1)?;
+    row.iter().all(|(_, variable)| of(variable).as_ref() == Some(&first)).then_some(first)
+}
+
+/// The name that all have, or what they have in common.
+fn common<'a>(mut names: impl Iterator<Item = &'a str>, first: &str) -> String {
+    if names.all(|name| name == first) { first.to_owned() } else { without_numbers(first) }
+}
+
+/// A name with a `*` in place of every number.
+fn without_numbers(name: &str) -> String {
+    let mut pattern = String::with_capacity(name.len());
+    for character in name.chars() {
+        if !character.is_ascii_digit() {
+            pattern.push(character);
+        } else if !pattern.ends_with('*') {
+            pattern.push('*');
+        }
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use ioracle_events::Event;
+    use ioracle_trace::{Options, Trace};
+
+    use super::super::tally::tests::event;
+    use super::super::tally::{Library, Part, Tally};
+    use super::*;
+
+    fn told(events: impl Iterator<Item = (u32, String)>) -> Vec<(String, String, usize, u64)> {
+        let mut variables = Variables::default();
+        for (file, detail) in events {
+            let call = event("nc_put_vara", file, Some((0, 100)));
+            variables.add(&Event { detail: detail.into(), ..call });
+        }
+        let path = |file: FileId| format!("out_{}.nc", file.0);
+        busiest_variables(&variables, &path)
+            .into_iter()
+            .map(|it| (it.name, it.path, it.variables, it.bytes_written))
+            .collect()
+    }
+
+    fn row(name: &str, path: &str, variables: usize, bytes: u64) -> (String, String, usize, u64) {
+        (name.to_owned(), path.to_owned(), variables, bytes)
+    }
+
+    #[test]
+    fn variables_of_many_steps_are_one_row() {
+        let steps = (0..20).flat_map(|n| [(1, format!("/step_{n}/x")), (1, "T2".to_owned())]);
+        let others = [(1, "T10".to_owned()), (2, "T2".to_owned())];
+        let expected = [
+            row("/step_*/x", "out_1.nc", 20, 2000),
+            row("T2", "out_1.nc", 1, 2000),
+            row("T10", "out_1.nc", 1, 100),
+            row("T2", "out_2.nc", 1, 100),
+        ];
+        assert_eq!(told(steps.chain(others)), expected);
+    }
+
+    #[test]
+    fn a_variable_of_many_files_is_one_row() {
+        let files = (0..9).map(|file| (file, "T2".to_owned()));
+        assert_eq!(told(files), [row("T2", "out_*.nc", 9, 900)]);
+        let many = (0..50).map(|n| (1, format!("{}", char::from(b'A' + n))));
+        assert_eq!(told(many).len(), MAX_VARIABLES);
+    }
+
+    #[test]
+    fn parts_are_told_where_all_of_a_row_have_them_in_common() {
+        let part = |steps: u32| {
+            let mut variables = Variables::default();
+            for n in 0..steps * 10 {
+                let detail = format!("x{} start={}:0 count=1:5", n / 10, n % 10);
+                let call = event("nc_get_vara", 1, Some((0, 40)));
+                variables.add(&Event { detail: detail.into(), ..call });
+            }
+            let whole = Event { detail: "x0".into(), ..event("nc_get_var", 1, Some((0, 400))) };
+            variables.add(&whole);
+            let rows = busiest_variables(&variables, &|_| "a.nc".to_owned());
+            rows.into_iter().map(|row| (row.part, row.counts)).collect::<Vec<_>>()
+        };
+        let irregular = (Some(Part::Irregular), None);
+        assert_eq!(part(2), [irregular, (Some(Part::Slices(1)), Some(vec![1, 5]))]);
+        assert_eq!(part(8), [(None, None)]);
+    }
+
+    /// Two ranks of h5bench that write 8 datasets in each of 160 steps.
+    #[test]
+    fn datasets_of_a_real_trace_are_told_by_their_series() {
+        let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces/h5bench-write");
+        let trace = Trace::open(&place, Options::default()).unwrap();
+        let mut tally = Tally::default();
+        for event in trace.events(None).unwrap() {
+            tally.add(&event.unwrap());
+        }
+        let hdf5 = tally.libraries.of(Library::Hdf5);
+        assert_eq!((hdf5.calls, hdf5.written.operations), (7686, 2560));
+        let rows = busiest_variables(&tally.variables, &|file| format!("file{}", file.0));
+        // Two of the eight, id_1 and id_2, are one series.
+        assert_eq!(
+            rows.iter().map(|row| row.variables).collect::<BTreeSet<_>>(),
+            [160, 320].into()
+        );
+        assert_eq!(rows.len(), 7);
+        for row in rows {
+            assert!(row.name.starts_with("/Timestep_*/"), "{}", row.name);
+            assert_eq!(
+                (row.writes, row.bytes_written >> 20),
+                (2 * row.variables as u64, row.variables as u64)
+            );
+            assert_eq!(row.part, Some(Part::Whole));
+        }
+    }
+}
