@@ -150,7 +150,10 @@ fn busiest_files(tally: &Tally, path: &dyn Fn(FileId) -> String) -> Vec<BusyFile
 /// The calls that took most time.
 pub fn busiest_calls(calls: &[(Function, Moved)]) -> Vec<Calls> {
     let mut calls = calls.to_vec();
-    calls.sort_by_key(|(function, moved)| (std::cmp::Reverse(moved.io_ns), *function));
+    // Calls inside those of a library have no time of their own.
+    calls.sort_by_key(|(function, moved)| {
+        (std::cmp::Reverse((moved.io_ns, moved.operations)), *function)
+    });
     let calls = calls.into_iter().take(MAX_CALLS).map(|(function, moved)| Calls {
         function: function.name(),
         calls: moved.operations,
