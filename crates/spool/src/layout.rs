@@ -239,6 +239,9 @@ pub enum DefinitionKind {
     /// Name of an object (a dataset, a variable) in its file; behind a zero byte,
     /// if there is one, what else is told where it is opened.
     Object = 5,
+    /// Payload: rank of the process and number of ranks, 4 bytes each, as MPI
+    /// itself tells them where the launcher's environment did not. Identity 0.
+    Rank = 6,
 }
 
 impl TryFrom<u32> for DefinitionKind {
@@ -251,6 +254,7 @@ impl TryFrom<u32> for DefinitionKind {
             3 => Ok(DefinitionKind::Context),
             4 => Ok(DefinitionKind::File),
             5 => Ok(DefinitionKind::Object),
+            6 => Ok(DefinitionKind::Rank),
             _ => Err(number),
         }
     }

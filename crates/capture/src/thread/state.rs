@@ -105,6 +105,14 @@ impl ThreadState {
         define_once(defined_objects, (writer, host), DefinitionKind::Object, id, text);
     }
 
+    /// Tells the reader which rank this process is; whether it is told.
+    pub(crate) fn define_rank(&mut self, rank: u32, size: u32) -> bool {
+        let ThreadState { writer, host, .. } = self;
+        let (Some(writer), Some(job)) = (writer, RECORDER.job()) else { return false };
+        let payload: [&[u8]; 2] = [&rank.to_ne_bytes(), &size.to_ne_bytes()];
+        writer.define(host, job, DefinitionKind::Rank, 0, &payload)
+    }
+
     /// The stream was left in the middle of something, by longjmp.
     pub(super) fn recover(&mut self) {
         self.walker.forget_code();

@@ -26,6 +26,7 @@ mod tally;
 mod watch;
 
 mod advice;
+mod alike;
 mod render;
 mod report;
 mod summary;

@@ -3,46 +3,49 @@
 //! The summary for people: one screen, at most 40 lines of 100 columns.
 
 mod files;
+mod page;
+mod ranks;
 mod variables;
 
 use ioracle_engine::FIRST_OPERATIONS;
 
 use self::files::files;
+use self::page::{Page, Room};
+use self::ranks::ranks_in_words;
 use self::variables::variables;
 use super::summary::{Bursts, LibraryCalls, LoopSeen, ModelUse, Summary};
 use super::supervise::Ending;
 use crate::shared::numbers::{bytes, counted, grouped, seconds};
-use crate::shared::table::{Cell, Colours, Table, Tone};
-use crate::shared::text::wrap;
+use crate::shared::table::{Cell, Colours, Tone};
 
-/// Columns of a line.
-const WIDTH: usize = 100;
-/// Columns of the words before the text.
-const LABEL: usize = 14;
-/// Files that are told.
-const FILES: usize = 5;
-/// Loops that are told.
-const LOOPS: usize = 3;
+/// Lines of a screen.
+const LINES: usize = 40;
 /// Operations below which predictions had nothing to learn from.
 const ENOUGH: u64 = 50;
 /// Bursts from which on there is a pattern.
 const SEVERAL: u64 = 3;
 /// Confidence from which on the next burst is worth telling.
 const LIKELY: f64 = 0.5;
+
 /// The summary as text; of a rank but the first one, a single line.
 pub fn render(summary: &Summary, colours: Colours) -> String {
     let mark = summary.rank.map_or_else(String::new, |rank| format!("[rank {rank}] "));
     if summary.rank.is_some_and(|rank| rank > 0) {
         return format!("{mark}{}\n", one_line(summary));
     }
-    let mut page = Page { text: String::new(), mark, colours };
+    let page = |room| page(summary, Page::new(mark.clone(), colours, room));
+    let text = page(Room::ENOUGH);
+    if text.lines().count() <= LINES { text } else { page(Room::SCARCE) }
+}
+
+fn page(summary: &Summary, mut page: Page) -> String {
     page.line(&Cell::new(headline(summary), Tone::Header));
     if let Some(unseen) = summary.unseen {
         page.say("nothing seen", unseen.sentence());
     } else {
         what_was_done(summary, &mut page);
         what_was_learned(summary, &mut page);
-        for (n, advice) in summary.advice.iter().enumerate() {
+        for (n, advice) in summary.advice.iter().take(page.room.advice).enumerate() {
             page.say(if n == 0 { "what to do" } else { "" }, &advice.sentence);
         }
     }
@@ -59,41 +62,7 @@ pub fn render(summary: &Summary, colours: Colours) -> String {
             },
         );
     }
-    page.text
-}
-
-/// Lines below each other, each behind the mark of the rank.
-struct Page {
-    text: String,
-    mark: String,
-    colours: Colours,
-}
-
-impl Page {
-    fn line(&mut self, cell: &Cell) {
-        self.text.push_str(&format!("{}{}\n", self.mark, self.colours.paint(cell)));
-    }
-
-    fn table(&mut self, table: &Table) {
-        for line in table.render(self.colours).lines() {
-            self.text.push_str(&format!("{}{line}\n", self.mark));
-        }
-    }
-
-    /// A paragraph with a word before it.
-    fn say(&mut self, label: &str, sentence: &str) {
-        let label = format!("  {label:<LABEL$}");
-        let indent = label.chars().count();
-        let room = WIDTH.saturating_sub(indent + self.mark.chars().count());
-        for (n, line) in wrap(sentence, room).into_iter().enumerate() {
-            let before = if n == 0 {
-                self.colours.paint(&Cell::new(label.as_str(), Tone::Dim))
-            } else {
-                " ".repeat(indent)
-            };
-            self.text.push_str(&format!("{}{before}{line}\n", self.mark));
-        }
-    }
+    page.into_text()
 }
 
 fn headline(summary: &Summary) -> String {
@@ -159,6 +128,9 @@ fn what_was_done(summary: &Summary, page: &mut Page) {
             page.say(name, &library_in_words(calls));
         }
     }
+    if let Some(ranks) = &summary.ranks {
+        page.say("ranks", &ranks_in_words(ranks, page.room.kinds_of_ranks));
+    }
     let share = 100.0 * io.busiest_thread_s / summary.wall_s.max(1e-9);
     let time = seconds(Some(io.io_time_s));
     page.say(
@@ -172,9 +144,7 @@ fn what_was_done(summary: &Summary, page: &mut Page) {
         },
     );
     if !summary.busiest_files.is_empty() {
-        // Where variables are told, they tell most of it.
-        let rows = if summary.busiest_variables.is_empty() { FILES } else { FILES - 2 };
-        files(&summary.busiest_files, rows, page);
+        files(&summary.busiest_files, page);
     }
     if !summary.busiest_variables.is_empty() {
         variables(&summary.busiest_variables, page);
@@ -199,7 +169,7 @@ fn library_in_words(calls: &LibraryCalls) -> String {
 }
 
 fn what_was_learned(summary: &Summary, page: &mut Page) {
-    for (n, found) in summary.loops.iter().take(LOOPS).enumerate() {
+    for (n, found) in summary.loops.iter().take(page.room.loops).enumerate() {
         page.say(if n == 0 { "loops" } else { "" }, &in_words(found));
     }
     if let Some(predicted) = summary.predicted.filter(|predicted| predicted.operations >= ENOUGH) {

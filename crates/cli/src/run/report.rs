@@ -2,7 +2,7 @@
 
 //! Makes the summary of what was seen.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ioracle_engine::Score;
 use ioracle_events::{FileId, Function, StreamId};
@@ -12,6 +12,7 @@ use ioracle_trace::{Process, Totals};
 
 use super::Ran;
 use super::advice::{Measured, advise};
+use super::alike::Ranks;
 use super::summary::{
     Bursts, BusyFile, Calls, Io, LibraryCalls, LoopSeen, Missing, NextBurst, Predicted, Processes,
     StacksCompared, Summary, Unrecorded,
@@ -38,8 +39,9 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
         None => "(unknown file)".to_owned(),
     };
     let main = busiest_stream(watch);
-    let ranks = written_by_rank(tally, processes);
-    let measured = Measured { tally, path: &path, wall_s: ran.wall_s, ranks: &ranks };
+    let ranks = Ranks::of(tally, processes);
+    let written = ranks.written();
+    let measured = Measured { tally, path: &path, wall_s: ran.wall_s, ranks: &written };
     let circumstances = Circumstances {
         kind: ran.kind,
         disabled: ran.disabled,
@@ -55,6 +57,7 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
         ending: ran.ending,
         wall_s: ran.wall_s,
         processes: who_took_part(ran, processes, totals),
+        ranks: ranks.groups(),
         io: io(tally),
         mpi_io: library(tally.libraries.of(Library::MpiIo)),
         hdf5: library(tally.libraries.of(Library::Hdf5)),
@@ -100,19 +103,6 @@ fn who_took_part(ran: &Ran, processes: &[Process], totals: &Totals) -> Processes
 fn still_running(processes: &[Process]) -> u64 {
     let pids: BTreeSet<u32> = processes.iter().map(|process| process.pid).collect();
     pids.into_iter().filter(|pid| is_alive(*pid)).count() as u64
-}
-
-fn written_by_rank(tally: &Tally, processes: &[Process]) -> Vec<(u32, u64, u64)> {
-    let mut ranks: BTreeMap<u32, (u64, u64)> =
-        processes.iter().filter_map(|process| Some((process.rank?, (0, 0)))).collect();
-    for (&number, moved) in &tally.written_by {
-        let rank = processes.get(number as usize).and_then(|process| process.rank);
-        if let Some(sums) = rank.and_then(|rank| ranks.get_mut(&rank)) {
-            sums.0 += moved.bytes;
-            sums.1 += moved.io_ns;
-        }
-    }
-    ranks.into_iter().map(|(rank, (bytes, io_ns))| (rank, bytes, io_ns)).collect()
 }
 
 fn io(tally: &Tally) -> Io {

@@ -24,6 +24,8 @@ pub struct Summary {
     pub ending: Ending,
     pub wall_s: f64,
     pub processes: Processes,
+    /// Only where there are several, below this command.
+    pub ranks: Option<RanksAlike>,
     pub io: Io,
     /// Calls of libraries, only of those that are used.
     pub mpi_io: Option<LibraryCalls>,
@@ -66,6 +68,35 @@ pub struct Processes {
     /// Ranks that a launcher below this command told of.
     pub ranks_expected: u32,
     pub ranks_seen: u32,
+}
+
+/// Ranks that make the same calls in the same order are told together.
+#[derive(Clone, Debug, Serialize)]
+pub struct RanksAlike {
+    /// Ranks that were seen, and how many different ones.
+    pub ranks: usize,
+    pub kinds: usize,
+    /// Those with most ranks first; not all, where there are very many.
+    pub groups: Vec<RankGroup>,
+}
+
+/// Ranks that behave alike.
+#[derive(Clone, Debug, Serialize)]
+pub struct RankGroup {
+    /// First and last one of each run of neighbours.
+    pub ranks: Vec<(u32, u32)>,
+    pub n_ranks: usize,
+    pub operations: Between<u64>,
+    pub bytes_read: Between<u64>,
+    pub bytes_written: Between<u64>,
+    pub io_time_s: Between<f64>,
+}
+
+/// The least and the most that one of several has.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Between<T> {
+    pub least: T,
+    pub most: T,
 }
 
 /// All I/O together.

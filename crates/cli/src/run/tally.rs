@@ -8,13 +8,16 @@
 //! and processes beside; each table has a bound, beyond which only the totals go
 //! on. A few hash lookups an event.
 
+mod behaviour;
 mod libraries;
 mod variables;
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use ioracle_events::{Access, Event, FileId, Function, Layer, StreamId};
 
+pub use self::behaviour::Behaviour;
 pub use self::libraries::{Libraries, Library, LibraryTally};
 pub use self::variables::{Part, VariableTally, Variables};
 
@@ -47,11 +50,26 @@ pub struct Tally {
     pub variables: Variables,
     /// By file; not all, where there were more than the bound.
     pub files: HashMap<FileId, FileTally>,
-    /// Time in I/O by thread.
-    pub streams: HashMap<StreamId, u64>,
-    /// Bytes written by process, by its number.
-    pub written_by: HashMap<u32, Moved>,
+    /// By thread.
+    pub streams: HashMap<StreamId, StreamTally>,
+    /// By process, by its number.
+    pub processes: HashMap<u32, ProcessTally>,
     places: HashMap<(u32, FileId, Access), u64>,
+}
+
+/// What a thread has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StreamTally {
+    pub io_ns: u64,
+    pub behaviour: Behaviour,
+}
+
+/// What a process has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessTally {
+    pub operations: u64,
+    pub read: Moved,
+    pub written: Moved,
 }
 
 /// Data that went one way.
@@ -130,8 +148,9 @@ impl Tally {
         let io_ns = io_time_ns(event);
         self.events += 1;
         self.io_ns = self.io_ns.saturating_add(io_ns);
-        if self.streams.len() < MAX_STREAMS || self.streams.contains_key(&event.stream) {
-            *self.streams.entry(event.stream).or_default() += io_ns;
+        if let Some(stream) = entry(&mut self.streams, event.stream, MAX_STREAMS) {
+            stream.io_ns = stream.io_ns.saturating_add(io_ns);
+            stream.behaviour.add(event);
         }
         self.libraries.add(event);
         if event.failed() {
@@ -150,15 +169,16 @@ impl Tally {
         let access = event.function.access();
         self.operations += 1;
         let bytes = event.transferred();
+        let mut process = ProcessTally { operations: 1, ..ProcessTally::default() };
         match access {
-            Access::Read => self.read.add(bytes, io_ns),
-            Access::Write => {
-                self.written.add(bytes, io_ns);
-                if self.written_by.len() < MAX_STREAMS {
-                    self.written_by.entry(event.stream.rank).or_default().add(bytes, io_ns);
-                }
-            }
+            Access::Read => process.read.add(bytes, io_ns),
+            Access::Write => process.written.add(bytes, io_ns),
             _ => {}
+        }
+        self.read.join(&process.read);
+        self.written.join(&process.written);
+        if let Some(sum) = entry(&mut self.processes, event.stream.rank, MAX_STREAMS) {
+            sum.join(&process);
         }
         let jumped = access.is_data() && self.jumped(event, bytes);
         if let Some(file) = self.file(event.file) {
@@ -167,13 +187,12 @@ impl Tally {
     }
 
     fn file(&mut self, file: FileId) -> Option<&mut FileTally> {
-        let has_room = self.files.len() < MAX_FILES || self.files.contains_key(&file);
-        has_room.then(|| self.files.entry(file).or_default())
+        entry(&mut self.files, file, MAX_FILES)
     }
 
     /// Time in I/O of the thread that spent most.
     pub fn busiest_thread_ns(&self) -> u64 {
-        self.streams.values().copied().max().unwrap_or(0)
+        self.streams.values().map(|stream| stream.io_ns).max().unwrap_or(0)
     }
 
     /// Whether a data access did not go on where the same kind of access of the
@@ -186,6 +205,15 @@ impl Tally {
         let key = (event.stream.rank, event.file, event.function.access());
         let left_off = self.places.insert(key, offset.saturating_add(bytes));
         offset > 0 && left_off.is_some_and(|left_off| left_off != offset)
+    }
+}
+
+impl ProcessTally {
+    /// Adds what another process has done.
+    pub fn join(&mut self, other: &ProcessTally) {
+        self.operations += other.operations;
+        self.read.join(&other.read);
+        self.written.join(&other.written);
     }
 }
 
@@ -257,6 +285,16 @@ pub fn is_counted(event: &Event) -> bool {
     matches!(event.function.layer(), Layer::Posix | Layer::Stdio)
         && event.function.access().is_atomic()
         && !event.failed()
+}
+
+/// A row of a table that has a bound; `None` if there is no room for a new one.
+fn entry<K: Eq + Hash, T: Default>(
+    table: &mut HashMap<K, T>,
+    key: K,
+    most: usize,
+) -> Option<&mut T> {
+    let has_room = table.len() < most || table.contains_key(&key);
+    has_room.then(|| table.entry(key).or_default())
 }
 
 /// Counts a call of a function.

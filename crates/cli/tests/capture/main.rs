@@ -23,6 +23,7 @@ mod kill;
 mod parallel;
 mod preload;
 mod programs;
+mod ranks;
 mod trouble;
 mod unseen;
 mod witness;

@@ -13,8 +13,8 @@ use crate::compile::{c_with, other, sources};
 use crate::run::Program;
 
 /// An MPI as Debian installs several beside each other.
-struct Mpi {
-    name: &'static str,
+pub struct Mpi {
+    pub name: &'static str,
     launch: &'static [&'static str],
 }
 
@@ -25,7 +25,7 @@ const OPEN_MPI: Mpi = Mpi {
 };
 
 /// Those that are here; says so where one is missing.
-fn installed() -> impl Iterator<Item = &'static Mpi> {
+pub fn installed() -> impl Iterator<Item = &'static Mpi> {
     [&MPICH, &OPEN_MPI].into_iter().filter(|mpi| {
         let launcher = Command::new(mpi.launch[0]).arg("--version").output();
         let is_here = launcher.is_ok_and(|output| output.status.success());
@@ -37,12 +37,12 @@ fn installed() -> impl Iterator<Item = &'static Mpi> {
 }
 
 impl Mpi {
-    fn c(&self, name: &str) -> Option<PathBuf> {
+    pub fn c(&self, name: &str) -> Option<PathBuf> {
         let compiler = format!("mpicc.{}", self.name);
         other(&compiler, &format!("{name}.c"), &["-O2", "-std=gnu11", "-pthread"])
     }
 
-    fn run(&self, program: &Path, ranks: u32) -> Program {
+    pub fn run(&self, program: &Path, ranks: u32) -> Program {
         let ranks = ranks.to_string();
         let words = self.launch[1..].iter().copied().chain(["-n", &ranks]);
         words.fold(Program::new(self.launch[0]), |command, word| command.arg(word)).arg(program)

@@ -76,7 +76,7 @@ impl Definitions {
             }
             DefinitionKind::Object => self.objects.define(id, payload),
             // The table of processes takes care of these.
-            DefinitionKind::Process => {}
+            DefinitionKind::Process | DefinitionKind::Rank => {}
         }
     }
 

@@ -70,6 +70,7 @@ fn kind() -> impl Strategy<Value = DefinitionKind> {
         DefinitionKind::Context,
         DefinitionKind::File,
         DefinitionKind::Object,
+        DefinitionKind::Rank,
     ])
 }
 

@@ -27,8 +27,8 @@ impl ProcessNumber {
 /// [`FileId::UNKNOWN`] needs no telling; a context whose frames are not known is
 /// told as `?`, like any other, when it is first met.
 pub trait Observer {
-    /// A process, before its first event; again when its program and arguments
-    /// become known.
+    /// A process, before its first event; again when its program and arguments,
+    /// or its rank, become known.
     fn process(&mut self, number: ProcessNumber, process: &Process);
 
     /// A thread, before its first event, with its number in the system;

@@ -24,9 +24,9 @@ pub struct Process {
     /// Its arguments, beginning with the name it was called by, as many as the
     /// first 1000 bytes hold.
     pub arguments: Vec<String>,
-    /// MPI rank, if a launcher told it one.
+    /// MPI rank, if a launcher told it one, or else MPI.
     pub rank: Option<u32>,
-    /// Ranks of the launcher's job, if it told.
+    /// Ranks of the launcher's job, if it told, or MPI.
     pub world_size: Option<u32>,
     /// When it began, on the system's monotonic clock.
     pub start_ns: u64,
@@ -69,6 +69,23 @@ impl Process {
         self.arguments.pop_if(|last| last.is_empty());
         !self.executable.is_empty()
     }
+
+    /// Takes the rank that MPI told, if no launcher did; says whether it is news.
+    pub(crate) fn take_rank(&mut self, payload: &[u8]) -> bool {
+        let Some((rank, size)) = rank_and_size(payload) else { return false };
+        let is_news = self.rank.is_none() && rank < size;
+        if is_news {
+            (self.rank, self.world_size) = (Some(rank), Some(size));
+        }
+        is_news
+    }
+}
+
+/// The two numbers that a definition of a rank holds.
+fn rank_and_size(payload: &[u8]) -> Option<(u32, u32)> {
+    let (rank, rest) = payload.split_first_chunk()?;
+    let (size, _) = rest.split_first_chunk()?;
+    Some((u32::from_ne_bytes(*rank), u32::from_ne_bytes(*size)))
 }
 
 fn lossy(bytes: &[u8]) -> String {
@@ -127,6 +144,17 @@ mod tests {
         assert!(!process.describe(b"/bin/other\0other\0"));
         assert_eq!(process.executable, "/bin/cat");
         assert_eq!(process.arguments, ["cat", "a b", "\u{fffd}"]);
+    }
+
+    #[test]
+    fn a_rank_is_taken_once_and_only_where_none_was_told() {
+        let told = |rank: u32, size: u32| [rank.to_ne_bytes(), size.to_ne_bytes()].concat();
+        let mut process = Process::default();
+        for senseless in [&told(4, 4)[..], &told(1, 4)[..7], b""] {
+            assert!(!process.take_rank(senseless));
+        }
+        assert!(process.take_rank(&told(1, 4)) && !process.take_rank(&told(2, 4)));
+        assert_eq!((process.rank, process.world_size), (Some(1), Some(4)));
     }
 
     #[test]

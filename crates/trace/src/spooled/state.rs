@@ -13,7 +13,7 @@ use crate::spooled::convert::{Functions, Origin};
 use crate::spooled::definitions::Definitions;
 use crate::spooled::nesting::{Finished, Nesting};
 use crate::spooled::observer::{Observer, ProcessNumber};
-use crate::spooled::processes::{Appearance, Processes};
+use crate::spooled::processes::{Appearance, Process, Processes};
 
 /// Everything between the spool and an observer but the observer itself.
 #[derive(Debug)]
@@ -126,12 +126,14 @@ impl<O: Observer> Sink for Told<'_, O> {
 
     fn definition(&mut self, number: StreamNumber, kind: DefinitionKind, id: u64, payload: &[u8]) {
         let State { streams, known, .. } = &mut *self.state;
-        if kind != DefinitionKind::Process {
-            return known.definitions.define(kind, id, payload, self.observer);
-        }
+        let take: fn(&mut Process, &[u8]) -> bool = match kind {
+            DefinitionKind::Process => Process::describe,
+            DefinitionKind::Rank => Process::take_rank,
+            _ => return known.definitions.define(kind, id, payload, self.observer),
+        };
         if let Some(Stream { thread, .. }) = streams.get(&number)
             && let Some(process) = known.processes.get_mut(thread.process)
-            && process.describe(payload)
+            && take(process, payload)
         {
             self.observer.process(thread.process, process);
         }

@@ -22,7 +22,7 @@ library! {
     missing NO_MPI;
 
     [MPI_File_open] (comm: Handle, path: *const c_char, mode: c_int, info: Handle, file: *mut Handle) -> c_int
-        => |_library, real| record::open(path, mode, real, || handle_at(file));
+        => |library, real| record::open(library, path, mode, real, || handle_at(file));
     [MPI_File_close] (file: *mut Handle) -> c_int
         => |_library, real| record::close(handle_at(file), real);
     [MPI_File_delete] (path: *const c_char, info: Handle) -> c_int

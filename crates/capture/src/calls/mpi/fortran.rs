@@ -166,7 +166,7 @@ fn open(
     }
     let mut path = [0; MAX_PATH];
     put_name(&mut path, name);
-    record::open(path.as_ptr().cast(), mode, real, || c_file(library, file));
+    record::open(library, path.as_ptr().cast(), mode, real, || c_file(library, file));
 }
 
 fn delete(_library: usize, name: (*const c_char, usize), real: impl FnOnce() -> c_int) {

@@ -27,11 +27,19 @@ enum Symbol {
     FileOfFortran,
     TypeOfFortran,
     RequestOfFortran,
+    Initialized,
+    Rank,
+    Size,
+    CommOfFortran,
     OpenMpi,
+    Mpich,
+    Abi,
 }
 
-/// In the order of [`Symbol`]. The last is a variable that only Open MPI has.
-const NAMES: [&CStr; 8] = [
+/// In the order of [`Symbol`]. Of the last three, Open MPI has a variable for
+/// the world, libraries with the interface of MPICH a function that its `mpi.h`
+/// names, and those with the interface of MPI-5 that one.
+const NAMES: [&CStr; 14] = [
     c"PMPI_Finalized",
     c"PMPI_File_get_position",
     c"PMPI_File_get_byte_offset",
@@ -39,7 +47,13 @@ const NAMES: [&CStr; 8] = [
     c"PMPI_File_f2c",
     c"PMPI_Type_f2c",
     c"PMPI_Request_f2c",
+    c"PMPI_Initialized",
+    c"PMPI_Comm_rank",
+    c"PMPI_Comm_size",
+    c"PMPI_Comm_f2c",
     c"ompi_mpi_comm_world",
+    c"MPIR_Dup_fn",
+    c"PMPI_Abi_get_version",
 ];
 
 static ADDRESSES: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
@@ -63,6 +77,46 @@ impl Mpi {
     /// Handles are pointers, and a request is 8 bytes.
     pub(super) fn is_open_mpi(self) -> bool {
         address(Symbol::OpenMpi).is_some()
+    }
+
+    /// The rank of this process in MPI_COMM_WORLD, and how many there are. To be
+    /// asked after a call that has succeeded; None where there is no world (a
+    /// program that uses sessions only) or its handle is not known.
+    pub(super) fn rank_in_world(self) -> Option<(u32, u32)> {
+        type Initialized = unsafe extern "C" fn(*mut c_int) -> c_int;
+        type Ask = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
+        let world = self.world()?;
+        let (mut is_there, mut rank, mut size) = (0, -1, -1);
+        // SAFETY: the functions have these signatures; the first may always be
+        // called, the others once it has said yes, and not after MPI_Finalize,
+        // where no call succeeds.
+        let answered = unsafe {
+            let initialized: Initialized = core::mem::transmute(address(Symbol::Initialized)?);
+            let ask_rank: Ask = core::mem::transmute(address(Symbol::Rank)?);
+            let ask_size: Ask = core::mem::transmute(address(Symbol::Size)?);
+            initialized(&raw mut is_there) == 0
+                && is_there != 0
+                && ask_rank(world, &raw mut rank) == 0
+                && ask_size(world, &raw mut size) == 0
+        };
+        let (rank, size) = (u32::try_from(rank).ok()?, u32::try_from(size).ok()?);
+        answered.then_some((rank, size))
+    }
+
+    /// MPI_COMM_WORLD. A wrong handle would end the program.
+    fn world(self) -> Option<Handle> {
+        /// The same in all libraries with the interface of MPICH.
+        const OF_MPICH: Handle = 0x4400_0000;
+        /// Fortran's in Open MPI. C's is the address of a variable, but not of
+        /// the library's own where the program was linked with a copy of it.
+        const OF_FORTRAN: c_int = 0;
+        if address(Symbol::Abi).is_some() {
+            None
+        } else if self.is_open_mpi() {
+            convert(address(Symbol::CommOfFortran)?, OF_FORTRAN)
+        } else {
+            address(Symbol::Mpich).map(|_| OF_MPICH)
+        }
     }
 
     /// The byte of the file that an offset in units of the view's etype means.

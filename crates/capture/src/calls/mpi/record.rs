@@ -4,6 +4,7 @@
 //! have in common, on C's handles.
 
 use core::ffi::c_char;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
@@ -14,7 +15,8 @@ use super::requests::{self, Request};
 use crate::calls::library_call::{self, code};
 use crate::files::Named;
 use crate::observe::{call, is_on};
-use crate::thread::{Begun, Library, begin_in, is_inside};
+use crate::recorder::RECORDER;
+use crate::thread::{self, Begun, Library, begin_in, is_inside};
 
 /// What a real call came to.
 pub(super) trait Outcome: Copy {
@@ -55,6 +57,7 @@ pub(super) fn observe<R: Outcome>(
 
 /// A file to be opened, by C's or Fortran's name of it.
 pub(super) fn open<R: Outcome>(
+    library: usize,
     path: *const c_char,
     mode: i32,
     real: impl FnOnce() -> R,
@@ -64,6 +67,9 @@ pub(super) fn open<R: Outcome>(
     observe(begun, real, |is_success, _, _| {
         let named = Named { directory: libc::AT_FDCWD, path: without_driver(path) };
         let file = named.identity_of_target()?;
+        if is_success {
+            tell_rank(library);
+        }
         let number = match (is_success, handle()) {
             (true, Some(handle)) => files::opened(handle, file, mode),
             _ => -1,
@@ -71,6 +77,19 @@ pub(super) fn open<R: Outcome>(
         let call = call(Function::MpiOpen, file, number, code(is_success));
         Some(Call { offset: 0, detail: mode as u32, ..call })
     })
+}
+
+/// Tells the reader, once, which rank this is, where the launcher did not.
+fn tell_rank(library: usize) {
+    static IS_TOLD: AtomicBool = AtomicBool::new(false);
+    if RECORDER.set_up().rank >= 0 || IS_TOLD.load(Ordering::Relaxed) {
+        return;
+    }
+    let Some((rank, size)) = Mpi::of(library).and_then(Mpi::rank_in_world) else { return };
+    // One alone is no rank of anything.
+    let is_told =
+        size == 1 || thread::with_state(|state| state.define_rank(rank, size)) == Some(true);
+    IS_TOLD.store(is_told, Ordering::Relaxed);
 }
 
 /// A file to be deleted.

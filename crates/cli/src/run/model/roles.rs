@@ -36,7 +36,8 @@ impl Roles {
         Roles { alias, ..Roles::default() }
     }
 
-    /// A process; again when its program becomes known.
+    /// A process; again when its program becomes known. A rank that is told later
+    /// yet comes too late for its role: what it did until then has one.
     pub fn process(&mut self, number: ProcessNumber, process: &Process) {
         if process.executable.is_empty() || self.processes.contains_key(&number) {
             return;

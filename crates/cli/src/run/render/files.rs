@@ -3,7 +3,7 @@
 //! The table of the files that took most time.
 
 use super::super::summary::{BusyFile, Calls};
-use super::{Page, WIDTH};
+use super::Page;
 use crate::shared::numbers::{bytes, grouped, seconds};
 use crate::shared::table::{Side, Table};
 use crate::shared::text::shorten_start;
@@ -14,8 +14,8 @@ const PATH: usize = 30;
 const NUMBER: usize = 9;
 const GAP: usize = 2;
 
-/// Adds the table with so many rows to a page.
-pub fn files(files: &[BusyFile], rows: usize, page: &mut Page) {
+/// Adds the table to a page.
+pub fn files(files: &[BusyFile], page: &mut Page) {
     let columns = [
         ("  busiest files", Side::Left),
         ("read", Side::Right),
@@ -24,14 +24,14 @@ pub fn files(files: &[BusyFile], rows: usize, page: &mut Page) {
         ("calls", Side::Left),
     ];
     let mut table = Table::new(&columns);
-    let before = page.mark.chars().count() + 2 * GAP + PATH + 3 * (NUMBER + GAP);
-    for file in files.iter().take(rows) {
+    let before = 2 * GAP + PATH + 3 * (NUMBER + GAP);
+    for file in files.iter().take(page.room.files) {
         table.push(vec![
             format!("  {}", shorten_start(&file.path, PATH)).into(),
             bytes(file.bytes_read).into(),
             bytes(file.bytes_written).into(),
             seconds(Some(file.io_time_s)).into(),
-            calls(&file.calls, WIDTH.saturating_sub(before)).into(),
+            calls(&file.calls, page.width().saturating_sub(before)).into(),
         ]);
     }
     page.table(&table);

@@ -5,8 +5,8 @@
 use expect_test::{Expect, expect};
 
 use super::super::summary::{
-    Advice, Bursts, BusyFile, BusyVariable, Calls, Io, LibraryCalls, LoopSeen, Missing, NextBurst,
-    Predicted, Processes, Unrecorded,
+    Advice, Between, Bursts, BusyFile, BusyVariable, Calls, Io, LibraryCalls, LoopSeen, Missing,
+    NextBurst, Predicted, Processes, RankGroup, RanksAlike, Unrecorded,
 };
 use super::super::tally::Part;
 use super::super::unseen::Unseen;
@@ -32,6 +32,7 @@ fn idle() -> Summary {
         ending: Ending::Exited(0),
         wall_s: 3.2,
         processes: Processes { seen: 1, threads: 1, ..Processes::default() },
+        ranks: None,
         io: Io::default(),
         mpi_io: None,
         hdf5: None,
@@ -183,7 +184,22 @@ fn parallel() -> Summary {
     let netcdf = LibraryCalls { collective_calls: 0, reads: 0, bytes_read: 0, ..mpi_io };
     let far = "/scratch/somebody/projects/simulation/runs/2024/state_000001.nc";
     let advice = busy().advice[0].clone();
+    let only = |value| Between { least: value, most: value };
+    let group = |ranks: Vec<(u32, u32)>| RankGroup {
+        n_ranks: ranks.iter().map(|(first, last)| (last - first + 1) as usize).sum(),
+        ranks,
+        operations: only(1003),
+        bytes_read: only(1000 << 10),
+        bytes_written: Between { least: 30 << 20, most: 34 << 20 },
+        io_time_s: Between { least: 0.3, most: 0.4 },
+    };
+    let groups = vec![
+        group((0..100).map(|n| (8 * n + 1, 8 * n + 5)).collect()),
+        group(vec![(0, 0), (1000, 1003)]),
+        group(vec![(800, 801)]),
+    ];
     Summary {
+        ranks: Some(RanksAlike { ranks: 1000, kinds: 7, groups }),
         mpi_io: Some(mpi_io),
         netcdf: Some(netcdf),
         hdf5: Some(mpi_io),
@@ -213,11 +229,18 @@ fn calls_of_libraries_and_variables_are_told_and_still_fit() {
               netCDF        1,240 calls in 400.0 ms; 1000.0 KB in 1,000 writes
               MPI-IO        1,240 calls (1,000 collective) in 400.0 ms; 200.0 MB in 200 reads; 1000.0 KB in
                             1,000 writes
+              ranks         0, 1000–1003 alike: 1,003 operations, 1000.0 KB read, 30.0 MB to 34.0 MB written,
+                            300.0 ms to 400.0 ms in I/O each; 1–5, 9–13, 17–21, 25–29, … (500 ranks) alike:
+                            1,003 operations, 1000.0 KB read, 30.0 MB to 34.0 MB written, 300.0 ms to 400.0 ms
+                            in I/O each; 800, 801 alike: 1,003 operations, 1000.0 KB read, 30.0 MB to 34.0 MB
+                            written, 300.0 ms to 400.0 ms in I/O each; 493 others of 4 kinds
               time in I/O   1.24 s over all threads; the busiest spent 400.0 ms, 12.5 % of the run
               busiest files  read  written      time  calls
               out/log0.txt    0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B, open ×1
               out/log1.txt    0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B, open ×1
               out/log2.txt    0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B, open ×1
+              out/log3.txt    0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B, open ×1
+              out/log4.txt    0 B  56.2 KB  310.0 ms  write ×1,200 of 48 B, open ×1
               busiest variables             read  written      time  calls  of
               T in out.nc                    0 B   4.7 MB  250.0 ms  1,200  1×64×128 along dim. 1
               …elocities/x in …e_000001.nc   0 B   4.7 MB  250.0 ms  1,200  blocks of 1×64×128
@@ -240,6 +263,15 @@ fn calls_of_libraries_and_variables_are_told_and_still_fit() {
               trace         'trace'; 'ioracle eval trace' evaluates it
         "#]],
     );
+    let crowded = Summary {
+        pnetcdf: parallel().mpi_io,
+        unrecorded: unrecorded(),
+        loops: vec![LoopSeen { turn: "read, ".repeat(40), ..busy().loops[0].clone() }; 5],
+        ..parallel()
+    };
+    let text = render(&crowded, Colours::Off);
+    assert!(text.lines().count() <= 40, "{text}");
+    assert!(text.contains("what to do") && text.contains("500 others of 6 kinds"), "{text}");
     let of_a_rank = render(&Summary { rank: Some(0), ..parallel() }, Colours::Off);
     assert!(of_a_rank.lines().all(|line| line.chars().count() <= 100), "{of_a_rank}");
 }
@@ -274,10 +306,9 @@ fn why_nothing_was_seen_comes_with_what_to_do() {
     );
 }
 
-#[test]
-fn what_is_missing_is_told_by_cause() {
+fn unrecorded() -> Unrecorded {
     let missing = |calls, sentence| Missing { cause: "x", calls, sentence };
-    let unrecorded = Unrecorded {
+    Unrecorded {
         calls: vec![
             missing(1, "made between vfork and exec"),
             missing(20_000, "the space limit was reached; raise it with --limit"),
@@ -286,12 +317,16 @@ fn what_is_missing_is_told_by_cause() {
         io_uring: 3,
         not_learned: 400_000,
         damaged: vec!["'1-1-ff.stream': its header is cut off".to_owned()],
-    };
+    }
+}
+
+#[test]
+fn what_is_missing_is_told_by_cause() {
     let processes =
         Processes { seen: 9, threads: 1, still_running: 1, ranks_expected: 8, ranks_seen: 4 };
     let io = Io { operations: 5, files: 1, io_time_s: 0.1, busiest_thread_s: 0.1, ..Io::default() };
     check(
-        &Summary { unrecorded, processes, io, ..idle() },
+        &Summary { unrecorded: unrecorded(), processes, io, ..idle() },
         expect![[r#"
             ioracle: app ran for 3.20 s
               I/O           5 operations on 1 file, by 9 programs and 1 thread

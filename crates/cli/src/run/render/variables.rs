@@ -4,13 +4,11 @@
 
 use super::super::summary::BusyVariable;
 use super::super::tally::Part;
-use super::{Page, WIDTH};
+use super::Page;
 use crate::shared::numbers::{bytes, grouped, seconds};
 use crate::shared::table::{Side, Table};
 use crate::shared::text::shorten_start;
 
-/// Rows of the table.
-const VARIABLES: usize = 4;
 /// Columns of name and file, and of the numbers behind them.
 const NAME: usize = 28;
 const NUMBERS: usize = 4 * 11;
@@ -26,15 +24,15 @@ pub fn variables(variables: &[BusyVariable], page: &mut Page) {
         ("of", Side::Left),
     ];
     let mut table = Table::new(&columns);
-    let before = page.mark.chars().count() + 2 + NAME + NUMBERS + 2;
-    for variable in variables.iter().take(VARIABLES) {
+    let before = 2 + NAME + NUMBERS + 2;
+    for variable in variables.iter().take(page.room.variables) {
         table.push(vec![
             format!("  {}", name_and_file(variable)).into(),
             bytes(variable.bytes_read).into(),
             bytes(variable.bytes_written).into(),
             seconds(Some(variable.io_time_s)).into(),
             grouped(variable.reads + variable.writes).into(),
-            part(variable, WIDTH.saturating_sub(before)).into(),
+            part(variable, page.width().saturating_sub(before)).into(),
         ]);
     }
     page.table(&table);

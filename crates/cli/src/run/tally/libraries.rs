@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use ioracle_events::{Access, Event, Function, Layer, StreamId};
 
-use super::{MAX_STREAMS, Moved, duration_ns};
+use super::{MAX_STREAMS, Moved, duration_ns, entry};
 
 /// A library whose calls are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,10 +86,7 @@ impl Libraries {
     /// The names of HDF5's and netCDF's functions do not tell what is
     /// collective; what they ask of MPI-IO does.
     fn enclose(&mut self, event: &Event, library: Library, is_collective: bool) {
-        if self.enclosing.len() >= MAX_STREAMS && !self.enclosing.contains_key(&event.stream) {
-            return;
-        }
-        let calls = self.enclosing.entry(event.stream).or_default();
+        let Some(calls) = entry(&mut self.enclosing, event.stream, MAX_STREAMS) else { return };
         while calls.pop_if(|call| call.depth >= event.depth).is_some() {}
         if is_collective {
             for call in calls.iter_mut().filter(|call| !call.is_collective) {
