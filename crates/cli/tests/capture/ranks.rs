@@ -18,6 +18,7 @@ fn mpi_tells_the_rank_where_the_launcher_does_not() {
         let processes = &done.summary()["processes"];
         let told = (processes["ranks_seen"].as_u64(), processes["ranks_expected"].as_u64());
         assert_eq!(told, (Some(4), Some(4)), "{}: {}", mpi.name, done.err);
+        check_alike(&done.summary()["ranks"], mpi.name);
         let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
         let mut places = BTreeSet::new();
         for event in trace.events(None).unwrap().map(Result::unwrap) {
@@ -29,6 +30,15 @@ fn mpi_tells_the_rank_where_the_launcher_does_not() {
             (0..4).flat_map(|rank| (0..3).map(move |n| (rank, u64::from(rank * 1000 + n * 100))));
         assert_eq!(places, expected.collect(), "{}", mpi.name);
     }
+}
+
+/// All but the first do the same: that one makes the file, and what MPI needs.
+fn check_alike(ranks: &serde_json::Value, mpi: &str) {
+    let groups = ranks["groups"].as_array().expect("groups");
+    let others = &groups[0];
+    assert_eq!(others["ranks"], serde_json::json!([[1, 3]]), "{mpi}: {ranks}");
+    assert_eq!(others["operations"]["least"], others["operations"]["most"], "{mpi}: {ranks}");
+    assert_eq!((&groups[1]["ranks"][0][0], &ranks["kinds"]), (&0.into(), &2.into()), "{mpi}");
 }
 
 /// A world of one is no parallel job: its processes stay together.
