@@ -35,6 +35,30 @@ fn after_the_whole_trace_nothing_is_observed() {
     assert_eq!(document["ahead"][0]["operation"], "open");
 }
 
+/// Of HDF5: eight datasets a time step, each step in a group of its own name.
+const H5BENCH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces/h5bench-write");
+
+#[test]
+fn variables_are_predicted_also_those_that_were_never_seen() {
+    let arguments = ["predict", H5BENCH, "--variables", "--after", "1000", "-n", "20", "--json"];
+    let document = ioracle(arguments).json();
+    let ahead = document["ahead"].as_array().unwrap();
+    assert_eq!(ahead[0]["variable"], "/Timestep_125/x");
+    assert_eq!(ahead[0]["file"], "test.h5");
+    for (predicted, came) in ahead.iter().zip(document["observed"].as_array().unwrap()) {
+        for field in ["operation", "file", "variable", "offset", "size"] {
+            assert_eq!(predicted[field], came[field], "{field} of {predicted}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_without_variables_is_told() {
+    let trace = Written::new(&checkpoints(3, 1));
+    ioracle(["predict", trace.name(), "--variables"])
+        .fails_saying(1, &["no accesses to variables"]);
+}
+
 #[test]
 fn people_get_a_table() {
     let trace = Written::new(&checkpoints(40, 1));

@@ -8,6 +8,7 @@ use ioracle_oracle::{Candidates, Model, Oracle, Role, StackId};
 
 use crate::learner::{Learner, Meaning, Names, Taught};
 use crate::score::Score;
+use crate::variables::Variables;
 
 /// Ceilings of an engine, and the configuration of each oracle.
 #[derive(Clone, Debug)]
@@ -46,6 +47,7 @@ pub struct Engine {
     /// Numbers streams in the order of their first event.
     n_begun: u64,
     names: Names,
+    variables: Variables,
     roles: Map<StreamId, Role>,
     /// What new streams start from; short ones that had a role add to it.
     model: Model,
@@ -70,6 +72,7 @@ impl Engine {
     /// An engine without streams.
     pub fn new(config: Config) -> Engine {
         Engine {
+            variables: Variables::new(&config.oracle),
             config,
             streams: Map::default(),
             n_begun: 0,
@@ -139,6 +142,7 @@ impl Engine {
         if let Some(stream) = self.streams.get_mut(&event.stream) {
             stream.last_sequence = stream.last_sequence.max(event.sequence);
         }
+        self.variables.observe(event, &self.names, self.config.max_streams);
         self.with(event.stream, |filter, learner| {
             filter.push(event, |operation| learner.learn(&operation));
         });
@@ -183,6 +187,12 @@ impl Engine {
             .unwrap_or_default()
     }
 
+    /// The next `horizon` accesses to variables of a stream along the most
+    /// probable path: see [`ioracle_events::Variables`].
+    pub fn predict_variables(&self, stream: StreamId, horizon: usize) -> Vec<Prediction> {
+        self.variables.predict(stream, horizon)
+    }
+
     /// The highest number of an event of the stream that was taken in; 0 if none
     /// was.
     pub fn last_sequence(&self, stream: StreamId) -> u64 {
@@ -222,6 +232,12 @@ impl Engine {
     /// what earlier runs have taught helps.
     pub fn first_score(&self) -> Score {
         self.first_score
+    }
+
+    /// How good the predictions of accesses to variables have been so far; without
+    /// operations if there were none.
+    pub fn variable_score(&self) -> Score {
+        self.variables.score()
     }
 
     /// Events of streams beyond [`Config::max_streams`].

@@ -11,6 +11,7 @@
 mod engine;
 mod learner;
 mod score;
+mod variables;
 
 pub use engine::{Config, Engine};
 pub use learner::FIRST_OPERATIONS;

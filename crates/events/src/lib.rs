@@ -13,10 +13,14 @@
 
 mod event;
 mod function;
+mod level;
 mod operation;
 mod prediction;
+mod variable;
 
 pub use event::{ContextId, Event, FileId, StreamId, Whence};
 pub use function::{Access, Function, Layer};
+pub use level::{Level, Picker};
 pub use operation::{Operation, OperationFilter};
 pub use prediction::{Burst, ContextSymbol, PredictedFile, Prediction, Spread, WithinTime};
+pub use variable::{SEPARATOR, VariableContext, Variables};

@@ -17,6 +17,14 @@ pub enum Error {
         /// Name of the trace.
         trace: String,
     },
+    /// There are events but none of them accesses a variable.
+    #[error(
+        "the trace '{trace}' holds no accesses to variables (calls of HDF5, netCDF or PnetCDF); leave out --variables"
+    )]
+    NoVariables {
+        /// Name of the trace.
+        trace: String,
+    },
     /// Each stream under way needs an oracle in memory.
     #[error(
         "more than {most} threads of the trace '{trace}' are under way at the same time; evaluate its ranks one by one with --rank, or a shorter part of it"

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use ioracle_events::{OperationFilter, StreamId};
+use ioracle_events::{Level, Picker, StreamId};
 use ioracle_trace::Trace;
 
 use crate::error::Error;
@@ -25,24 +25,34 @@ pub struct Survey {
 impl Survey {
     /// Reads the events of one rank, or of all.
     pub fn of(trace: &Trace, rank: Option<u32>) -> Result<Survey, Error> {
-        let mut filters: BTreeMap<StreamId, (OperationFilter, u64)> = BTreeMap::new();
+        Survey::at(Level::Bytes, trace, rank)
+    }
+
+    /// The same, at a level.
+    pub fn at(level: Level, trace: &Trace, rank: Option<u32>) -> Result<Survey, Error> {
+        let mut pickers: BTreeMap<StreamId, (Picker, u64)> = BTreeMap::new();
         let mut events = trace.events(rank)?;
         for event in events.by_ref() {
             let event = event?;
-            let (filter, operations) = filters.entry(event.stream).or_default();
-            filter.push(&event, |_| *operations += 1);
+            let picker = pickers.entry(event.stream);
+            let (picker, operations) = picker.or_insert_with(|| (Picker::new(level), 0));
+            picker.push(&event, |_| *operations += 1);
         }
-        let count = |(mut filter, mut operations): (OperationFilter, u64)| {
-            filter.finish(|_| operations += 1);
+        let count = |(mut picker, mut operations): (Picker, u64)| {
+            picker.finish(|_| operations += 1);
             operations
         };
-        let streams: BTreeMap<StreamId, u64> = filters
+        let streams: BTreeMap<StreamId, u64> = pickers
             .into_iter()
-            .map(|(stream, filter)| (stream, count(filter)))
+            .map(|(stream, picker)| (stream, count(picker)))
             .filter(|(_, operations)| *operations > 0)
             .collect();
         if streams.is_empty() {
-            return Err(Error::NoOperations { trace: trace.name().to_owned() });
+            let trace = trace.name().to_owned();
+            return Err(match level {
+                Level::Bytes => Error::NoOperations { trace },
+                Level::Variables => Error::NoVariables { trace },
+            });
         }
         let first = trace.first_skipped().or(events.first_skipped());
         Ok(Survey {

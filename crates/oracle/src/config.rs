@@ -2,6 +2,7 @@
 
 //! What an oracle may use, and which of its improvements are switched on.
 
+use ioracle_events::Access;
 use serde::{Deserialize, Serialize};
 
 /// Ceilings and switches of an oracle.
@@ -23,6 +24,26 @@ pub struct Config {
     pub max_contexts: usize,
     /// What goes beyond the paper, each can be switched off.
     pub improvements: Improvements,
+    /// Which operations choose a file anew. Not part of a saved model.
+    #[serde(skip)]
+    pub naming: Naming,
+}
+
+/// Which operations name the file that they work on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Naming {
+    /// Opens do; the others work on what is open.
+    #[default]
+    Opens,
+    /// Every one does, as accesses to variables.
+    All,
+}
+
+impl Naming {
+    /// Whether an operation of this kind names its file.
+    pub(crate) fn is_by(self, access: Access) -> bool {
+        self == Naming::All || access == Access::Open
+    }
 }
 
 impl Default for Config {
@@ -35,11 +56,17 @@ impl Default for Config {
             max_transitions: 1 << 14,
             max_contexts: 1 << 14,
             improvements: Improvements::default(),
+            naming: Naming::default(),
         }
     }
 }
 
 impl Config {
+    /// Whether names of files are learned from operations of this kind.
+    pub(crate) fn learns_names_of(&self, access: Access) -> bool {
+        self.improvements.name_templates && self.naming.is_by(access)
+    }
+
     /// Whether a loaded model may ask for this much.
     pub(crate) fn is_valid(&self) -> bool {
         let ceilings = [

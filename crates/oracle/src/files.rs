@@ -2,7 +2,7 @@
 
 //! Which file: the table of files, and the hypotheses on the next one.
 
-use ioracle_events::{Access, FileId};
+use ioracle_events::FileId;
 use serde::{Deserialize, Serialize};
 
 use crate::file_motion::FileMotion;
@@ -216,11 +216,10 @@ impl Files {
 /// Stands for a file that has no number yet.
 pub const NEW_FILE: i64 = -1;
 
-/// Which files an operation can work on: those that are open, unless it opens.
-pub fn possible(motions: &impl Motions, access: Access) -> impl Fn(i64) -> bool {
-    move |file| {
-        access == Access::Open || u32::try_from(file).is_ok_and(|file| motions.file(file).is_open())
-    }
+/// Which files an operation can work on: those that are open, unless it names
+/// its file itself.
+pub fn possible(motions: &impl Motions, names: bool) -> impl Fn(i64) -> bool {
+    move |file| names || u32::try_from(file).is_ok_and(|file| motions.file(file).is_open())
 }
 
 /// The hypotheses on the file of a symbol's next operation. `named` is the file

@@ -7,7 +7,7 @@ use ioracle_events::{Access, Function, Spread};
 use serde::{Deserialize, Serialize};
 
 use crate::choice::Rates;
-use crate::config::{Config, Improvements};
+use crate::config::{Config, Improvements, Naming};
 use crate::files::{self, NEW_FILE};
 use crate::hash::{Map, combine};
 use crate::motion::{Motions, Move, NONE, reserve_some};
@@ -110,6 +110,8 @@ pub struct Knowledge {
     /// Which of the files opened or used lately a symbol went for.
     ranks: Recall,
     improvements: Improvements,
+    #[serde(skip)]
+    naming: Naming,
 }
 
 impl Knowledge {
@@ -124,6 +126,7 @@ impl Knowledge {
             files: Tracker::new(config.max_contexts / 4),
             ranks: Recall::new(config.max_contexts / 8),
             improvements: config.improvements,
+            naming: config.naming,
         }
     }
 
@@ -330,7 +333,7 @@ impl Knowledge {
         let access = known.map_or(Access::Open, |known| known.function.access());
         let ranks = self.ranks_for(motions, symbol);
         files::put_evidence(motions, symbol, named, ranks, looked.begin());
-        self.files.look(looked, files::possible(motions, access));
+        self.files.look(looked, files::possible(motions, self.naming.is_by(access)));
     }
 
     fn learn_file(
@@ -342,11 +345,12 @@ impl Knowledge {
         is_fresh: bool,
     ) {
         let Some(known) = self.symbols.get(step.symbol as usize) else { return };
-        if known.file.is_none() && step.file == motions.now().file {
+        let follows = self.naming == Naming::Opens && step.file == motions.now().file;
+        if known.file.is_none() && follows {
             return;
         }
         // A file that was new when it was expected has its number by now.
-        if !is_fresh || known.file.is_none() || step.access == Access::Open {
+        if !is_fresh || known.file.is_none() || self.naming.is_by(step.access) {
             let named = named.map(|named| file_number(named.file));
             self.look_for_file(motions, step.symbol, named, looked);
         }

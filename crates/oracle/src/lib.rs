@@ -77,7 +77,7 @@ mod transitions;
 mod view;
 
 pub use behaviour::Behaviour;
-pub use config::{Config, Improvements};
+pub use config::{Config, Improvements, Naming};
 pub use error::Error;
 pub use model::{Learned, Model, RoleView};
 pub use oracle::Oracle;

@@ -3,14 +3,13 @@
 //! The oracle of one stream.
 
 use ioracle_events::{
-    Access, ContextId, ContextSymbol, FileId, Function, Operation, PredictedFile, Prediction,
-    Spread,
+    ContextId, ContextSymbol, FileId, Function, Operation, PredictedFile, Prediction, Spread,
 };
 use ioracle_grammar::{Candidate, StarSequitur};
 use serde::{Deserialize, Serialize};
 
 use crate::burst::QuietLine;
-use crate::config::Config;
+use crate::config::{Config, Naming};
 use crate::contexts::Contexts;
 use crate::contiguity::Contiguity;
 use crate::files::Files;
@@ -246,22 +245,30 @@ impl Oracle {
 
     /// The file that the next open by `symbol` is expected to name.
     fn expected_name(&self, symbol: u32) -> Option<ExpectedName> {
-        let opens = self.knowledge.symbols.get(symbol as usize)?.function.access() == Access::Open;
-        if !opens || !self.config.improvements.name_templates {
+        let access = self.knowledge.symbols.get(symbol as usize)?.function.access();
+        if !self.config.learns_names_of(access) {
             return None;
         }
         let opener = self.knowledge.openers.get(&symbol)?;
-        let name = opener.expect(self.files.name(self.motions.now.opened[0]))?;
+        let name = opener.expect(self.files.name(self.companion(&self.motions)))?;
         let file = self.files.by_name(&name).unwrap_or(NONE);
         Some(ExpectedName { file, name })
     }
 
+    /// The file that was named last, by any symbol.
+    pub(crate) fn companion(&self, motions: &impl Motions) -> u32 {
+        match self.config.naming {
+            Naming::Opens => motions.now().opened[0],
+            Naming::All => motions.now().file,
+        }
+    }
+
     fn learn_name(&mut self, step: &Move) {
-        if step.access != Access::Open || !self.config.improvements.name_templates {
+        if !self.config.learns_names_of(step.access) {
             return;
         }
         let Some(name) = self.files.name(step.file) else { return };
-        let companion = self.files.name(self.motions.now.opened[0]);
+        let companion = self.files.name(self.companion(&self.motions));
         self.knowledge.openers.entry(step.symbol).or_default().learn(name, companion);
     }
 

@@ -40,6 +40,11 @@ impl StackId {
     pub fn of(frames: &str) -> StackId {
         StackId(hash::text(frames).max(1))
     }
+
+    /// Of what is done there to one of several things.
+    pub fn on(self, thing: &str) -> StackId {
+        StackId(hash::combine(self.0, hash::text(thing)).max(1))
+    }
 }
 
 /// What a module was built as, by a hash of its identity.

@@ -82,7 +82,7 @@ impl<'a> Supposed<'a> {
             truncated_to: (opens && own.truncates).then_some(0),
             after_quiet: self.oracle.quiet.is_quiet(interarrival_ns),
         });
-        if opens {
+        if self.oracle.config.naming.is_by(access) {
             self.advance_opener(symbol, file);
         }
         Some(prediction)
@@ -94,7 +94,7 @@ impl<'a> Supposed<'a> {
         }
         let real = || self.oracle.knowledge.openers.get(&symbol);
         let opener = self.openers.get(&symbol).or_else(real)?;
-        let name = opener.expect(self.name(self.motions.now().opened[0]))?;
+        let name = opener.expect(self.name(self.oracle.companion(&self.motions)))?;
         let n_known = self.oracle.files.len();
         let supposed = || {
             let n_new = self.new_files.iter().position(|new| *new == name)?;

@@ -7,6 +7,7 @@ mod show;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use ioracle_events::Level;
 use ioracle_oracle::{Model, Oracle};
 use ioracle_trace::Options;
 use serde::Serialize;
@@ -118,7 +119,8 @@ impl Save {
 
     /// A model in the middle of a stream, as it was then.
     fn save_stream(&self, options: Options, operations: u64) -> Result<()> {
-        let extent = Extent { rank: self.rank, operations: Some(operations), rest: 0 };
+        let extent =
+            Extent { rank: self.rank, operations: Some(operations), rest: 0, level: Level::Bytes };
         let Learned { trace, stream, other_streams, oracle, .. } =
             learn(&self.trace, options, extent)?;
         let written = Written {

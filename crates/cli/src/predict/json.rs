@@ -5,7 +5,7 @@
 use ioracle_events::{Operation, Prediction};
 use serde::Serialize;
 
-use super::Outlook;
+use super::{Outlook, parts};
 
 /// The whole document.
 #[derive(Serialize)]
@@ -31,6 +31,9 @@ struct Predicted {
     operation: &'static str,
     access: &'static str,
     file: Option<String>,
+    /// With `--variables`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variable: Option<String>,
     offset: Option<u64>,
     size: u64,
     size_deviation: f64,
@@ -46,6 +49,9 @@ struct Observed {
     operation: &'static str,
     access: &'static str,
     file: Option<String>,
+    /// With `--variables`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variable: Option<String>,
     offset: Option<u64>,
     size: u64,
     interarrival_s: Option<f64>,
@@ -85,11 +91,13 @@ pub fn document(outlook: &Outlook) -> Document<'_> {
 }
 
 fn predicted(outlook: &Outlook, prediction: &Prediction) -> Predicted {
+    let (file, variable) = names(outlook.path_of(&prediction.file));
     Predicted {
         symbol: prediction.symbol.0,
         operation: prediction.function.name(),
         access: prediction.function.access().name(),
-        file: outlook.path_of(&prediction.file),
+        file,
+        variable,
         offset: prediction.offset,
         size: prediction.size,
         size_deviation: prediction.size_spread.deviation,
@@ -102,15 +110,24 @@ fn predicted(outlook: &Outlook, prediction: &Prediction) -> Predicted {
 }
 
 fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> Observed {
+    let (file, variable) = names(outlook.path_at(operation));
     Observed {
         operation: operation.function.name(),
         access: operation.access().name(),
-        file: outlook.path_at(operation).map(str::to_owned),
+        file,
+        variable,
         offset: operation.offset,
         size: operation.size,
         interarrival_s: outlook.interarrival_ns(step).map(seconds),
         io_time_s: seconds(operation.end_ns.saturating_sub(operation.start_ns)),
     }
+}
+
+/// A path and the variable that it may name.
+fn names(path: Option<String>) -> (Option<String>, Option<String>) {
+    let Some(path) = path else { return (None, None) };
+    let (file, variable) = parts(&path);
+    (Some(file.to_owned()), variable.map(str::to_owned))
 }
 
 fn seconds(ns: u64) -> f64 {

@@ -8,12 +8,12 @@ mod table;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use ioracle_events::{Operation, PredictedFile, Prediction};
+use ioracle_events::{Level, Operation, PredictedFile, Prediction, SEPARATOR, Variables};
 use ioracle_oracle::Oracle;
 use ioracle_trace::{Options, Trace};
 
 use crate::shared::failure::WrongUse;
-use crate::shared::learn::{Extent, Learned, learn};
+use crate::shared::learn::{Extent, Learned, learn, variable_name};
 use crate::shared::table::Colours;
 use crate::shared::{models, output};
 
@@ -25,6 +25,7 @@ Examples:
   ioracle predict traces/cm1 --after 4000      learn 4000 operations, then the next 10,
                                                beside those that really came
   ioracle predict traces/cm1 -n 100            learn all of it, then the next 100
+  ioracle predict traces/ncea --variables      the next variables, and which part of them
   ioracle predict cm1.model --json             what a saved model expects next
   ioracle predict cm1.model --from-start       what a new run will begin with";
 
@@ -46,6 +47,9 @@ pub struct Arguments {
     /// seen most operations)
     #[arg(long, value_name = "NUMBER")]
     oracle: Option<usize>,
+    /// Accesses to variables (calls of HDF5, netCDF and PnetCDF) instead of the bytes of files
+    #[arg(long)]
+    variables: bool,
     /// How many operations ahead
     #[arg(short = 'n', long = "steps", value_name = "STEPS", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_STEPS)))]
@@ -78,6 +82,8 @@ struct LearnedFrom {
     other_streams: usize,
     operations: u64,
     end_ns: u64,
+    /// What operations name in the place of files, if asked for.
+    variables: Option<Variables>,
 }
 
 /// Runs the subcommand.
@@ -93,9 +99,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn from_model(arguments: &Arguments) -> Result<Outlook> {
     let source = arguments.source.display().to_string();
-    if arguments.after.is_some() || arguments.rank.is_some() {
+    if arguments.after.is_some() || arguments.rank.is_some() || arguments.variables {
         let message = format!(
-            "'{source}' is a saved model, --after and --rank are for traces; leave them out or name a trace directory"
+            "'{source}' is a saved model, --after, --rank and --variables are for traces; leave them out or name a trace directory"
         );
         return Err(WrongUse(message).into());
     }
@@ -113,11 +119,20 @@ fn from_trace(arguments: &Arguments) -> Result<Outlook> {
         return Err(WrongUse(message.to_owned()).into());
     }
     let steps = arguments.steps as usize;
-    let extent = Extent { rank: arguments.rank, operations: arguments.after, rest: steps };
+    let level = if arguments.variables { Level::Variables } else { Level::Bytes };
+    let extent = Extent { rank: arguments.rank, operations: arguments.after, rest: steps, level };
     let options = Options { lenient: arguments.lenient };
     let learned = learn(&arguments.source, options, extent)?;
-    let Learned { trace, stream, other_streams, operations, end_ns, mut oracle, mut rest } =
-        learned;
+    let Learned {
+        trace,
+        stream,
+        other_streams,
+        operations,
+        end_ns,
+        mut oracle,
+        mut rest,
+        variables,
+    } = learned;
     if arguments.from_start {
         oracle.begin_run();
         // What came is not what is told.
@@ -132,11 +147,25 @@ fn from_trace(arguments: &Arguments) -> Result<Outlook> {
         other_streams,
         operations,
         end_ns,
+        variables,
     });
     Ok(Outlook { source, oracle, learned, ahead, observed: rest })
 }
 
+/// A path, and the variable in the file if it names one.
+fn parts(name: &str) -> (&str, Option<&str>) {
+    match name.split_once(SEPARATOR) {
+        Some((path, variable)) => (path, Some(variable)),
+        None => (name, None),
+    }
+}
+
 impl Outlook {
+    /// Whether accesses to variables are shown.
+    fn is_of_variables(&self) -> bool {
+        self.learned.as_ref().is_some_and(|learned| learned.variables.is_some())
+    }
+
     /// The path of a predicted file, as far as it is known.
     fn path_of(&self, file: &PredictedFile) -> Option<String> {
         match file {
@@ -146,8 +175,12 @@ impl Outlook {
     }
 
     /// The path of an observed file.
-    fn path_at(&self, operation: &Operation) -> Option<&str> {
-        self.learned.as_ref()?.trace.files().get(operation.file)
+    fn path_at(&self, operation: &Operation) -> Option<String> {
+        let learned = self.learned.as_ref()?;
+        match &learned.variables {
+            Some(variables) => variable_name(&learned.trace, variables, operation.file),
+            None => learned.trace.files().get(operation.file).map(str::to_owned),
+        }
     }
 
     /// From the end of the operation before to the start of the observed one.

@@ -4,7 +4,7 @@
 
 use ioracle_events::{ContextSymbol, Operation, Prediction};
 
-use super::Outlook;
+use super::{Outlook, parts};
 use crate::shared::numbers::{bytes, grouped, nanoseconds, none};
 use crate::shared::table::{Cell, Colours, Side, Table, Tone};
 use crate::shared::text::shorten_start;
@@ -16,10 +16,11 @@ const PATH_WIDTH: usize = 30;
 pub fn render(outlook: &Outlook, colours: Colours) -> String {
     let mut text = headline(outlook);
     let with_observed = !outlook.observed.is_empty();
+    let where_to = if outlook.is_of_variables() { "file: variable" } else { "file" };
     let mut columns = vec![
         ("step", Side::Right),
         ("operation", Side::Left),
-        ("file", Side::Left),
+        (where_to, Side::Left),
         ("offset", Side::Right),
         ("size", Side::Right),
         ("when", Side::Right),
@@ -29,7 +30,7 @@ pub fn render(outlook: &Outlook, colours: Colours) -> String {
     if with_observed {
         columns.extend([
             ("│ observed", Side::Left),
-            ("file", Side::Left),
+            (where_to, Side::Left),
             ("offset", Side::Right),
             ("size", Side::Right),
             ("when", Side::Right),
@@ -58,10 +59,11 @@ fn headline(outlook: &Outlook) -> String {
         others => format!(" (thread {}, the busiest of {})", learned.thread, others + 1),
     };
     format!(
-        "{}, rank {}{others}: after {} operations\n\n",
+        "{}, rank {}{others}: after {} {}\n\n",
         outlook.source,
         learned.rank,
-        grouped(learned.operations)
+        grouped(learned.operations),
+        if outlook.is_of_variables() { "accesses to variables" } else { "operations" }
     )
 }
 
@@ -79,8 +81,7 @@ fn predicted(
         Some(_) => Tone::Bad,
         None => Tone::Plain,
     };
-    let same_path =
-        |operation: &Operation| path.as_deref() == outlook.path_at(operation) && path.is_some();
+    let same_path = |operation: &Operation| path == outlook.path_at(operation) && path.is_some();
     vec![
         (step + 1).to_string().into(),
         Cell::new(
@@ -106,7 +107,7 @@ fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> [Cell; 5] {
     let is_data = operation.access().is_data();
     [
         format!("│ {}", operation.function.name()).into(),
-        short(outlook.path_at(operation)).into(),
+        short(outlook.path_at(operation).as_deref()).into(),
         offset(operation.offset.filter(|_| is_data)).into(),
         size(is_data, operation.size).into(),
         outlook.interarrival_ns(step).map_or_else(none, nanoseconds).into(),
@@ -115,6 +116,9 @@ fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> [Cell; 5] {
 
 fn footer(outlook: &Outlook) -> String {
     let mut text = String::from("\n'when' is from the end of the operation before.");
+    if outlook.is_of_variables() {
+        text.push_str(" 'offset' is that in the variable, as it lies row by row.");
+    }
     if let Some(burst) = outlook.oracle.next_burst() {
         text.push_str(&format!(
             " The next burst: {} operations, {}, from {} to {} from now (confidence {:.2}).",
@@ -155,5 +159,9 @@ fn size(is_data: bool, size: u64) -> String {
 }
 
 fn short(path: Option<&str>) -> String {
-    path.map_or_else(none, |path| shorten_start(path, PATH_WIDTH))
+    let shown = |path| match parts(path) {
+        (path, None) => shorten_start(path, PATH_WIDTH),
+        (path, Some(variable)) => shorten_start(&format!("{path}: {variable}"), PATH_WIDTH),
+    };
+    path.map_or_else(none, shown)
 }

@@ -13,7 +13,7 @@ use self::files::files;
 use self::page::{Page, Room};
 use self::ranks::ranks_in_words;
 use self::variables::variables;
-use super::summary::{Bursts, LibraryCalls, LoopSeen, ModelUse, Summary};
+use super::summary::{Bursts, LibraryCalls, LoopSeen, ModelUse, Predicted, Summary};
 use super::supervise::Ending;
 use crate::shared::numbers::{bytes, counted, grouped, seconds};
 use crate::shared::table::{Cell, Colours, Tone};
@@ -172,23 +172,35 @@ fn what_was_learned(summary: &Summary, page: &mut Page) {
     for (n, found) in summary.loops.iter().take(page.room.loops).enumerate() {
         page.say(if n == 0 { "loops" } else { "" }, &in_words(found));
     }
-    if let Some(predicted) = summary.predicted.filter(|predicted| predicted.operations >= ENOUGH) {
+    let enough = |predicted: &Predicted| predicted.operations >= ENOUGH;
+    if let Some(predicted) = summary.predicted.filter(enough) {
         page.say(
             "predicted",
-            &format!(
-                "{:.1} % of what came next, {:.1} % of files, {:.1} % of offsets (hit ratio \
-                 {:.1} %), the next wait to {} on average",
-                predicted.context_accuracy,
-                predicted.file_accuracy,
-                predicted.offset_accuracy,
-                predicted.hit_ratio,
-                seconds(Some(predicted.time_error_s))
-            ),
+            &predicted_in_words(&predicted, summary.predicted_variables.filter(enough)),
         );
     }
     if let Some(bursts) = summary.bursts.filter(|bursts| bursts.seen >= SEVERAL) {
         page.say("bursts", &bursts_in_words(&bursts));
     }
+}
+
+fn predicted_in_words(predicted: &Predicted, of_variables: Option<Predicted>) -> String {
+    let mut words = format!(
+        "{:.1} % of what came next, {:.1} % of files, {:.1} % of offsets (hit ratio {:.1} %), \
+         the next wait to {} on average",
+        predicted.context_accuracy,
+        predicted.file_accuracy,
+        predicted.offset_accuracy,
+        predicted.hit_ratio,
+        seconds(Some(predicted.time_error_s))
+    );
+    if let Some(variables) = of_variables {
+        words.push_str(&format!(
+            "; {:.1} % of the variables accessed next, {:.1} % of where in them",
+            variables.file_accuracy, variables.offset_accuracy
+        ));
+    }
+    words
 }
 
 fn what_the_model_did(model: &ModelUse, page: &mut Page) {

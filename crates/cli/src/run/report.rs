@@ -67,6 +67,7 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
         busiest_variables: busiest_variables(&tally.variables, &path),
         loops: main.map(|(_, oracle)| loops(oracle)).unwrap_or_default(),
         predicted: predicted(&watch.learner.engine.score()),
+        predicted_variables: predicted(&watch.learner.engine.variable_score()),
         bursts: main.and_then(|(stream, oracle)| bursts(watch, stream, oracle)),
         advice: advise(&measured),
         unrecorded: unrecorded(watch, totals),

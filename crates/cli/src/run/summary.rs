@@ -39,6 +39,8 @@ pub struct Summary {
     /// Those that cover most operations first.
     pub loops: Vec<LoopSeen>,
     pub predicted: Option<Predicted>,
+    /// The same for accesses to variables.
+    pub predicted_variables: Option<Predicted>,
     pub bursts: Option<Bursts>,
     /// What took most time first.
     pub advice: Vec<Advice>,

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use ioracle_engine::Engine;
-use ioracle_events::{Operation, OperationFilter, StreamId};
+use ioracle_events::{FileId, Level, Operation, Picker, SEPARATOR, StreamId, Variables};
 use ioracle_lab::{Survey, tell_context, tell_file};
-use ioracle_oracle::{Model, Oracle, Role};
+use ioracle_oracle::{Model, Naming, Oracle, Role, StackId};
 use ioracle_trace::{Options, Trace};
 
 use crate::shared::failure::without_lenient;
@@ -34,6 +34,8 @@ pub struct Learned {
     pub oracle: Oracle,
     /// The operations that followed, as many as were asked for.
     pub rest: Vec<Operation>,
+    /// What operations name in the place of files, at [`Level::Variables`].
+    pub variables: Option<Variables>,
 }
 
 /// How much of a stream to learn.
@@ -45,12 +47,14 @@ pub struct Extent {
     pub operations: Option<u64>,
     /// Operations to keep that follow them.
     pub rest: usize,
+    /// Which events are operations.
+    pub level: Level,
 }
 
 /// Learns the longest stream of a rank.
 pub fn learn(path: &Path, options: Options, extent: Extent) -> Result<Learned> {
     let trace = Trace::open(path, options)?;
-    let survey = Survey::of(&trace, extent.rank)?;
+    let survey = Survey::at(extent.level, &trace, extent.rank)?;
     survey_warning(&trace, &survey);
     let first_rank = survey.streams.keys().next().map_or(0, |stream| stream.rank);
     let rank = extent.rank.unwrap_or(first_rank);
@@ -64,8 +68,15 @@ pub fn learn(path: &Path, options: Options, extent: Extent) -> Result<Learned> {
         );
     }
     let other_streams = survey.streams.keys().filter(|other| other.rank == rank).count() - 1;
-    let (oracle, end_ns, rest) = learn_stream(&trace, stream, operations, extent.rest)?;
-    Ok(Learned { trace, stream, other_streams, operations, end_ns, oracle, rest })
+    learn_stream(trace, stream, Extent { operations: Some(operations), ..extent })
+        .map(|learned| Learned { other_streams, ..learned })
+}
+
+/// The name of a variable for an oracle, and for people.
+pub fn variable_name(trace: &Trace, variables: &Variables, number: FileId) -> Option<String> {
+    let (file, name) = variables.get(number)?;
+    let path = trace.files().get(file).unwrap_or_default();
+    Some(format!("{path}{SEPARATOR}{name}"))
 }
 
 /// Learns all streams of a rank, or of all ranks, each in its role.
@@ -110,40 +121,63 @@ pub fn survey_warning(trace: &Trace, survey: &Survey) {
     }
 }
 
-fn learn_stream(
-    trace: &Trace,
-    stream: StreamId,
-    operations: u64,
-    n_rest: usize,
-) -> Result<(Oracle, u64, Vec<Operation>)> {
-    let mut oracle = Oracle::new(ioracle_oracle::Config::default());
+fn learn_stream(trace: Trace, stream: StreamId, extent: Extent) -> Result<Learned> {
+    let operations = extent.operations.unwrap_or(u64::MAX);
+    let naming = match extent.level {
+        Level::Bytes => Naming::Opens,
+        Level::Variables => Naming::All,
+    };
+    let mut oracle = Oracle::new(ioracle_oracle::Config { naming, ..Default::default() });
     let mut rest = Vec::new();
     let mut seen = 0;
     let mut end_ns = 0;
     let progress = Progress::new();
     progress.expect(operations);
-    let mut take = |operation: Operation| {
+    let mut take = |operation: Operation, variables: Option<&Variables>| {
         if seen < operations {
-            tell_context(&mut oracle, trace, &operation);
-            tell_file(&mut oracle, trace, &operation);
+            match variables {
+                Some(variables) => tell_variable(&mut oracle, &trace, variables, &operation),
+                None => {
+                    tell_context(&mut oracle, &trace, &operation);
+                    tell_file(&mut oracle, &trace, &operation);
+                }
+            }
             oracle.observe(&operation);
             end_ns = operation.end_ns;
             if (seen + 1).is_multiple_of(PROGRESS_STEP) {
                 progress.advance(PROGRESS_STEP);
             }
-        } else if rest.len() < n_rest {
+        } else if rest.len() < extent.rest {
             rest.push(operation);
         }
         seen += 1;
     };
-    let mut filter = OperationFilter::default();
+    let mut picker = Picker::new(extent.level);
+    let mut picked = Vec::new();
     for event in trace.events(Some(stream.rank))? {
         let event = event?;
         if event.stream == stream {
-            filter.push(&event, &mut take);
+            picker.push(&event, |operation| picked.push(operation));
+            picked.drain(..).for_each(|operation| take(operation, picker.variables()));
         }
     }
-    filter.finish(&mut take);
+    picker.finish(|operation| picked.push(operation));
+    picked.drain(..).for_each(|operation| take(operation, picker.variables()));
     progress.finish();
-    Ok((oracle, end_ns, rest))
+    let variables = picker.variables().cloned();
+    Ok(Learned { trace, stream, other_streams: 0, operations, end_ns, oracle, rest, variables })
+}
+
+fn tell_variable(oracle: &mut Oracle, trace: &Trace, variables: &Variables, operation: &Operation) {
+    if !oracle.knows_context(operation.context)
+        && let Some(place) = variables.context(operation.context)
+        && let Some(frames) = trace.contexts().get(place.stack)
+    {
+        oracle.define_stack(operation.context, StackId::of(frames).on(&place.pattern));
+    }
+    if !oracle.knows_file(operation.file)
+        && let Some(name) = variable_name(trace, variables, operation.file)
+    {
+        oracle.define_file(operation.file, &name);
+    }
 }

@@ -42,6 +42,7 @@ fn idle() -> Summary {
         busiest_variables: Vec::new(),
         loops: Vec::new(),
         predicted: None,
+        predicted_variables: None,
         bursts: None,
         advice: Vec::new(),
         unrecorded: Unrecorded::default(),
