@@ -98,7 +98,7 @@ fn a_file_cut_short_gives_what_is_left() {
 fn a_record_of_a_function_that_does_not_exist_is_left_out() {
     let function = offset_of!(Record, call) + offset_of!(ioracle_spool::layout::Call, function);
     let at = 2 * PAGE + 10 * size_of::<Record>() + function;
-    let (sink, totals) = check_changed(|path| put(path, at, &[0xff; 2]));
+    let (sink, totals) = check_changed(|path| put(path, at, &[0xfe, 0xff]));
     assert_eq!(sink.first().len(), 299);
     assert!(totals.damaged[0].ends_with("a record names a function that does not exist"));
 }

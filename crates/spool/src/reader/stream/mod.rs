@@ -20,6 +20,7 @@ use super::table::{self, FirstPage, Header, Segment};
 use super::totals::Totals;
 use crate::Function;
 use crate::layout::{MAX_SEGMENT_BYTES, MAX_SEGMENTS, Record, Unrecorded};
+use crate::selection::CONTINUATION;
 
 /// Records of a stream that a pass takes.
 const MAX_RECORDS: u64 = 8192;
@@ -235,11 +236,12 @@ impl Stream {
             return self.damage("a published record was overwritten", totals);
         }
         let Some(call) = call_of(record) else { return };
-        if Function::try_from(call.function).is_err() {
+        let is_selection = call.function == CONTINUATION;
+        if !is_selection && Function::try_from(call.function).is_err() {
             totals.n_holes += 1;
             return self.damage("a record names a function that does not exist", totals);
         }
-        totals.n_records += 1;
+        totals.n_records += u64::from(!is_selection);
         sink.record(self.number, &call);
     }
 }
