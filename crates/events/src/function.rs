@@ -237,6 +237,11 @@ functions! {
                      "mpi_write_all_end" "mpi_write_at_all_end" "mpi_write_ordered_end"];
     MpiIo: Read     ["mpi_read_all_begin" "mpi_read_at_all_begin" "mpi_read_ordered_begin"];
     MpiIo: Write    ["mpi_write_all_begin" "mpi_write_at_all_begin" "mpi_write_ordered_begin"];
+    HighLevel: Open   ["H5Freopen"];
+    HighLevel: Define ["H5Oopen" "H5Dset_extent"];
+    HighLevel: Sync   ["H5Dflush"];
+    HighLevel: Read   ["H5Dread_chunk" "H5Aread"];
+    HighLevel: Write  ["H5Dwrite_chunk" "H5Awrite"];
 }
 
 #[cfg(test)]

@@ -104,6 +104,9 @@ functions! {
         NcmpiBputVar "ncmpi_bput_var", NcmpiBputVar1 "ncmpi_bput_var1",
         NcmpiBputVara "ncmpi_bput_vara", NcmpiBputVars "ncmpi_bput_vars",
         NcmpiBputVarm "ncmpi_bput_varm", NcmpiBputVarn "ncmpi_bput_varn",
+        H5Freopen "H5Freopen", H5Oopen "H5Oopen", H5DsetExtent "H5Dset_extent",
+        H5Dflush "H5Dflush", H5DreadChunk "H5Dread_chunk", H5DwriteChunk "H5Dwrite_chunk",
+        H5Aread "H5Aread", H5Awrite "H5Awrite",
 }
 
 impl TryFrom<u16> for Function {

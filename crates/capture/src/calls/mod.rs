@@ -2,10 +2,11 @@
 
 //! The tables of intercepted functions, and what their rows do.
 //!
-//! `posix.rs`, `stdio.rs`, `process.rs` and `mpi/` are the tables. Nothing else
+//! `posix.rs`, `stdio.rs`, `process.rs`, `mpi/` and `hdf5/` are the tables. Nothing else
 //! names an intercepted function; the other files here hold what their rows have
 //! in common.
 
+mod hdf5;
 mod mpi;
 mod posix;
 mod process;

@@ -68,7 +68,9 @@ fn built(compiler: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
             let directory = DIRECTORY.join(n_built.to_string());
             std::fs::create_dir(&directory).expect("a directory for the program");
             let program = directory.join(source.split('.').next().unwrap_or(source));
+            // Some compilers leave objects where they work.
             let output = Command::new(compiler)
+                .current_dir(&directory)
                 .args(flags.iter().filter(|flag| !flag.starts_with("-l")))
                 .arg("-o")
                 .arg(&program)

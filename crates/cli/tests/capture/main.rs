@@ -13,11 +13,13 @@
 mod agree;
 mod compile;
 mod expected;
+mod listed;
 mod run;
 
 mod apps;
 mod asking;
 mod contexts;
+mod hdf5;
 mod in_process;
 mod kill;
 mod parallel;

@@ -42,6 +42,7 @@ impl Mpi {
         other(&compiler, &format!("{name}.c"), &["-O2", "-std=gnu11", "-pthread"])
     }
 
+    /// Ranks of a program.
     pub fn run(&self, program: &Path, ranks: u32) -> Program {
         let ranks = ranks.to_string();
         let words = self.launch[1..].iter().copied().chain(["-n", &ranks]);

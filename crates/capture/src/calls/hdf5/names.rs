@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is told of a dataset where it is opened: its name, the shape of its
+//! chunks, its filters; and of an attribute.
+
+use super::copies::{Hdf5, Id};
+use super::questions::{Extents, Properties};
+use crate::objects;
+
+/// Longest name that is told; objects with longer ones have none.
+const NAME_BYTES: usize = 1024;
+/// Room for what follows it; what does not fit is left out.
+const NOTE_BYTES: usize = 512;
+
+/// Names of objects as the reader is told them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Named {
+    /// Identity of the name alone.
+    pub(super) object: u64,
+    /// Identity of the name with what is noted at the opening.
+    pub(super) with_notes: u64,
+}
+
+/// Names a dataset that was just opened, with its chunks and filters.
+#[inline(never)]
+pub(super) fn of_dataset(hdf5: Hdf5, dataset: Id) -> Named {
+    let mut text = Text::new();
+    if !text.push_answer(|room| hdf5.object_name(dataset, room)) {
+        return Named::default();
+    }
+    let object = objects::identity(text.bytes());
+    let name_bytes = text.length;
+    hdf5.with_properties(dataset, |properties| text.push_notes(&properties));
+    let is_noted = text.length > name_bytes;
+    let with_notes = if is_noted { objects::identity(text.bytes()) } else { object };
+    Named { object, with_notes }
+}
+
+/// Names an object that has no more to tell than its path.
+#[inline(never)]
+pub(super) fn of_object(hdf5: Hdf5, object: Id) -> u64 {
+    let mut text = Text::new();
+    let is_named = text.push_answer(|room| hdf5.object_name(object, room));
+    if is_named { objects::identity(text.bytes()) } else { 0 }
+}
+
+/// Names an attribute after its object: `/pressure@units`.
+#[inline(never)]
+pub(super) fn of_attribute(hdf5: Hdf5, attribute: Id, of_nameless: bool) -> u64 {
+    let mut text = Text::new();
+    if !of_nameless {
+        text.push_answer(|room| hdf5.object_name(attribute, room));
+    }
+    text.push(b"@");
+    let is_named = text.push_answer(|room| hdf5.attribute_name(attribute, room));
+    if is_named { objects::identity(text.bytes()) } else { 0 }
+}
+
+/// Text of a bounded length.
+struct Text {
+    bytes: [u8; NAME_BYTES + NOTE_BYTES],
+    length: usize,
+}
+
+impl Text {
+    fn new() -> Text {
+        Text { bytes: [0; NAME_BYTES + NOTE_BYTES], length: 0 }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+
+    /// Lets HDF5 write behind what is there; whether it did.
+    fn push_answer(&mut self, ask: impl FnOnce(&mut [u8]) -> Option<&[u8]>) -> bool {
+        let room = self.bytes.get_mut(self.length..NAME_BYTES).unwrap_or_default();
+        let n_bytes = ask(room).map(<[u8]>::len);
+        self.length += n_bytes.unwrap_or(0);
+        n_bytes.is_some()
+    }
+
+    fn push(&mut self, more: &[u8]) {
+        let end = self.length.saturating_add(more.len());
+        if let Some(room) = self.bytes.get_mut(self.length..end) {
+            room.copy_from_slice(more);
+            self.length = end;
+        }
+    }
+
+    fn push_number(&mut self, number: u64) {
+        let mut digits = [0; 20];
+        let mut first = digits.len();
+        let mut rest = number;
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            first -= 1;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.push(digits.get(first..).unwrap_or_default());
+    }
+
+    fn push_notes(&mut self, properties: &Properties) {
+        if let Some(chunk) = properties.chunk() {
+            self.push(b"\0chunk=");
+            self.push_extents(chunk);
+        }
+        let mut separator: &[u8] =
+            if self.bytes().contains(&0) { b" filters=" } else { b"\0filters=" };
+        for filter in properties.filters() {
+            self.push(separator);
+            self.push_filter(filter);
+            separator = b":";
+        }
+    }
+
+    fn push_extents(&mut self, (rank, extents): (usize, Extents)) {
+        for (place, extent) in extents.iter().take(rank).enumerate() {
+            if place > 0 {
+                self.push(b":");
+            }
+            self.push_number(*extent);
+        }
+    }
+
+    /// HDF5's own filters, and the best known of those that are registered, by
+    /// their names; others by number.
+    fn push_filter(&mut self, filter: i32) {
+        let name: &[u8] = match filter {
+            1 => b"deflate",
+            2 => b"shuffle",
+            3 => b"fletcher32",
+            4 => b"szip",
+            5 => b"nbit",
+            6 => b"scaleoffset",
+            307 => b"bzip2",
+            32000 => b"lzf",
+            32001 => b"blosc",
+            32004 => b"lz4",
+            32008 => b"bitshuffle",
+            32013 => b"zfp",
+            32015 => b"zstd",
+            32017 => b"sz",
+            32026 => b"blosc2",
+            _ => return self.push_number(u64::from(filter.unsigned_abs())),
+        };
+        self.push(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_written_without_an_allocation() {
+        let mut text = Text::new();
+        assert!(text.push_answer(|room| {
+            room[..2].copy_from_slice(b"/x");
+            room.get(..2)
+        }));
+        text.push(b"\0chunk=");
+        let mut extents = [0; 32];
+        extents[..3].copy_from_slice(&[100, 0, u64::MAX]);
+        text.push_extents((3, extents));
+        for filter in [2, 1, 32_768] {
+            text.push(b",");
+            text.push_filter(filter);
+        }
+        assert_eq!(text.bytes(), b"/x\0chunk=100:0:18446744073709551615,shuffle,deflate,32768");
+        // What does not fit is left out.
+        text.push(&[b'a'; NAME_BYTES + NOTE_BYTES]);
+        assert!(text.bytes().ends_with(b"32768"));
+        assert!(!text.push_answer(|_| None));
+    }
+}

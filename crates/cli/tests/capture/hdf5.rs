@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Programs that do their I/O through HDF5: serial and parallel, in C, C++,
+//! Fortran and Python, as a plug-in, from several threads.
+
+use std::path::PathBuf;
+
+use ioracle_events::Layer;
+
+use crate::compile::{c_with, other};
+use crate::listed::{check_listed, events};
+use crate::parallel::installed;
+use crate::run::{Done, Program};
+
+/// Builds with one of HDF5's compilers, which link it statically unless told not to.
+fn built(compiler: &str, source: &str, more: &[&str]) -> Option<PathBuf> {
+    other(compiler, source, &[&["-shlib", "-O2"], more].concat())
+}
+
+#[test]
+fn every_form_of_hdf5_is_recorded_with_object_and_selection() {
+    let Some(program) = built("h5cc", "hdf5_calls.c", &[]) else { return };
+    let done = check_listed(&Program::new(program), "H5");
+    assert!(done.out.contains("6 errors"), "{}", done.out);
+    is_nested(&done, "H5Dwrite", &[Layer::Posix]);
+}
+
+#[test]
+fn ranks_of_mpi_use_hdf5_independently_and_together() {
+    for mpi in installed() {
+        let compiler = format!("h5pcc.{}", mpi.name);
+        let Some(program) = built(&compiler, "hdf5_calls.c", &["-DPARALLEL"]) else { continue };
+        for ranks in [1, 2, 4] {
+            let done = check_listed(&mpi.run(&program, ranks), "H5");
+            is_nested(&done, "H5Dwrite", &[Layer::MpiIo, Layer::Posix]);
+        }
+    }
+}
+
+#[test]
+fn four_threads_at_once_use_hdf5() {
+    let Some(program) = built("h5cc", "hdf5_threads.c", &["-pthread"]) else { return };
+    check_listed(&Program::new(program), "H5");
+}
+
+/// A plug-in's identifiers are the same each time it is loaded, and the same as
+/// those of another plug-in with another HDF5 beside it.
+#[test]
+fn plugins_that_bring_hdf5_come_and_go() {
+    let part = |compiler| built(compiler, "hdf5_plugin_part.c", &["-shared", "-fPIC"]);
+    let Some(serial) = part("h5cc") else { return };
+    let Some(other) = part("h5pcc.mpich").or_else(|| part("h5pcc.openmpi")) else { return };
+    let program = Program::new(c_with("hdf5_plugins", &["-ldl"])).arg(serial).arg(other);
+    check_listed(&program, "H5");
+}
+
+/// Demands that inside some call of this name there is one of each of the layers
+/// below, each inside the one before.
+fn is_nested(done: &Done, name: &str, below: &[Layer]) {
+    let events = events(done);
+    let outer = events.iter().filter(|event| event.function.name() == name);
+    let found = outer.into_iter().any(|outer| {
+        below.iter().zip(1..).all(|(layer, deeper)| {
+            events.iter().any(|inner| {
+                inner.stream == outer.stream
+                    && inner.function.layer() == *layer
+                    && inner.depth == outer.depth + deeper
+                    && inner.start_ns >= outer.start_ns
+                    && inner.end_ns <= outer.end_ns
+            })
+        })
+    });
+    assert!(found, "no {name} with {below:?} inside");
+}
