@@ -158,11 +158,8 @@ impl Begun {
     }
 
     /// Records which part of an object the call is about; to be followed by its end.
-    #[allow(dead_code, reason = "for the tables of HDF5, netCDF and PnetCDF")]
     pub(crate) fn select(&self, selection: &Selection) {
-        for record in selection.records() {
-            self.write(&Call { began: self.began, ..record });
-        }
+        self.select_for(self.began, selection);
     }
 
     /// Records another call that was made inside this one.
@@ -173,6 +170,21 @@ impl Begun {
     /// Records a call that was made as a part of this one, in its place.
     pub(crate) fn append_beside(&self, end_ns: u64, call: Call) {
         self.append(self.next_begun(), self.depth, end_ns, call);
+    }
+
+    /// The same, for a call that is about a part of an object.
+    pub(crate) fn append_selecting(&self, end_ns: u64, call: Call, selection: Option<&Selection>) {
+        let began = self.next_begun();
+        if let Some(selection) = selection {
+            self.select_for(began, selection);
+        }
+        self.append(began, self.depth, end_ns, call);
+    }
+
+    fn select_for(&self, began: u64, selection: &Selection) {
+        for record in selection.records() {
+            self.write(&Call { began, ..record });
+        }
     }
 
     fn next_begun(&self) -> u64 {

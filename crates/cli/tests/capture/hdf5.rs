@@ -3,14 +3,16 @@
 //! Programs that do their I/O through HDF5: serial and parallel, in C, C++,
 //! Fortran and Python, as a plug-in, from several threads.
 
+use std::fs;
 use std::path::PathBuf;
 
 use ioracle_events::Layer;
 
-use crate::compile::{c_with, other};
+use crate::compile::{c_with, other, sources};
 use crate::listed::{check_listed, events};
 use crate::parallel::installed;
 use crate::run::{Done, Program};
+use crate::wheels;
 
 /// Builds with one of HDF5's compilers, which link it statically unless told not to.
 fn built(compiler: &str, source: &str, more: &[&str]) -> Option<PathBuf> {
@@ -35,6 +37,45 @@ fn ranks_of_mpi_use_hdf5_independently_and_together() {
             is_nested(&done, "H5Dwrite", &[Layer::MpiIo, Layer::Posix]);
         }
     }
+}
+
+#[test]
+fn cpp_and_fortran_are_recorded_as_the_calls_of_c_that_they_make() {
+    for (compiler, source) in [("h5c++", "hdf5_cpp.cc"), ("h5fc", "hdf5_fortran.f90")] {
+        let Some(program) = built(compiler, source, &[]) else { continue };
+        check_listed(&Program::new(program), "H5");
+    }
+}
+
+/// Two wheels with an HDF5 each, in scopes of their own.
+#[test]
+fn python_wheels_side_by_side_use_their_own_hdf5() {
+    let Some(python) = wheels::python() else { return };
+    let program = Program::new(python).arg(sources().join("hdf5_wheels.py"));
+    let captured = check_listed(&program, "H5");
+    let plain = program.plainly();
+    for file in ["python.h5", "python.nc"] {
+        let [plain, captured] = [&plain, &captured].map(|done| fs::read(done.work().join(file)));
+        assert!(plain.unwrap() == captured.unwrap(), "{file} is the same");
+    }
+}
+
+/// Debian's HDF5 is older than these calls; that of h5py is not.
+#[test]
+fn many_datasets_at_once_and_calls_that_may_wait_are_recorded() {
+    let Some(library) = wheels::hdf5() else { return };
+    let place = library.parent().unwrap().to_str().unwrap();
+    let name = library.file_name().unwrap().to_str().unwrap();
+    let program = c_with(
+        "hdf5_new",
+        &[
+            &format!("-L{place}"),
+            &format!("-Wl,-rpath,{place}"),
+            &format!("-Wl,-rpath-link,{place}"),
+            &format!("-l:{name}"),
+        ],
+    );
+    check_listed(&Program::new(program), "H5");
 }
 
 #[test]

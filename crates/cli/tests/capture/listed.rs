@@ -3,7 +3,7 @@
 //! Whether what was recorded of a library is what the program has listed of its
 //! own calls (`listed.h`): function, file, bytes, result, object and selection.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use ioracle_events::{Event, Layer};
@@ -13,11 +13,15 @@ use crate::agree::behaves_the_same;
 use crate::run::{Done, Program};
 
 /// Runs the program both ways and demands the same behaviour, and a trace that
-/// agrees call for call with the lists of its threads or ranks. `of_library` is
-/// how the names of the functions begin.
+/// agrees call for call with the lists of its threads or ranks, on the files that
+/// these name. `of_library` is how the names of the functions begin.
 pub fn check_listed(program: &Program, of_library: &str) -> Done {
     let done = behaves_the_same(program);
-    let (listed, mut recorded) = (lists(&done), recorded(&done, of_library));
+    let listed = lists(&done);
+    let file_of = |call: &String| call.split(' ').nth(1).unwrap_or_default().to_owned();
+    let files: BTreeSet<String> = listed.iter().flatten().map(file_of).collect();
+    let is_wanted = |file: &str| file.is_empty() || files.contains(file);
+    let mut recorded = recorded(&done, of_library, is_wanted);
     assert!(!listed.is_empty(), "the program has listed nothing: {}", done.err);
     for calls in &listed {
         let same =
@@ -53,7 +57,7 @@ fn lists(done: &Done) -> Vec<Vec<String>> {
     (0..).map_while(list).map(|text| text.lines().map(str::to_owned).collect()).collect()
 }
 
-fn recorded(done: &Done, of_library: &str) -> Vec<Vec<String>> {
+fn recorded(done: &Done, of_library: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<Vec<String>> {
     let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
     let mut threads = BTreeMap::<_, Vec<String>>::new();
     for event in trace.events(None).unwrap().map(Result::unwrap) {
@@ -63,6 +67,9 @@ fn recorded(done: &Done, of_library: &str) -> Vec<Vec<String>> {
         }
         let path = trace.files().get(event.file).unwrap_or_default();
         let file = path.rsplit('/').next().unwrap_or(path);
+        if !is_wanted(file) {
+            continue;
+        }
         threads.entry(event.stream).or_default().push(format!(
             "{} {file} {} {} {}",
             function.name(),

@@ -15,6 +15,7 @@ mod compile;
 mod expected;
 mod listed;
 mod run;
+mod wheels;
 
 mod apps;
 mod asking;

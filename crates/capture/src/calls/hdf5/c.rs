@@ -13,7 +13,8 @@ use ioracle_spool::Function;
 
 use super::copies::Id;
 use super::record;
-use super::selected::Asked;
+use super::record::When;
+use super::selected::{Asked, Lists};
 use crate::library::library;
 
 /// An argument that only passes through.
@@ -32,7 +33,7 @@ library! {
     [H5Fclose] (file: Id) -> c_int
         => |library, real| record::close(library, file, real, |_| true);
     [H5Fflush] (object: Id, scope: c_int) -> c_int
-        => |library, real| record::on_file(library, Function::H5Fflush, object, real);
+        => |library, real| record::on_file(library, Function::H5Fflush, (object, When::Now), real);
 
     [H5Dcreate1] (place: Id, name: *const c_char, datatype: Id, space: Id, creation: Id) -> Id
         => |library, real| record::open_object(library, Function::H5Dcreate, place, real);
@@ -47,11 +48,11 @@ library! {
     [H5Dclose] (dataset: Id) -> c_int
         => |library, real| record::close(library, dataset, real, |_| true);
     [H5Dread] (dataset: Id, memory_type: Id, memory_space: Id, file_space: Id, transfer: Id, buffer: Word) -> c_int
-        => |library, real| record::transfer(library, Function::H5Dread, Asked { dataset, memory_type, memory_space, file_space }, real);
+        => |library, real| record::transfer(library, Function::H5Dread, Asked { dataset, memory_type, memory_space, file_space, when: When::Now }, real);
     [H5Dwrite] (dataset: Id, memory_type: Id, memory_space: Id, file_space: Id, transfer: Id, buffer: Word) -> c_int
-        => |library, real| record::transfer(library, Function::H5Dwrite, Asked { dataset, memory_type, memory_space, file_space }, real);
+        => |library, real| record::transfer(library, Function::H5Dwrite, Asked { dataset, memory_type, memory_space, file_space, when: When::Now }, real);
     [H5Dset_extent, H5Dextend] (dataset: Id, lengths: *const u64) -> c_int
-        => |library, real| record::set_extent(library, dataset, lengths, real);
+        => |library, real| record::set_extent(library, (dataset, When::Now), lengths, real);
     [H5Dflush] (dataset: Id) -> c_int
         => |library, real| record::on_dataset(library, Function::H5Dflush, dataset, real);
     [H5Drefresh, H5Orefresh] (object: Id) -> c_int
@@ -62,6 +63,11 @@ library! {
         => |library, real| record::transfer_chunk(library, Function::H5DreadChunk, dataset, offset, real, |hdf5| hdf5.chunk_bytes(dataset, offset));
     [H5Dwrite_chunk] (dataset: Id, transfer: Id, filters: u32, offset: *const u64, bytes: Word, buffer: Word) -> c_int
         => |library, real| record::transfer_chunk(library, Function::H5DwriteChunk, dataset, offset, real, |_| Some(bytes as u64));
+
+    [H5Dread_multi] (count: usize, datasets: *const Id, memory_types: *const Id, memory_spaces: *const Id, file_spaces: *const Id, transfer: Id, buffers: Word) -> c_int
+        => |library, real| record::transfer_many(library, Function::H5Dread, Lists { count, datasets, memory_types, memory_spaces, file_spaces, when: When::Now }, real);
+    [H5Dwrite_multi] (count: usize, datasets: *const Id, memory_types: *const Id, memory_spaces: *const Id, file_spaces: *const Id, transfer: Id, buffers: Word) -> c_int
+        => |library, real| record::transfer_many(library, Function::H5Dwrite, Lists { count, datasets, memory_types, memory_spaces, file_spaces, when: When::Now }, real);
 
     [H5Aread] (attribute: Id, datatype: Id, buffer: Word) -> c_int
         => |library, real| record::transfer_attribute(library, Function::H5Aread, attribute, real);
@@ -111,4 +117,31 @@ library! {
         => |library, real| record::open_nameless(library, real);
     [H5Ropen_object] (reference: Word, access: Id, object_access: Id) -> Id
         => |library, real| record::open_nameless(library, real);
+
+    [H5Fcreate_async] (source: Word, caller: Word, line: c_uint, name: *const c_char, flags: c_uint, creation: Id, access: Id, events: Id) -> Id
+        => |library, real| record::open_file(library, Function::H5Fcreate, name, real);
+    [H5Fopen_async] (source: Word, caller: Word, line: c_uint, name: *const c_char, flags: c_uint, access: Id, events: Id) -> Id
+        => |library, real| record::open_file(library, Function::H5Fopen, name, real);
+    [H5Freopen_async] (source: Word, caller: Word, line: c_uint, file: Id, events: Id) -> Id
+        => |library, real| record::reopen_file(library, file, real);
+    [H5Fclose_async, H5Dclose_async, H5Oclose_async] (source: Word, caller: Word, line: c_uint, id: Id, events: Id) -> c_int
+        => |library, real| record::close(library, id, real, |_| true);
+    [H5Fflush_async] (source: Word, caller: Word, line: c_uint, object: Id, scope: c_int, events: Id) -> c_int
+        => |library, real| record::on_file(library, Function::H5Fflush, (object, When::of(events)), real);
+    [H5Dcreate_async] (source: Word, caller: Word, line: c_uint, place: Id, name: *const c_char, datatype: Id, space: Id, link: Id, creation: Id, access: Id, events: Id) -> Id
+        => |library, real| record::open_object_async(library, Function::H5Dcreate, (place, name), When::of(events), real);
+    [H5Dopen_async] (source: Word, caller: Word, line: c_uint, place: Id, name: *const c_char, access: Id, events: Id) -> Id
+        => |library, real| record::open_object_async(library, Function::H5Dopen, (place, name), When::of(events), real);
+    [H5Oopen_async] (source: Word, caller: Word, line: c_uint, place: Id, name: *const c_char, access: Id, events: Id) -> Id
+        => |library, real| record::open_object_async(library, Function::H5Oopen, (place, name), When::of(events), real);
+    [H5Dset_extent_async] (source: Word, caller: Word, line: c_uint, dataset: Id, lengths: *const u64, events: Id) -> c_int
+        => |library, real| record::set_extent(library, (dataset, When::of(events)), lengths, real);
+    [H5Dread_async] (source: Word, caller: Word, line: c_uint, dataset: Id, memory_type: Id, memory_space: Id, file_space: Id, transfer: Id, buffer: Word, events: Id) -> c_int
+        => |library, real| record::transfer(library, Function::H5Dread, Asked { dataset, memory_type, memory_space, file_space, when: When::of(events) }, real);
+    [H5Dwrite_async] (source: Word, caller: Word, line: c_uint, dataset: Id, memory_type: Id, memory_space: Id, file_space: Id, transfer: Id, buffer: Word, events: Id) -> c_int
+        => |library, real| record::transfer(library, Function::H5Dwrite, Asked { dataset, memory_type, memory_space, file_space, when: When::of(events) }, real);
+    [H5Dread_multi_async] (source: Word, caller: Word, line: c_uint, count: usize, datasets: *const Id, memory_types: *const Id, memory_spaces: *const Id, file_spaces: *const Id, transfer: Id, buffers: Word, events: Id) -> c_int
+        => |library, real| record::transfer_many(library, Function::H5Dread, Lists { count, datasets, memory_types, memory_spaces, file_spaces, when: When::of(events) }, real);
+    [H5Dwrite_multi_async] (source: Word, caller: Word, line: c_uint, count: usize, datasets: *const Id, memory_types: *const Id, memory_spaces: *const Id, file_spaces: *const Id, transfer: Id, buffers: Word, events: Id) -> c_int
+        => |library, real| record::transfer_many(library, Function::H5Dwrite, Lists { count, datasets, memory_types, memory_spaces, file_spaces, when: When::of(events) }, real);
 }

@@ -44,6 +44,16 @@ pub(super) fn of_object(hdf5: Hdf5, object: Id) -> u64 {
     if is_named { objects::identity(text.bytes()) } else { 0 }
 }
 
+/// Names an object by its path from the root of the file.
+pub(super) fn from_root(path: &[u8]) -> u64 {
+    let mut text = Text::new();
+    if path.first() != Some(&b'/') {
+        text.push(b"/");
+    }
+    text.push(path);
+    objects::identity(text.bytes())
+}
+
 /// Names an attribute after its object: `/pressure@units`.
 #[inline(never)]
 pub(super) fn of_attribute(hdf5: Hdf5, attribute: Id, of_nameless: bool) -> u64 {

@@ -11,11 +11,33 @@ use ioracle_spool::{Function, identity};
 use super::copies::{Hdf5, Id};
 use super::handles::{self, Extent, KEPT_RANK, Kind, Known};
 use super::names::{self, Named};
-use super::selected::{self, Asked};
+use super::selected::{self, Asked, Lists};
 use crate::calls::library_call::{code, observe};
 use crate::files;
 use crate::observe::{call, is_on};
 use crate::thread::{Begun, Library, begin_in};
+
+/// When a call does what it was asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    /// Before it returns.
+    Now,
+    /// It may only be noted down (`_async` with a set of events), so that a
+    /// question about what it opens or moves would have to wait for it.
+    Later,
+}
+
+impl When {
+    /// Of a call that was given a set of events, if it is not `H5ES_NONE`.
+    pub(super) fn of(events: Id) -> When {
+        if events == 0 { When::Now } else { When::Later }
+    }
+
+    /// Whether HDF5 may be asked about the object of a call.
+    fn may_ask(self, is_success: bool) -> bool {
+        is_success && self == When::Now
+    }
+}
 
 /// Begins a call; None: it is not recorded.
 fn begin(library: usize) -> Option<(Begun, Hdf5)> {
@@ -68,7 +90,7 @@ pub(super) fn reopen_file(library: usize, file: Id, real: impl FnOnce() -> Id) -
 pub(super) fn on_file(
     library: usize,
     function: Function,
-    object: Id,
+    (object, when): (Id, When),
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some((begun, hdf5)) = begin(library) else { return real() };
@@ -76,7 +98,9 @@ pub(super) fn on_file(
         let id = hdf5.id(object);
         let file = match known(hdf5, id) {
             Some(known) => known.file?,
-            None if status >= 0 => hdf5.quietly(|hdf5| file_of(hdf5, id)).unwrap_or(Some(0))?,
+            None if when.may_ask(status >= 0) => {
+                hdf5.quietly(|hdf5| file_of(hdf5, id)).unwrap_or(Some(0))?
+            }
             None => return None,
         };
         Some(call(function, file, handle(id), code(status >= 0)))
@@ -140,6 +164,37 @@ pub(super) fn open_object(
         let (file, named) = opened.unwrap_or((Some(0), Named::default()));
         let call = call(function, file?, handle(id), 0);
         Some(Call { object: named.with_notes, ..call })
+    })
+}
+
+/// The same, perhaps later: it is known by the name that the program gave, if
+/// that was given from the root of the file.
+pub(super) fn open_object_async(
+    library: usize,
+    function: Function,
+    (place, name): (Id, *const c_char),
+    when: When,
+    real: impl FnOnce() -> Id,
+) -> Id {
+    if when == When::Now {
+        return open_object(library, function, place, real);
+    }
+    let Some((begun, hdf5)) = begin(library) else { return real() };
+    observe(Library::Hdf5, begun, real, |id, _, _| {
+        if id < 0 {
+            return failed_below(hdf5, function, place);
+        }
+        let known = known(hdf5, place);
+        let file = known.map_or(Some(0), |known| known.file);
+        let is_file = known.is_some_and(|known| matches!(known.kind, Kind::File(_)));
+        // SAFETY: HDF5 has just taken the name.
+        let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+        let object = if is_file { names::from_root(name) } else { 0 };
+        if function != Function::H5Oopen {
+            let kind = Kind::Dataset(object);
+            handles::keep(hdf5, id, &Known { kind, file, extent: None });
+        }
+        Some(Call { object, ..call(function, file?, handle(id), 0) })
     })
 }
 
@@ -228,12 +283,12 @@ fn file_of(hdf5: Hdf5, object: Id) -> Option<u64> {
 
 /// The dataset that a call was on. After a failure nothing is asked of one that
 /// is not known: it may be closed, or never have been open.
-fn dataset(hdf5: Hdf5, id: Id, is_success: bool) -> Option<Known> {
+fn dataset(hdf5: Hdf5, id: Id, may_ask: bool) -> Option<Known> {
     let is_nameless = match handles::object(hdf5, id) {
         Some(known) if known.kind != Kind::Nameless => return Some(known),
         known => known.is_some(),
     };
-    if !is_success {
+    if !may_ask {
         return None;
     }
     hdf5.quietly(|hdf5| learn_dataset(hdf5, id, is_nameless));
@@ -255,16 +310,53 @@ pub(super) fn transfer(
 ) -> c_int {
     let Some((begun, hdf5)) = begin(library) else { return real() };
     observe(Library::Hdf5, begun, real, |status, begun, _| {
-        let asked = asked.in_version(hdf5);
-        let known = dataset(hdf5, asked.dataset, status >= 0)?;
-        let call = call_on(function, &known, asked.dataset, status >= 0)?;
-        if status < 0 || !hdf5.may_be_asked() {
-            return Some(call);
-        }
-        let (selection, bytes) = selected::part_of(hdf5, asked, &known);
+        let (call, selection) = transferred(hdf5, function, asked.in_version(hdf5), status >= 0)?;
         begun.select(&selection);
-        Some(Call { requested: bytes, ..call })
+        Some(call)
     })
+}
+
+/// Reads or writes several datasets at once: a record for each. Of a call that
+/// failed there is none, because nothing says that its lists can be read.
+pub(super) fn transfer_many(
+    library: usize,
+    function: Function,
+    lists: Lists,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some((begun, hdf5)) = begin(library) else { return real() };
+    observe(Library::Hdf5, begun, real, |status, begun, end_ns| {
+        if status < 0 {
+            return None;
+        }
+        let mut last = None;
+        for place in 0..lists.count {
+            // SAFETY: HDF5 has just read all of the lists.
+            let asked = unsafe { lists.at(place) };
+            let Some(transferred) = transferred(hdf5, function, asked, true) else { continue };
+            if let Some((call, selection)) = last.replace(transferred) {
+                begun.append_selecting(end_ns, call, Some(&selection));
+            }
+        }
+        let (call, selection) = last?;
+        begun.select(&selection);
+        Some(call)
+    })
+}
+
+fn transferred(
+    hdf5: Hdf5,
+    function: Function,
+    asked: Asked,
+    is_success: bool,
+) -> Option<(Call, Selection)> {
+    let known = dataset(hdf5, asked.dataset, asked.when.may_ask(is_success))?;
+    let call = call_on(function, &known, asked.dataset, is_success)?;
+    if !is_success || !hdf5.may_be_asked() {
+        return Some((call, Selection::new(0)));
+    }
+    let (selection, bytes) = selected::part_of(hdf5, asked, &known);
+    Some((Call { requested: bytes, ..call }, selection))
 }
 
 /// Reads or writes a chunk as it is in the file, at an offset in items.
@@ -297,14 +389,14 @@ pub(super) fn transfer_chunk(
 /// Sets the extent of a dataset.
 pub(super) fn set_extent(
     library: usize,
-    id: Id,
+    (id, when): (Id, When),
     lengths: *const u64,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some((begun, hdf5)) = begin(library) else { return real() };
     observe(Library::Hdf5, begun, real, |status, begun, _| {
         let id = hdf5.id(id);
-        let known = dataset(hdf5, id, status >= 0)?;
+        let known = dataset(hdf5, id, when.may_ask(status >= 0))?;
         if status >= 0 {
             handles::forget_extents();
             let extent = extent_at(&known, lengths);

@@ -12,6 +12,7 @@ use ioracle_spool::selection::{Part, Selection};
 use super::copies::{Hdf5, Id};
 use super::handles::Known;
 use super::questions::{Extents, Hyperslab, MAX_RANK, Selecting};
+use super::record::When;
 
 /// `H5S_ALL`, and the last of the numbers that stand for no dataspace
 /// (`H5S_BLOCK`, `H5S_PLIST`).
@@ -25,6 +26,39 @@ pub(super) struct Asked {
     pub(super) memory_type: Id,
     pub(super) memory_space: Id,
     pub(super) file_space: Id,
+    pub(super) when: When,
+}
+
+/// The same for many datasets: lists of `count` identifiers each, which versions
+/// that have such calls keep in 64 bits.
+#[derive(Clone, Copy)]
+pub(super) struct Lists {
+    pub(super) count: usize,
+    pub(super) datasets: *const Id,
+    pub(super) memory_types: *const Id,
+    pub(super) memory_spaces: *const Id,
+    pub(super) file_spaces: *const Id,
+    pub(super) when: When,
+}
+
+impl Lists {
+    /// What was asked of one dataset.
+    ///
+    /// # Safety
+    ///
+    /// All lists have more than `place` identifiers.
+    pub(super) unsafe fn at(&self, place: usize) -> Asked {
+        // SAFETY: as the caller says.
+        unsafe {
+            Asked {
+                dataset: *self.datasets.add(place),
+                memory_type: *self.memory_types.add(place),
+                memory_space: *self.memory_spaces.add(place),
+                file_space: *self.file_spaces.add(place),
+                when: self.when,
+            }
+        }
+    }
 }
 
 impl Asked {
@@ -35,6 +69,7 @@ impl Asked {
             memory_type: hdf5.id(self.memory_type),
             memory_space: hdf5.id(self.memory_space),
             file_space: hdf5.id(self.file_space),
+            when: self.when,
         }
     }
 }
@@ -44,7 +79,7 @@ impl Asked {
 pub(super) fn part_of(hdf5: Hdf5, asked: Asked, known: &Known) -> (Selection, u64) {
     let space = asked.file_space;
     let (selection, mut points) = match space {
-        ALL => whole(hdf5, asked.dataset, known),
+        ALL => whole(hdf5, asked, known),
         _ if space <= LAST_SPECIAL => (Selection::new(0), None),
         _ => {
             let points = hdf5.selected_points(space);
@@ -60,7 +95,7 @@ pub(super) fn part_of(hdf5: Hdf5, asked: Asked, known: &Known) -> (Selection, u6
     (selection, points.unwrap_or(0).saturating_mul(item.unwrap_or(0)))
 }
 
-fn whole(hdf5: Hdf5, dataset: Id, known: &Known) -> (Selection, Option<u64>) {
+fn whole(hdf5: Hdf5, asked: Asked, known: &Known) -> (Selection, Option<u64>) {
     let extent = match known.extent {
         Some((rank, kept)) => {
             let mut extents = [0; MAX_RANK];
@@ -69,7 +104,8 @@ fn whole(hdf5: Hdf5, dataset: Id, known: &Known) -> (Selection, Option<u64>) {
             }
             Some((rank, extents))
         }
-        None => hdf5.extent_of_dataset(dataset),
+        None if asked.when == When::Now => hdf5.extent_of_dataset(asked.dataset),
+        None => None,
     };
     let Some((rank, extents)) = extent else { return (Selection::new(0), None) };
     let points = extents.iter().take(rank).fold(1, |points: u64, it| points.saturating_mul(*it));
