@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The MPI libraries of the machine, found where the dynamic linker looks.
+//! The I/O libraries of the machine, found where the dynamic linker looks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,9 +8,38 @@ use std::path::{Path, PathBuf};
 
 use super::finding::Finding;
 
-/// How names of libraries begin, and what they are.
-const KNOWN: [(&str, &str); 3] =
-    [("libmpi.so.", "Open MPI"), ("libmpich.so.", "MPICH"), ("libmpi.so.12", "MPICH or Intel MPI")];
+/// A library that programs do their I/O through.
+struct Library {
+    name: &'static str,
+    /// How names of its files begin, and what they are; the last that fits is
+    /// the most exact.
+    kinds: &'static [(&'static str, &'static str)],
+    /// What of it is captured.
+    captured: &'static str,
+}
+
+const LIBRARIES: [Library; 2] = [
+    Library {
+        name: "MPI",
+        kinds: &[
+            ("libmpi.so.", "Open MPI"),
+            ("libmpich.so.", "MPICH"),
+            ("libmpi.so.12", "MPICH or Intel MPI"),
+        ],
+        captured: "MPI-IO is captured in C and Fortran",
+    },
+    Library {
+        name: "HDF5",
+        kinds: &[
+            ("libhdf5.so.", "HDF5"),
+            ("libhdf5_serial.so.", "serial"),
+            ("libhdf5_mpich.so.", "parallel with MPICH"),
+            ("libhdf5_openmpi.so.", "parallel with Open MPI"),
+        ],
+        captured: "files, datasets and attributes are captured, also of the copies that Python \
+                   modules bring",
+    },
+];
 
 /// Where Debian, Red Hat and others put libraries.
 const PLACES: [&str; 7] = [
@@ -23,48 +52,50 @@ const PLACES: [&str; 7] = [
     "/lib/x86_64-linux-gnu",
 ];
 
-/// Which MPI there is.
-pub fn examine() -> Finding {
+/// Which of them there are.
+pub fn examine() -> Vec<Finding> {
     let given = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let places = std::env::split_paths(&given).chain(PLACES.map(PathBuf::from));
-    said(&found_in(places))
+    let places: Vec<PathBuf> =
+        std::env::split_paths(&given).chain(PLACES.map(PathBuf::from)).collect();
+    LIBRARIES.iter().map(|library| library.said(&library.found_in(&places))).collect()
 }
 
-fn said(found: &BTreeMap<&'static str, PathBuf>) -> Finding {
-    if found.is_empty() {
-        return Finding::note(
-            "MPI",
-            "none was found in the usual places or in LD_LIBRARY_PATH; one that a program brings \
-             is found when the program uses it",
-        );
+impl Library {
+    fn said(&self, found: &BTreeMap<&'static str, PathBuf>) -> Finding {
+        if found.is_empty() {
+            return Finding::note(
+                self.name,
+                "none was found in the usual places or in LD_LIBRARY_PATH; one that a program \
+                 brings is found when the program uses it",
+            );
+        }
+        let found: Vec<String> =
+            found.iter().map(|(kind, path)| format!("{kind} ('{}')", path.display())).collect();
+        Finding::ok(self.name, format_args!("{}; {}", found.join(" and "), self.captured))
     }
-    let found: Vec<String> =
-        found.iter().map(|(name, path)| format!("{name} ('{}')", path.display())).collect();
-    Finding::ok("MPI", format_args!("{}; MPI-IO is captured in C and Fortran", found.join(" and ")))
-}
 
-/// The first library of each kind.
-fn found_in(places: impl Iterator<Item = PathBuf>) -> BTreeMap<&'static str, PathBuf> {
-    let mut found = BTreeMap::new();
-    for place in places {
-        let Ok(entries) = fs::read_dir(&place) else { continue };
-        let mut names: Vec<PathBuf> =
-            entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-        names.sort();
-        for path in names {
-            if let Some(kind) = kind_of(&path) {
-                found.entry(kind).or_insert(path);
+    /// The first file of each kind.
+    fn found_in(&self, places: &[PathBuf]) -> BTreeMap<&'static str, PathBuf> {
+        let mut found = BTreeMap::new();
+        for place in places {
+            let Ok(entries) = fs::read_dir(place) else { continue };
+            let mut names: Vec<PathBuf> =
+                entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+            names.sort();
+            for path in names {
+                if let Some(kind) = self.kind_of(&path) {
+                    found.entry(kind).or_insert(path);
+                }
             }
         }
+        found
     }
-    found
-}
 
-/// The last of the table that fits is the most exact.
-fn kind_of(path: &Path) -> Option<&'static str> {
-    let name = path.file_name()?.to_str()?;
-    let fits = KNOWN.iter().rev().find(|(start, _)| name.starts_with(start));
-    fits.map(|(_, kind)| *kind)
+    fn kind_of(&self, path: &Path) -> Option<&'static str> {
+        let name = path.file_name()?.to_str()?;
+        let fits = self.kinds.iter().rev().find(|(start, _)| name.starts_with(start));
+        fits.map(|(_, kind)| *kind)
+    }
 }
 
 #[cfg(test)]
@@ -73,19 +104,32 @@ mod tests {
 
     #[test]
     fn libraries_are_told_by_their_names() {
+        let [mpi, hdf5] = &LIBRARIES;
         let place = tempfile::tempdir().unwrap();
-        for name in ["libmpi.so.40", "libmpi.so.40.30.4", "libmpich.so.12", "libmpi_cxx.so.40"] {
+        for name in [
+            "libmpi.so.40",
+            "libmpi.so.40.30.4",
+            "libmpich.so.12",
+            "libmpi_cxx.so.40",
+            "libhdf5_serial.so.103",
+            "libhdf5_serial_hl.so.100",
+            "libhdf5.so.310",
+        ] {
             fs::write(place.path().join(name), "").unwrap();
         }
-        let found = found_in([place.path().to_owned(), "/nowhere".into()].into_iter());
-        let names: Vec<_> =
-            found.iter().map(|(kind, path)| (*kind, path.file_name().unwrap())).collect();
-        assert_eq!(
-            names,
-            [("MPICH", "libmpich.so.12".as_ref()), ("Open MPI", "libmpi.so.40".as_ref())]
-        );
-        assert!(said(&found).text.ends_with("MPI-IO is captured in C and Fortran"));
-        assert!(said(&BTreeMap::new()).text.starts_with("none was found"));
-        assert_eq!(kind_of("/opt/lib/libmpi.so.12".as_ref()), Some("MPICH or Intel MPI"));
+        let places = [place.path().to_owned(), "/nowhere".into()];
+        let check = |library: &Library, expected: &[(&str, &str)]| {
+            let found = library.found_in(&places);
+            let names: Vec<_> = found
+                .iter()
+                .map(|(kind, path)| (*kind, path.file_name().unwrap().to_str().unwrap()))
+                .collect();
+            assert_eq!(names, expected);
+            assert!(library.said(&found).text.ends_with(library.captured));
+            assert!(library.said(&BTreeMap::new()).text.starts_with("none was found"));
+        };
+        check(mpi, &[("MPICH", "libmpich.so.12"), ("Open MPI", "libmpi.so.40")]);
+        check(hdf5, &[("HDF5", "libhdf5.so.310"), ("serial", "libhdf5_serial.so.103")]);
+        assert_eq!(mpi.kind_of("/opt/lib/libmpi.so.12".as_ref()), Some("MPICH or Intel MPI"));
     }
 }

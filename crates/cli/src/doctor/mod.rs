@@ -54,7 +54,7 @@ fn examine() -> Vec<Finding> {
         }
         Err(error) => findings.push(Finding::problem("spool", error)),
     }
-    findings.push(libraries::examine());
+    findings.extend(libraries::examine());
     findings.extend(limits::examine());
     findings.push(Finding::note(
         "not captured",
