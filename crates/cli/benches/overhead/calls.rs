@@ -76,7 +76,8 @@ pub fn report(tools: &Tools) {
     println!();
 }
 
-fn printed_number(mut command: Command) -> f64 {
+/// The number that a program prints.
+pub fn printed_number(mut command: Command) -> f64 {
     let output = command.output().expect("the program runs");
     let text = String::from_utf8_lossy(&output.stdout);
     text.trim().parse().unwrap_or_else(|_| panic!("no number in '{text}' of {command:?}"))

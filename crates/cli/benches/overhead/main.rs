@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What capture costs: per call, per process, while nothing happens, per real application.
+//! What capture costs: per call, per call of a library, per process, while nothing
+//! happens, per real application.
 //!
 //! Everything is measured as pairs of runs, one plain and one under
 //! `ioracle run`, in turn, so that what else the machine does meets both. Prints
 //! Markdown; `scripts/overhead` makes `docs/overhead.md` of it.
 //!
 //! ```text
-//! cargo bench --package ioracle-cli --bench overhead -- [calls|start|idle|applications]
+//! cargo bench --package ioracle-cli --bench overhead -- [calls|libraries|start|idle|applications]
 //! ```
 
 mod applications;
 mod calls;
 mod idle;
+mod libraries;
 mod pairs;
 mod start;
 mod tools;
@@ -29,6 +31,9 @@ fn main() {
     let wanted = |name| part == "all" || part == name;
     if wanted("calls") {
         calls::report(&tools);
+    }
+    if wanted("libraries") {
+        libraries::report(&tools);
     }
     if wanted("start") {
         start::report(&tools);

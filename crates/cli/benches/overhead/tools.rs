@@ -31,16 +31,20 @@ impl Tools {
 
     /// Compiles a program of `benches/programs`.
     pub fn compile(&self, name: &str) -> PathBuf {
+        self.compile_with("cc", &[], name).expect("a C compiler")
+    }
+
+    /// The same with another compiler; None if there is none.
+    pub fn compile_with(&self, compiler: &str, more: &[&str], name: &str) -> Option<PathBuf> {
         let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/programs");
         let program = self.scratch.path().join(name);
-        let status = Command::new("cc")
-            .args(["-O2", "-fomit-frame-pointer", "-pthread", "-o"])
-            .arg(&program)
-            .arg(programs.join(name).with_extension("c"))
-            .status()
-            .expect("a C compiler");
+        let mut command = Command::new(compiler);
+        command.args(more).args(["-O2", "-fomit-frame-pointer", "-pthread", "-o"]).arg(&program);
+        // Some compilers leave objects where they work.
+        command.arg(programs.join(name).with_extension("c")).current_dir(self.scratch.path());
+        let status = command.status().ok()?;
         assert!(status.success(), "{name} does not compile");
-        program
+        Some(program)
     }
 
     /// The command alone.
