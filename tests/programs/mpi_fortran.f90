@@ -102,6 +102,8 @@ program mpi_fortran
   call MPI_File_write_at(handle, int(rank + 7, MPI_OFFSET_KIND), block, 2, MPI_INTEGER, status, ierror)
   call done()
 
+  call through_the_rest()
+
   call note('mpi_close', name, any, none)
   call MPI_File_close(handle, ierror)
   call done()
@@ -118,6 +120,185 @@ program mpi_fortran
   call MPI_Finalize(ierror)
 
 contains
+
+  ! All other forms, on the file as bytes again.
+  subroutine through_the_rest()
+    FILE_HANDLE :: missing
+    integer(MPI_OFFSET_KIND) :: displacement
+    integer :: index, n_done, indices(2)
+    character(len=MPI_MAX_DATAREP_STRING) :: representation
+#ifdef USE_MPI_F08
+    type(MPI_Datatype) :: etype, filetype
+    type(MPI_Status) :: statuses(2)
+#else
+    integer :: etype, filetype
+    integer :: statuses(MPI_STATUS_SIZE, 2)
+#endif
+
+    call note('mpi_get_view', name, any, none)
+    call MPI_File_get_view(handle, displacement, etype, filetype, representation, ierror)
+    call done()
+    if (displacement /= 100) error stop 'another view'
+    call note('mpi_set_view', name, none, none)
+    call MPI_File_set_view(handle, zero, MPI_BYTE, MPI_BYTE, 'native', MPI_INFO_NULL, ierror)
+    call done()
+    call note('mpi_preallocate', name, any, 4096_8)
+    call MPI_File_preallocate(handle, 4096_MPI_OFFSET_KIND, ierror)
+    call done()
+    call note('mpi_set_size', name, any, 4096_8)
+    call MPI_File_set_size(handle, 4096_MPI_OFFSET_KIND, ierror)
+    call done()
+
+    call note('mpi_seek', name, any, none)
+    call MPI_File_seek(handle, zero, MPI_SEEK_SET, ierror)
+    call noted(0_8)
+    call note('mpi_read', name, none, bytes)
+    call MPI_File_read(handle, block, items, MPI_DOUBLE_PRECISION, status, ierror)
+    call done()
+    call note('mpi_read_all', name, bytes, bytes)
+    call MPI_File_read_all(handle, block, items, MPI_DOUBLE_PRECISION, status, ierror)
+    call done()
+    call note('mpi_read_at', name, mine, bytes)
+    call MPI_File_read_at(handle, mine, block, items, MPI_DOUBLE_PRECISION, status, ierror)
+    call done()
+    call note('mpi_read_at_all', name, mine, bytes)
+    call MPI_File_read_at_all(handle, mine, block, items, MPI_DOUBLE_PRECISION, status, ierror)
+    call done()
+
+    call note('mpi_seek_shared', name, any, none)
+    call MPI_File_seek_shared(handle, zero, MPI_SEEK_SET, ierror)
+    call done()
+    call note('mpi_write_shared', name, unknown, bytes)
+    call MPI_File_write_shared(handle, block, items, MPI_DOUBLE_PRECISION, status, ierror)
+    call done()
+    call note('mpi_read_shared', name, unknown, bytes)
+    call MPI_File_read_shared(handle, block, items, MPI_DOUBLE_PRECISION, status, ierror)
+    call done()
+    call note('mpi_read_ordered', name, unknown, bytes)
+    call MPI_File_read_ordered(handle, block, items, MPI_DOUBLE_PRECISION, status, ierror)
+    call done()
+
+    call note('mpi_write_at_all_begin', name, mine, bytes)
+    call MPI_File_write_at_all_begin(handle, mine, block, items, MPI_DOUBLE_PRECISION, ierror)
+    call done()
+    call note('mpi_write_at_all_end', name, any, none)
+    call MPI_File_write_at_all_end(handle, block, status, ierror)
+    call done()
+    call note('mpi_write_ordered_begin', name, unknown, bytes)
+    call MPI_File_write_ordered_begin(handle, block, items, MPI_DOUBLE_PRECISION, ierror)
+    call done()
+    call note('mpi_write_ordered_end', name, any, none)
+    call MPI_File_write_ordered_end(handle, block, status, ierror)
+    call done()
+    call note('mpi_read_ordered_begin', name, unknown, none)
+    call MPI_File_read_ordered_begin(handle, block, 0, MPI_DOUBLE_PRECISION, ierror)
+    call done()
+    call note('mpi_read_ordered_end', name, any, none)
+    call MPI_File_read_ordered_end(handle, block, status, ierror)
+    call done()
+    call note('mpi_seek', name, any, none)
+    call MPI_File_seek(handle, zero, MPI_SEEK_SET, ierror)
+    call noted(0_8)
+    call note('mpi_write_all_begin', name, none, none)
+    call MPI_File_write_all_begin(handle, block, 0, MPI_DOUBLE_PRECISION, ierror)
+    call done()
+    call note('mpi_write_all_end', name, any, none)
+    call MPI_File_write_all_end(handle, block, status, ierror)
+    call done()
+    call note('mpi_read_all_begin', name, none, bytes)
+    call MPI_File_read_all_begin(handle, block, items, MPI_DOUBLE_PRECISION, ierror)
+    call done()
+    call note('mpi_read_all_end', name, any, none)
+    call MPI_File_read_all_end(handle, block, status, ierror)
+    call done()
+
+    call note('mpi_iread', name, bytes, bytes)
+    call MPI_File_iread(handle, block, items, MPI_DOUBLE_PRECISION, request, ierror)
+    call done()
+    call completed('mpi_wait', bytes)
+    call note('mpi_iwrite', name, 2 * bytes, bytes)
+    call MPI_File_iwrite(handle, block, items, MPI_DOUBLE_PRECISION, request, ierror)
+    call done()
+    call completed('mpi_wait', 2 * bytes)
+    call note('mpi_iread_shared', name, unknown, bytes)
+    call MPI_File_iread_shared(handle, block, items, MPI_DOUBLE_PRECISION, request, ierror)
+    call done()
+    call completed('mpi_wait', unknown)
+    call note('mpi_iwrite_shared', name, unknown, bytes)
+    call MPI_File_iwrite_shared(handle, block, items, MPI_DOUBLE_PRECISION, request, ierror)
+    call done()
+    call completed('mpi_wait', unknown)
+    call note('mpi_iwrite_at_all', name, mine, bytes)
+    call MPI_File_iwrite_at_all(handle, mine, block, items, MPI_DOUBLE_PRECISION, request, ierror)
+    call done()
+    call completed('mpi_wait', int(mine, 8))
+    call note('mpi_iread_at_all', name, mine, bytes)
+    call MPI_File_iread_at_all(handle, mine, block, items, MPI_DOUBLE_PRECISION, request, ierror)
+    call done()
+    call completed('mpi_wait', int(mine, 8))
+    call note('mpi_iwrite_all', name, 3 * bytes, bytes)
+    call MPI_File_iwrite_all(handle, block, items, MPI_DOUBLE_PRECISION, request, ierror)
+    call done()
+    call completed('mpi_wait', 3 * bytes)
+    call note('mpi_iread_all', name, 4 * bytes, bytes)
+    call MPI_File_iread_all(handle, block, items, MPI_DOUBLE_PRECISION, request, ierror)
+    call done()
+    call completed('mpi_wait', 4 * bytes)
+
+    ! Lists of which one is a request.
+    call submit()
+    call note('mpi_wait', name, mine, bytes)
+    call MPI_Waitany(2, list, index, status, ierror)
+    call done()
+    call submit()
+    call note('mpi_wait', name, mine, bytes)
+    call MPI_Waitsome(2, list, n_done, indices, statuses, ierror)
+    call done()
+    call submit()
+    call note('mpi_test', name, mine, bytes)
+    flag = .false.
+    do while (.not. flag)
+      call MPI_Testany(2, list, index, flag, status, ierror)
+    end do
+    call done()
+    call submit()
+    call note('mpi_test', name, mine, bytes)
+    flag = .false.
+    do while (.not. flag)
+      call MPI_Testall(2, list, flag, statuses, ierror)
+    end do
+    call done()
+    call submit()
+    call note('mpi_test', name, mine, bytes)
+    n_done = 0
+    do while (n_done == 0)
+      call MPI_Testsome(2, list, n_done, indices, statuses, ierror)
+    end do
+    call done()
+
+    call note('mpi_open', 'nowhere/fortran.dat', none, none)
+    call MPI_File_open(MPI_COMM_WORLD, 'nowhere/fortran.dat', MPI_MODE_CREATE + MPI_MODE_RDWR, MPI_INFO_NULL, missing, ierror)
+    call done()
+    call note('mpi_seek', name, any, none)
+    call MPI_File_seek(handle, -1_MPI_OFFSET_KIND, MPI_SEEK_SET, ierror)
+    call done()
+    if (rank == 0) print '(a,l2)', 'a seek before the beginning is an error:', ierror /= MPI_SUCCESS
+  end subroutine through_the_rest
+
+  subroutine submit()
+    list(1) = MPI_REQUEST_NULL
+    call note('mpi_iwrite_at', name, mine, bytes)
+    call MPI_File_iwrite_at(handle, mine, block, items, MPI_DOUBLE_PRECISION, list(2), ierror)
+    call done()
+  end subroutine submit
+
+  subroutine completed(function, offset)
+    character(len=*), intent(in) :: function
+    integer(8), intent(in) :: offset
+    call note(function, name, offset, bytes)
+    call MPI_Wait(request, status, ierror)
+    call done()
+  end subroutine completed
 
   subroutine done()
     call noted(merge(0_8, -1_8, ierror == MPI_SUCCESS))

@@ -27,6 +27,7 @@ mod parallel;
 mod preload;
 mod programs;
 mod ranks;
+mod signatures;
 mod trouble;
 mod unseen;
 mod witness;

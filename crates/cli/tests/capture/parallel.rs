@@ -61,6 +61,27 @@ fn every_form_of_mpi_io_is_recorded_with_its_place_in_the_file() {
     }
 }
 
+/// Large counts, all ways to complete requests, and calls that fail.
+#[test]
+fn forms_that_few_programs_use_are_recorded_and_failures_stay_what_they_are() {
+    for mpi in installed() {
+        let Some(program) = mpi.c("mpi_rows") else { continue };
+        for (ranks, failures) in [(1, 13), (2, 10)] {
+            let done = check_mpi(&mpi.run(&program, ranks));
+            assert_eq!(done.out.lines().count(), failures, "{}: {}", mpi.name, done.out);
+        }
+    }
+}
+
+/// The oracle then learns within the calls of MPI's own threads of control.
+#[test]
+fn the_oracle_may_learn_inside_a_program_of_mpi() {
+    for mpi in installed() {
+        let Some(program) = mpi.c("mpi_io") else { continue };
+        check_mpi(&mpi.run(&program, 2).option("--in-process"));
+    }
+}
+
 #[test]
 fn four_threads_at_once_use_mpi() {
     for mpi in installed() {

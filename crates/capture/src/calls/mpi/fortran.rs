@@ -166,7 +166,20 @@ fn open(
     }
     let mut path = [0; MAX_PATH];
     put_name(&mut path, name);
+    let real = || {
+        clear_stack_below();
+        real()
+    };
     record::open(library, path.as_ptr().cast(), mode, real, || c_file(library, file));
+}
+
+/// MPICH's `mpi_file_open_f08` converts a handle that nobody has stored when the
+/// file cannot be opened: what lies on the stack by chance. Without us that is
+/// often nothing; with us it would be what we left there, and MPICH follows it.
+#[inline(never)]
+fn clear_stack_below() {
+    let mut room = [0_u8; 1024];
+    core::hint::black_box(&mut room);
 }
 
 fn delete(_library: usize, name: (*const c_char, usize), real: impl FnOnce() -> c_int) {
