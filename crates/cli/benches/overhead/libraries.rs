@@ -10,29 +10,63 @@ use crate::tools::Tools;
 const CALLS: &str = "50000";
 const ROUNDS: usize = 9;
 
-/// What is called, and how the program is told.
-const HDF5: &[(&str, &str)] = &[
-    ("H5Dwrite of 4 KiB, a part of a dataset", "w"),
-    ("H5Dread of 4 KiB, a part of a dataset", "r"),
-    ("H5Dwrite of 4 KiB, all of a dataset", "a"),
-    ("H5Dopen and H5Dclose", "o"),
+/// A program of `benches/programs`, and what builds it.
+struct Measured {
+    program: &'static str,
+    compiler: &'static str,
+    more: &'static [&'static str],
+    /// What is called, and how the program is told.
+    calls: &'static [(&'static str, &'static str)],
+}
+
+const MEASURED: &[Measured] = &[
+    Measured {
+        program: "mpi",
+        compiler: "mpicc.mpich",
+        more: &[],
+        calls: &[("MPI_File_write_at of 4 KiB, MPICH", "w")],
+    },
+    Measured {
+        program: "mpi",
+        compiler: "mpicc.openmpi",
+        more: &[],
+        calls: &[("MPI_File_write_at of 4 KiB, Open MPI", "w")],
+    },
+    Measured {
+        program: "hdf5",
+        compiler: "h5cc",
+        more: &["-shlib"],
+        calls: &[
+            ("H5Dwrite of 4 KiB, a part of a dataset", "w"),
+            ("H5Dread of 4 KiB, a part of a dataset", "r"),
+            ("H5Dwrite of 4 KiB, all of a dataset", "a"),
+            ("H5Dopen and H5Dclose", "o"),
+        ],
+    },
 ];
 
-/// Prints the table.
+/// Prints the table; what is not installed is left out.
 pub fn report(tools: &Tools) {
-    let Some(program) = tools.compile_with("h5cc", &["-shlib"], "hdf5") else {
-        return println!("There is no 'h5cc' to measure HDF5 with.\n");
-    };
-    let program = program.to_string_lossy();
-    let directory = tools.scratch.path().to_string_lossy();
     println!("## Time added to a call of a library\n");
     println!(
-        "Medians of {ROUNDS} pairs. Capture asks the library which part of what is moved, and \
-         records the POSIX calls inside, which the added time holds too.\n"
+        "One process, one thread. Medians of {ROUNDS} pairs. Capture asks the library which part of \
+         what is moved, and records the POSIX calls inside, which the added time holds too.\n"
     );
     println!("| call | plain ns | captured ns | added ns |");
     println!("| --- | ---: | ---: | ---: |");
-    for (call, kind) in HDF5 {
+    for measured in MEASURED {
+        rows(measured, tools);
+    }
+    println!();
+}
+
+fn rows(Measured { program, compiler, more, calls }: &Measured, tools: &Tools) {
+    let Some(program) = tools.compile_with(compiler, more, program) else {
+        return eprintln!("left out: there is no '{compiler}'");
+    };
+    let program = program.to_string_lossy();
+    let directory = tools.scratch.path().to_string_lossy();
+    for (call, kind) in *calls {
         let command = [&*program, kind, CALLS, &*directory];
         let pairs = Pairs::measure(
             ROUNDS,
@@ -42,5 +76,4 @@ pub fn report(tools: &Tools) {
         let [plain, captured, added] = [pairs.plain(), pairs.captured(), pairs.added()];
         println!("| {call} | {plain:.0} | {captured:.0} | {added:.0} |");
     }
-    println!();
 }
