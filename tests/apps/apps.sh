@@ -58,7 +58,11 @@ cdo_tools() {
 hdf5() {
     members nc4 || return
     app h5repack -f GZIP=1 -l CHUNK=10x200 in0.nc packed.h5 && app h5repack packed.h5 plain.h5 &&
-        app h5dump -d a packed.h5 >dumped && app h5diff in0.nc packed.h5
+        app h5dump -d a packed.h5 >dumped && app h5dump -H -p packed.h5 >header && app h5diff in0.nc packed.h5 || return
+    # These differ, and h5diff says where, with exit code 1.
+    app h5diff in0.nc in1.nc >different
+    [[ $? == 1 ]] && app h5copy -i packed.h5 -o copied.h5 -s a -d copy && app h5ls -rv copied.h5 >listed &&
+        app h5stat plain.h5 >counted && ! app h5dump -d missing packed.h5 >failed 2>&1
 }
 nccopy_tool() {
     members nc3 || return
