@@ -122,6 +122,20 @@ static void extents(hid_t dataset, const char *name)
     OK("H5Dflush", 0, H5Dflush(dataset), "%s", name);
 }
 
+/* One grows, then the other; what is known of one must not go with the other's. */
+static void growing(hid_t one, const char *name, hid_t file)
+{
+    hid_t other = made(file, "grows", "/grows chunk=1:10", chunks(1, 0));
+    for (int n = 1; n <= 3; n++) {
+        hsize_t extent[2] = {(hsize_t)ROWS * size + n, COLUMNS};
+        OK("H5Dset_extent", 0, H5Dset_extent(other, extent), "/grows count=%d:10", ROWS * size + n);
+        OK("H5Dset_extent", 0, H5Dset_extent(one, extent), "%s count=%d:10", name, ROWS * size + n);
+        OK("H5Dread", 80ULL * (ROWS * size + n), H5Dread(other, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, transfer, data),
+           "/grows start=0:0 count=%d:10", ROWS * size + n);
+    }
+    OK("H5Dclose", 0, H5Dclose(other), "/grows");
+}
+
 static void attributes(hid_t object, const char *name)
 {
     int value = 7, got = 0;
@@ -261,6 +275,7 @@ int main(int argc, char **argv)
     selections(plain, "/plain");
     selections(chunked, "/Timestep_0/x");
 #endif
+    growing(chunked, "/Timestep_0/x", file);
     extents(chunked, "/Timestep_0/x");
     attributes(group, "/Timestep_0");
     attributes(chunked, "/Timestep_0/x");

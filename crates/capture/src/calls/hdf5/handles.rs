@@ -14,7 +14,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use super::copies::{COPIES, Hdf5, Id};
-use super::questions::Extents;
+use super::questions::{Extents, MAX_RANK};
 
 const SLOTS: usize = 16;
 /// Dimensions of a dataset that are kept; those of one with more are asked for.
@@ -41,17 +41,33 @@ pub(super) struct Known {
     pub(super) kind: Kind,
     /// Identity of the file's path; None: it is not to be recorded.
     pub(super) file: Option<u64>,
-    /// A dataset's extent.
-    pub(super) extent: Option<Extent>,
+    /// A dataset's dimensions, once they were asked for and if they can be kept.
+    pub(super) rank: Option<usize>,
+    /// Their lengths, as long as nothing can have changed them.
+    pub(super) lengths: Option<[u64; KEPT_RANK]>,
 }
 
-/// Dimensions, and the length of each.
-pub(super) type Extent = (usize, [u64; KEPT_RANK]);
+impl Known {
+    /// What is known by the name alone.
+    pub(super) const fn new(kind: Kind, file: Option<u64>) -> Known {
+        Known { kind, file, rank: None, lengths: None }
+    }
 
-/// An extent, if it has no more dimensions than are kept.
-pub(super) fn kept((rank, extents): (usize, Extents)) -> Option<Extent> {
-    let kept = *extents.first_chunk::<KEPT_RANK>()?;
-    (rank <= KEPT_RANK).then_some((rank, kept))
+    /// The same with a dataset's extent, if it has no more dimensions than are kept.
+    pub(super) fn with_extent(self, (rank, extents): (usize, Extents)) -> Known {
+        let lengths = extents.first_chunk().copied().filter(|_| rank <= KEPT_RANK);
+        Known { rank: lengths.map(|_| rank), lengths, ..self }
+    }
+
+    /// The extent, if it is known.
+    pub(super) fn extent(&self) -> Option<(usize, Extents)> {
+        let (rank, lengths) = (self.rank?, self.lengths?);
+        let mut extents = [0; MAX_RANK];
+        for (extent, length) in extents.iter_mut().zip(lengths) {
+            *extent = length;
+        }
+        Some((rank, extents))
+    }
 }
 
 /// Keeps what is known of an identifier.
@@ -178,17 +194,19 @@ impl Bucket {
 struct Slot {
     /// 0: free.
     key: AtomicU64,
-    /// The kind in the lowest bits, then whether the file is recorded, the rank
-    /// plus one, and for which value of [`EXTENTS`] it holds.
+    /// The kind in the lowest bits, then whether the file is recorded, whether
+    /// there are lengths, the rank plus one, and for which value of [`EXTENTS`]
+    /// the lengths hold.
     what: AtomicU64,
     file: AtomicU64,
     /// What the kind holds.
     name: AtomicU64,
-    extent: [AtomicU64; KEPT_RANK],
+    lengths: [AtomicU64; KEPT_RANK],
 }
 
 const KIND: u64 = 0b11;
 const IS_RECORDED: u64 = 0b100;
+const HAS_LENGTHS: u64 = 0b1000;
 const RANK_BIT: u32 = 8;
 const EXTENTS_BIT: u32 = 32;
 
@@ -199,7 +217,7 @@ impl Slot {
             what: AtomicU64::new(0),
             file: AtomicU64::new(0),
             name: AtomicU64::new(0),
-            extent: [const { AtomicU64::new(0) }; KEPT_RANK],
+            lengths: [const { AtomicU64::new(0) }; KEPT_RANK],
         }
     }
 
@@ -213,14 +231,13 @@ impl Slot {
             Kind::Nameless => (2, 0),
         };
         let is_recorded = if known.file.is_some() { IS_RECORDED } else { 0 };
-        let rank = known.extent.map_or(0, |(rank, _)| rank as u64 + 1);
-        let extents = u64::from(EXTENTS.load(Ordering::Relaxed));
-        let what = kind | is_recorded | rank << RANK_BIT | extents << EXTENTS_BIT;
-        self.what.store(what, Ordering::Relaxed);
+        let has_lengths = if known.lengths.is_some() { HAS_LENGTHS } else { 0 };
+        let rank = known.rank.map_or(0, |rank| rank as u64 + 1) << RANK_BIT;
+        let extents = u64::from(EXTENTS.load(Ordering::Relaxed)) << EXTENTS_BIT;
+        self.what.store(kind | is_recorded | has_lengths | rank | extents, Ordering::Relaxed);
         self.file.store(known.file.unwrap_or(0), Ordering::Relaxed);
         self.name.store(name, Ordering::Relaxed);
-        let lengths = known.extent.iter().flat_map(|(_, lengths)| lengths);
-        for (place, length) in self.extent.iter().zip(lengths) {
+        for (place, length) in self.lengths.iter().zip(known.lengths.iter().flatten()) {
             place.store(*length, Ordering::Relaxed);
         }
         self.key.store(key, Ordering::Release);
@@ -245,13 +262,14 @@ impl Slot {
             1 => Kind::Dataset(name),
             _ => Kind::Nameless,
         };
-        let holds = what >> EXTENTS_BIT == u64::from(EXTENTS.load(Ordering::Relaxed));
-        let rank = (what >> RANK_BIT & 0xff).checked_sub(1).filter(|_| holds);
-        let extent = || self.extent.each_ref().map(|length| length.load(Ordering::Relaxed));
+        let has_lengths = what & HAS_LENGTHS != 0
+            && what >> EXTENTS_BIT == u64::from(EXTENTS.load(Ordering::Relaxed));
+        let lengths = || self.lengths.each_ref().map(|length| length.load(Ordering::Relaxed));
         Known {
             kind,
             file: (what & IS_RECORDED != 0).then_some(file),
-            extent: rank.map(|rank| (rank as usize, extent())),
+            rank: (what >> RANK_BIT & 0xff).checked_sub(1).map(|rank| rank as usize),
+            lengths: has_lengths.then(lengths),
         }
     }
 
@@ -268,13 +286,13 @@ mod tests {
     use super::*;
 
     fn dataset(name: u64) -> Known {
-        Known { kind: Kind::Dataset(name), file: Some(7), extent: Some((2, [name; KEPT_RANK])) }
+        Known::new(Kind::Dataset(name), Some(7)).with_extent((2, [name; MAX_RANK]))
     }
 
     #[test]
     fn identifiers_of_two_copies_are_told_apart_until_one_begins_anew() {
         let [one, other] = [0, 1].map(|number| Hdf5::numbered(number).unwrap());
-        let file_of = |name| Known { kind: Kind::File(name), file: Some(name), extent: None };
+        let file_of = |name| Known::new(Kind::File(name), Some(name));
         for copy in [one, other] {
             let number = copy.number() as u64;
             keep(copy, 0x0100_0000_0000_0000, &file_of(100 + number));
@@ -301,13 +319,12 @@ mod tests {
         assert_eq!(object(other, 0x0500_0000_0000_0000 + 4999), Some(dataset(5000)));
         forget_extents();
         let last = object(other, 0x0500_0000_0000_0000 + 4999).unwrap();
-        assert_eq!((last.kind, last.extent), (Kind::Dataset(5000), None));
+        assert_eq!((last.kind, last.rank), (Kind::Dataset(5000), Some(2)));
+        assert_eq!((last.lengths, last.extent()), (None, None));
+        assert_eq!(dataset(9).extent().map(|(rank, it)| (rank, it[1], it[8])), Some((2, 9, 0)));
+        assert_eq!(dataset(9).with_extent((9, [1; MAX_RANK])).rank, None);
 
-        keep(
-            other,
-            0x0200_0000_0000_0009,
-            &Known { kind: Kind::Nameless, file: None, extent: None },
-        );
+        keep(other, 0x0200_0000_0000_0009, &Known::new(Kind::Nameless, None));
         assert!(is_nameless(other, 0x0200_0000_0000_0009));
         assert!(!is_nameless(one, 0x0200_0000_0000_0009));
     }

@@ -9,8 +9,9 @@ use ioracle_spool::selection::{Part, Selection};
 use ioracle_spool::{Function, identity};
 
 use super::copies::{Hdf5, Id};
-use super::handles::{self, Extent, KEPT_RANK, Kind, Known};
+use super::handles::{self, Kind, Known};
 use super::names::{self, Named};
+use super::questions::MAX_RANK;
 use super::selected::{self, Asked, Lists};
 use crate::calls::library_call::{code, observe};
 use crate::files;
@@ -67,7 +68,7 @@ pub(super) fn open_file(
         if id >= 0 {
             // SAFETY: HDF5 has just opened the file of this name.
             let name = identity::of(unsafe { CStr::from_ptr(name) }.to_bytes());
-            handles::keep(hdf5, id, &Known { kind: Kind::File(name), file, extent: None });
+            handles::keep(hdf5, id, &Known::new(Kind::File(name), file));
         }
         Some(call(function, file?, handle(id), code(id >= 0)))
     })
@@ -191,8 +192,7 @@ pub(super) fn open_object_async(
         let name = unsafe { CStr::from_ptr(name) }.to_bytes();
         let object = if is_file { names::from_root(name) } else { 0 };
         if function != Function::H5Oopen {
-            let kind = Kind::Dataset(object);
-            handles::keep(hdf5, id, &Known { kind, file, extent: None });
+            handles::keep(hdf5, id, &Known::new(Kind::Dataset(object), file));
         }
         Some(Call { object, ..call(function, file?, handle(id), 0) })
     })
@@ -252,7 +252,7 @@ fn remember_nameless(
     id
 }
 
-const NAMELESS: Known = Known { kind: Kind::Nameless, file: Some(0), extent: None };
+const NAMELESS: Known = Known::new(Kind::Nameless, Some(0));
 
 /// Finds out about a dataset that was just opened, or is used without having
 /// been seen before: its file, if it is recorded, and its name.
@@ -263,9 +263,7 @@ fn learn_dataset(hdf5: Hdf5, dataset: Id, is_nameless: bool) -> (Option<u64>, Na
         Some(_) if !is_nameless => names::of_dataset(hdf5, dataset),
         _ => Named::default(),
     };
-    let extent = file.and_then(|_| hdf5.extent_of_dataset(dataset)).and_then(handles::kept);
-    let known = Known { kind: Kind::Dataset(named.object), file, extent };
-    handles::keep(hdf5, dataset, &known);
+    handles::keep(hdf5, dataset, &Known::new(Kind::Dataset(named.object), file));
     (file, named)
 }
 
@@ -292,7 +290,7 @@ fn dataset(hdf5: Hdf5, id: Id, may_ask: bool) -> Option<Known> {
         return None;
     }
     hdf5.quietly(|hdf5| learn_dataset(hdf5, id, is_nameless));
-    let unknown = Known { kind: Kind::Dataset(0), file: Some(0), extent: None };
+    let unknown = Known::new(Kind::Dataset(0), Some(0));
     Some(handles::object(hdf5, id).filter(|it| it.kind != Kind::Nameless).unwrap_or(unknown))
 }
 
@@ -355,8 +353,25 @@ fn transferred(
     if !is_success || !hdf5.may_be_asked() {
         return Some((call, Selection::new(0)));
     }
+    let known = with_extent(hdf5, known, asked);
     let (selection, bytes) = selected::part_of(hdf5, asked, &known);
     Some((Call { requested: bytes, ..call }, selection))
+}
+
+/// Looks how large a dataset is, where all of it was asked for.
+fn with_extent(hdf5: Hdf5, known: Known, asked: Asked) -> Known {
+    let is_needed = asked.is_for_all() && asked.when == When::Now;
+    if known.lengths.is_some() || !is_needed {
+        return known;
+    }
+    learn_extent(hdf5, asked.dataset, known)
+}
+
+fn learn_extent(hdf5: Hdf5, dataset: Id, known: Known) -> Known {
+    let Some(extent) = hdf5.extent_of_dataset(dataset) else { return known };
+    let known = known.with_extent(extent);
+    handles::keep(hdf5, dataset, &known);
+    known
 }
 
 /// Reads or writes a chunk as it is in the file, at an offset in items.
@@ -376,13 +391,15 @@ pub(super) fn transfer_chunk(
         if status < 0 {
             return Some(call);
         }
-        let rank = known.extent.map_or(0, |(rank, _)| rank);
-        let mut selection = Selection::new(rank);
+        if !hdf5.may_be_asked() {
+            return Some(call);
+        }
+        let known = if known.rank.is_some() { known } else { learn_extent(hdf5, id, known) };
+        let mut selection = Selection::new(known.rank.unwrap_or(0));
         // SAFETY: HDF5 has just read as many numbers as the dataset has dimensions.
         selection.set(Part::Start, |dimension| unsafe { *offset.add(dimension) } as i64);
         begun.select(&selection);
-        let bytes = if hdf5.may_be_asked() { bytes(hdf5) } else { None };
-        Some(Call { requested: bytes.unwrap_or(0), ..call })
+        Some(Call { requested: bytes(hdf5).unwrap_or(0), ..call })
     })
 }
 
@@ -399,28 +416,30 @@ pub(super) fn set_extent(
         let known = dataset(hdf5, id, when.may_ask(status >= 0))?;
         if status >= 0 {
             handles::forget_extents();
-            let extent = extent_at(&known, lengths);
-            handles::keep(hdf5, id, &Known { extent, ..known });
-            if let Some((rank, lengths)) = extent {
-                let mut selection = Selection::new(rank);
-                let length = |dimension| lengths.get(dimension).map_or(0, |&it| it as i64);
-                selection.set(Part::Count, length);
-                begun.select(&selection);
+            let known = set_to(hdf5, id, known, when, lengths);
+            if let Some((rank, extents)) = known.extent() {
+                begun.select(&selected::lengths(rank, &extents));
             }
         }
         call_on(Function::H5DsetExtent, &known, id, status >= 0)
     })
 }
 
-/// The extent that was set, of a dataset whose number of dimensions is known.
-fn extent_at(known: &Known, lengths: *const u64) -> Option<Extent> {
-    let (rank, _) = known.extent?;
-    let mut extent = [0; KEPT_RANK];
-    for (dimension, length) in extent.iter_mut().take(rank).enumerate() {
+/// The dataset with the extent that was set: its lengths are the program's if
+/// it is known how many there are.
+fn set_to(hdf5: Hdf5, id: Id, known: Known, when: When, lengths: *const u64) -> Known {
+    let Some(rank) = known.rank else {
+        let may_ask = when == When::Now && hdf5.may_be_asked();
+        return if may_ask { learn_extent(hdf5, id, known) } else { known };
+    };
+    let mut extents = [0; MAX_RANK];
+    for (dimension, length) in extents.iter_mut().take(rank).enumerate() {
         // SAFETY: HDF5 has just read as many numbers as the dataset has dimensions.
         *length = unsafe { *lengths.add(dimension) };
     }
-    Some((rank, extent))
+    let known = known.with_extent((rank, extents));
+    handles::keep(hdf5, id, &known);
+    known
 }
 
 /// What is kept of datasets' extents may have changed in the file. Not recorded.

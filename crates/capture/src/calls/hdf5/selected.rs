@@ -62,6 +62,11 @@ impl Lists {
 }
 
 impl Asked {
+    /// Whether it names all of the dataset, not a part.
+    pub(super) fn is_for_all(self) -> bool {
+        self.file_space == ALL
+    }
+
     /// As a copy of the library reads its arguments.
     pub(super) fn in_version(self, hdf5: Hdf5) -> Asked {
         Asked {
@@ -96,24 +101,25 @@ pub(super) fn part_of(hdf5: Hdf5, asked: Asked, known: &Known) -> (Selection, u6
 }
 
 fn whole(hdf5: Hdf5, asked: Asked, known: &Known) -> (Selection, Option<u64>) {
-    let extent = match known.extent {
-        Some((rank, kept)) => {
-            let mut extents = [0; MAX_RANK];
-            for (extent, kept) in extents.iter_mut().zip(kept) {
-                *extent = kept;
-            }
-            Some((rank, extents))
-        }
+    let extent = match known.extent() {
+        // More dimensions than are kept.
         None if asked.when == When::Now => hdf5.extent_of_dataset(asked.dataset),
-        None => None,
+        extent => extent,
     };
     let Some((rank, extents)) = extent else { return (Selection::new(0), None) };
     let points = extents.iter().take(rank).fold(1, |points: u64, it| points.saturating_mul(*it));
     (at_start(rank, &extents), Some(points))
 }
 
+/// Lengths of dimensions alone.
+pub(super) fn lengths(rank: usize, extents: &Extents) -> Selection {
+    let mut selection = Selection::new(rank);
+    set(&mut selection, Part::Count, extents);
+    selection
+}
+
 /// From the beginning, so many items in each dimension.
-pub(super) fn at_start(rank: usize, counts: &Extents) -> Selection {
+fn at_start(rank: usize, counts: &Extents) -> Selection {
     from(rank, &[0; MAX_RANK], counts)
 }
 
