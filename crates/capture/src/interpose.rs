@@ -123,10 +123,10 @@ macro_rules! intercepted {
             use super::*;
 
             pub(super) static REAL: $crate::interpose::Real =
-                $crate::interpose::Real::new($crate::interpose::c_name!($name));
+                $crate::interpose::Real::new($crate::interpose::c_name!(stringify!($name)));
 
             $crate::interpose::check!($source $name ($($type),*) -> $result);
-            $crate::arch::entry!($name, hook ($($argument: $type),*) -> $result);
+            $crate::arch::entry!(entry = stringify!($name), hook ($($argument: $type),*) -> $result);
 
             pub(super) unsafe extern "C-unwind" fn hook($($argument: $type),*) -> $result {
                 type Signature = unsafe extern "C-unwind" fn($($type),*) -> $result;
@@ -149,8 +149,8 @@ macro_rules! intercepted {
 pub(crate) use intercepted;
 
 macro_rules! c_name {
-    ($name:ident) => {
-        match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+    ($name:expr) => {
+        match core::ffi::CStr::from_bytes_with_nul(concat!($name, "\0").as_bytes()) {
             Ok(name) => name,
             Err(_) => panic!("a name has no zero byte"),
         }

@@ -33,8 +33,10 @@ static LOCAL: [Kept; PLACES] = [const { Kept::nothing() }; PLACES];
 static OWN_COPY: [AtomicUsize; MODULES] = [const { AtomicUsize::new(0) }; MODULES];
 
 /// A function of a library that is found at run time.
+///
+/// It does not hold its name: so all of them lie in memory that begins as
+/// zeroes, and thousands of rows cost a program nothing when it starts.
 pub(crate) struct Foreign {
-    name: &'static CStr,
     /// What the global scope has.
     global: Kept,
     /// Some caller was given another copy.
@@ -44,9 +46,8 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
-    pub(crate) const fn new(name: &'static CStr) -> Foreign {
+    pub(crate) const fn new() -> Foreign {
         Foreign {
-            name,
             global: Kept::nothing(),
             has_copies: AtomicBool::new(false),
             last: AtomicUsize::new(0),
@@ -56,84 +57,84 @@ impl Foreign {
     /// The real function for whoever has just called ours; None if there is none.
     /// To be asked first in a hook: the entry has just kept the caller's registers.
     #[inline]
-    pub(crate) fn of_caller(&self) -> Option<usize> {
+    pub(crate) fn of_caller(&self, name: &CStr) -> Option<usize> {
         let modules = stack::modules_generation() as usize;
         if !self.has_copies.load(Ordering::Relaxed)
             && let Some(address) = self.global.get(modules)
         {
             return Some(address);
         }
-        self.of_place(thread::return_address(), modules)
+        self.of_place(name, thread::return_address(), modules)
     }
 
     #[cold]
-    fn of_place(&self, place: usize, modules: usize) -> Option<usize> {
+    fn of_place(&self, name: &CStr, place: usize, modules: usize) -> Option<usize> {
         let key = place ^ (&raw const *self as usize).rotate_left(17) ^ modules.rotate_left(48);
         let kept = LOCAL.get(spread(key) % PLACES)?;
         if let Some(address) = kept.get(key) {
             return Some(address);
         }
-        let address = self.search(place, modules)?;
+        let address = self.search(name, place, modules)?;
         kept.set(key, address);
         self.last.store(address, Ordering::Relaxed);
         Some(address)
     }
 
-    fn search(&self, place: usize, modules: usize) -> Option<usize> {
+    fn search(&self, name: &CStr, place: usize, modules: usize) -> Option<usize> {
         let Some(caller) = Module::of(place) else {
             // A handler that interrupted the entry has left its own registers.
-            return self.find_globally(modules).or_else(|| self.found_last());
+            return self.find_globally(name, modules).or_else(|| self.found_last());
         };
         if !caller.has_own_copy()
-            && let Some(address) = self.find_globally(modules)
+            && let Some(address) = self.find_globally(name, modules)
         {
             return Some(address);
         }
-        if let Some(address) = self.find_in(&caller) {
+        if let Some(address) = find_in(name, &caller) {
             self.has_copies.store(true, Ordering::Relaxed);
             caller.keeps_own_copy();
             return Some(address);
         }
-        self.find_globally(modules).or_else(|| self.find_anywhere(&caller))
+        self.find_globally(name, modules).or_else(|| find_anywhere(name, &caller))
     }
 
-    fn find_globally(&self, modules: usize) -> Option<usize> {
+    fn find_globally(&self, name: &CStr, modules: usize) -> Option<usize> {
         // SAFETY: the name is a C string.
-        let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
+        let address = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as usize;
         let address = real(address)?;
         self.global.set(modules, address);
         Some(address)
     }
 
-    fn find_in(&self, module: &Module) -> Option<usize> {
-        module.with_scope(|scope| real(scope.find(self.name)))?
-    }
-
-    /// Parts of a plug-in may use what only the plug-in as a whole depends on; and
-    /// a function that ends in the call (a tail call) has left no trace of itself:
-    /// who called it seems to be the caller.
-    fn find_anywhere(&self, caller: &Module) -> Option<usize> {
-        let mut map = caller.map;
-        // SAFETY: the linker's list of modules; what is in it is loaded, unless
-        // another thread unloads it at this moment.
-        unsafe {
-            while !map.is_null() && !(*map).previous.is_null() {
-                map = (*map).previous;
-            }
-            while !map.is_null() {
-                let module = Module { base: (*map).base, map };
-                if let Some(address) = self.find_in(&module) {
-                    return Some(address);
-                }
-                map = (*map).next;
-            }
-        }
-        None
-    }
-
     fn found_last(&self) -> Option<usize> {
         real(self.last.load(Ordering::Relaxed))
     }
+}
+
+fn find_in(name: &CStr, module: &Module) -> Option<usize> {
+    module.with_scope(|scope| real(scope.find(name)))?
+}
+
+/// Parts of a plug-in may use what only the plug-in as a whole depends on; and
+/// a function that ends in the call (a tail call) has left no trace of itself:
+/// who called it seems to be the caller.
+fn find_anywhere(name: &CStr, caller: &Module) -> Option<usize> {
+    let mut map = caller.map;
+    // SAFETY: the linker's list of modules; what is in it is loaded, unless
+    // another thread unloads it at this moment.
+    unsafe {
+        while !map.is_null() && !(*map).previous.is_null() {
+            map = (*map).previous;
+        }
+        while !map.is_null() {
+            let module = Module { base: (*map).base, map };
+            if let Some(address) = find_in(name, &module) {
+                return Some(address);
+            }
+            map = (*map).next;
+        }
+    }
+    None
 }
 
 /// An address that is one, and not of ours: a call of ours would come back to us.
@@ -280,29 +281,28 @@ macro_rules! library {
     (missing $missing:expr; $([$($name:ident),*] $arguments:tt -> $result:ty => |$library:ident, $real:ident| $body:expr;)*) => {
         $($(
             $crate::library::foreign! {
-                $name $arguments -> $result, $missing => |$library, $real| $body
+                $name = stringify!($name), $arguments -> $result, $missing => |$library, $real| $body
             }
         )*)*
     };
 }
 pub(crate) use library;
 
-/// One name of a row.
+/// One function: the name of its module here, and its own.
 macro_rules! foreign {
-    ($name:ident ($($argument:ident: $type:ty),*) -> $result:ty, $missing:expr => |$library:ident, $real:ident| $body:expr) => {
+    ($module:ident = $symbol:expr, ($($argument:ident: $type:ty),*) -> $result:ty, $missing:expr => |$library:ident, $real:ident| $body:expr) => {
         #[allow(non_snake_case, reason = "the name is the library's")]
-        mod $name {
+        mod $module {
             #[allow(unused_imports, reason = "not every row needs all that its table does")]
             use super::*;
 
-            static FOREIGN: $crate::library::Foreign =
-                $crate::library::Foreign::new($crate::interpose::c_name!($name));
+            static FOREIGN: $crate::library::Foreign = $crate::library::Foreign::new();
 
-            $crate::arch::entry!($name, hook ($($argument: $type),*) -> $result);
+            $crate::arch::entry!(entry = $symbol, hook ($($argument: $type),*) -> $result);
 
             unsafe extern "C-unwind" fn hook($($argument: $type),*) -> $result {
                 type Signature = unsafe extern "C-unwind" fn($($type),*) -> $result;
-                let address = FOREIGN.of_caller();
+                let address = FOREIGN.of_caller($crate::interpose::c_name!($symbol));
                 let $library = address.unwrap_or(0);
                 let $real = || match address {
                     // SAFETY: the row has the function's signature, and the

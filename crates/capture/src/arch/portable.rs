@@ -62,9 +62,9 @@ pub(crate) unsafe fn return_address_at(_sp: usize) -> usize {
 /// Defines an exported function that goes on as `$hook`. Where its frame lies
 /// tells how deep the stack is, which is all that is known of the caller.
 macro_rules! entry {
-    ($name:ident, $hook:ident ($($argument:ident: $type:ty),*) -> $result:ty) => {
-        #[unsafe(no_mangle)]
-        unsafe extern "C-unwind" fn $name($($argument: $type),*) -> $result {
+    ($function:ident = $symbol:expr, $hook:ident ($($argument:ident: $type:ty),*) -> $result:ty) => {
+        #[unsafe(export_name = $symbol)]
+        unsafe extern "C-unwind" fn $function($($argument: $type),*) -> $result {
             let here = 0_u8;
             // SAFETY: the cell is this thread's own; the arguments are the caller's.
             unsafe {

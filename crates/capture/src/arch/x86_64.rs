@@ -96,10 +96,10 @@ pub(crate) unsafe fn return_address_at(sp: usize) -> usize {
 /// caller in the thread's cell and goes on as `$hook`, with all arguments (and
 /// `al`, which variadic functions look at) where the caller put them.
 macro_rules! entry {
-    ($name:ident, $hook:ident $($signature:tt)*) => {
+    ($function:ident = $symbol:expr, $hook:ident $($signature:tt)*) => {
         #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        unsafe extern "C-unwind" fn $name() {
+        #[unsafe(export_name = $symbol)]
+        unsafe extern "C-unwind" fn $function() {
             core::arch::naked_asm!(
                 "mov r11, qword ptr [rip + ioracle_thread_cell@GOTTPOFF]",
                 "mov qword ptr fs:[r11], rsp",

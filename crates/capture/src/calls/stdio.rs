@@ -135,7 +135,7 @@ mod variadic {
             unsafe extern "C" {
                 $(fn $in_c();)*
             }
-            $(entry!($name, $in_c);)*
+            $(entry!($name = stringify!($name), $in_c);)*
             $(
                 #[unsafe(no_mangle)]
                 static $symbol: unsafe extern "C-unwind" fn($($type),*) -> c_int = $hook;
