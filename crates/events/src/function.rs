@@ -242,6 +242,12 @@ functions! {
     HighLevel: Sync   ["H5Dflush"];
     HighLevel: Read   ["H5Dread_chunk" "H5Aread"];
     HighLevel: Write  ["H5Dwrite_chunk" "H5Awrite"];
+    HighLevel: Read   ["ncmpi_get_vard" "ncmpi_get_vard_all" "ncmpi_mget_var" "ncmpi_mget_var_all" "ncmpi_mget_var1"
+                       "ncmpi_mget_var1_all" "ncmpi_mget_vara" "ncmpi_mget_vara_all" "ncmpi_mget_vars"
+                       "ncmpi_mget_vars_all" "ncmpi_mget_varm" "ncmpi_mget_varm_all"];
+    HighLevel: Write  ["ncmpi_put_vard" "ncmpi_put_vard_all" "ncmpi_mput_var" "ncmpi_mput_var_all" "ncmpi_mput_var1"
+                       "ncmpi_mput_var1_all" "ncmpi_mput_vara" "ncmpi_mput_vara_all" "ncmpi_mput_vars"
+                       "ncmpi_mput_vars_all" "ncmpi_mput_varm" "ncmpi_mput_varm_all"];
 }
 
 #[cfg(test)]

@@ -17,12 +17,12 @@ macro_rules! functions {
             pub const ALL: &[Function] = &[$($(Function::$variant,)*)*];
 
             /// The layer's name in traces.
-            pub fn layer(self) -> &'static str {
+            pub const fn layer(self) -> &'static str {
                 match self { $($(Function::$variant => $layer,)*)* }
             }
 
             /// The function's name in traces.
-            pub fn name(self) -> &'static str {
+            pub const fn name(self) -> &'static str {
                 match self { $($(Function::$variant => $name,)*)* }
             }
         }
@@ -107,6 +107,43 @@ functions! {
         H5Freopen "H5Freopen", H5Oopen "H5Oopen", H5DsetExtent "H5Dset_extent",
         H5Dflush "H5Dflush", H5DreadChunk "H5Dread_chunk", H5DwriteChunk "H5Dwrite_chunk",
         H5Aread "H5Aread", H5Awrite "H5Awrite",
+        NcmpiGetVard "ncmpi_get_vard", NcmpiGetVardAll "ncmpi_get_vard_all",
+        NcmpiPutVard "ncmpi_put_vard", NcmpiPutVardAll "ncmpi_put_vard_all",
+        NcmpiMgetVar "ncmpi_mget_var", NcmpiMgetVarAll "ncmpi_mget_var_all",
+        NcmpiMgetVar1 "ncmpi_mget_var1", NcmpiMgetVar1All "ncmpi_mget_var1_all",
+        NcmpiMgetVara "ncmpi_mget_vara", NcmpiMgetVaraAll "ncmpi_mget_vara_all",
+        NcmpiMgetVars "ncmpi_mget_vars", NcmpiMgetVarsAll "ncmpi_mget_vars_all",
+        NcmpiMgetVarm "ncmpi_mget_varm", NcmpiMgetVarmAll "ncmpi_mget_varm_all",
+        NcmpiMputVar "ncmpi_mput_var", NcmpiMputVarAll "ncmpi_mput_var_all",
+        NcmpiMputVar1 "ncmpi_mput_var1", NcmpiMputVar1All "ncmpi_mput_var1_all",
+        NcmpiMputVara "ncmpi_mput_vara", NcmpiMputVaraAll "ncmpi_mput_vara_all",
+        NcmpiMputVars "ncmpi_mput_vars", NcmpiMputVarsAll "ncmpi_mput_vars_all",
+        NcmpiMputVarm "ncmpi_mput_varm", NcmpiMputVarmAll "ncmpi_mput_varm_all",
+}
+
+impl Function {
+    /// The function of a name, for tables whose names are put together: so that
+    /// a wrong one does not compile.
+    pub const fn named(name: &str) -> Option<Function> {
+        let mut place = 0;
+        while place < Function::ALL.len() {
+            let function = Function::ALL[place];
+            if is_equal(function.name().as_bytes(), name.as_bytes()) {
+                return Some(function);
+            }
+            place += 1;
+        }
+        None
+    }
+}
+
+/// Slices are not compared by `==` where constants are made.
+const fn is_equal(a: &[u8], b: &[u8]) -> bool {
+    let mut place = 0;
+    while place < a.len() && place < b.len() && a[place] == b[place] {
+        place += 1;
+    }
+    a.len() == b.len() && place == a.len()
 }
 
 impl TryFrom<u16> for Function {
@@ -114,5 +151,20 @@ impl TryFrom<u16> for Function {
 
     fn try_from(number: u16) -> Result<Function, u16> {
         Function::ALL.get(usize::from(number)).copied().ok_or(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_found_by_their_whole_names() {
+        for &function in Function::ALL {
+            assert_eq!(Function::named(function.name()), Some(function));
+        }
+        for name in ["", "rea", "ncmpi_put_vara_al", "ncmpi_put_vara_all_"] {
+            assert_eq!(Function::named(name), None, "{name}");
+        }
     }
 }

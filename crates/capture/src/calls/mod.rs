@@ -2,17 +2,19 @@
 
 //! The tables of intercepted functions, and what their rows do.
 //!
-//! `posix.rs`, `stdio.rs`, `process.rs`, `mpi/` and `hdf5/` are the tables. Nothing else
+//! `posix.rs`, `stdio.rs`, `process.rs`, `mpi/`, `hdf5/` and `netcdf/` are the tables. Nothing else
 //! names an intercepted function; the other files here hold what their rows have
 //! in common.
 
 mod hdf5;
 mod mpi;
+mod netcdf;
 mod posix;
 mod process;
 mod stdio;
 
 mod aio;
+mod cdf;
 mod copying;
 mod descriptors;
 mod library_call;

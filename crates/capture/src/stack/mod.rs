@@ -91,6 +91,11 @@ pub(crate) fn modules_generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
+/// First address of the module that an address belongs to, and the one after its last.
+pub(crate) fn module_around(address: usize) -> Option<(usize, usize)> {
+    object::containing(address).map(|object| (object.low, object.high))
+}
+
 /// Looks up what only the dynamic linker can tell. To be called once while the
 /// library starts, since it may allocate; walkers that run before do so
 /// themselves.

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Which part of a variable a call is about, by the arrays that the program
+//! passed. They are read only after the library has accepted them.
+
+use ioracle_spool::selection::{MAX_DIMENSIONS, Part, Selection};
+
+/// A number per dimension: size_t, ptrdiff_t and MPI_Offset are alike.
+pub(in crate::calls) type Numbers = *const i64;
+
+/// How far a selection reaches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::calls) enum Extent {
+    /// All of the variable.
+    Whole,
+    /// One item.
+    One,
+    /// As its counts say; where there are none, from the start to the end.
+    Counted,
+    /// What only the library can tell.
+    Untold,
+}
+
+/// What a program chose; null where it said nothing.
+#[derive(Clone, Copy)]
+pub(in crate::calls) struct Chosen {
+    pub(in crate::calls) extent: Extent,
+    pub(in crate::calls) start: Numbers,
+    pub(in crate::calls) count: Numbers,
+    pub(in crate::calls) stride: Numbers,
+    pub(in crate::calls) imap: Numbers,
+}
+
+const NOTHING: Numbers = core::ptr::null();
+
+impl Chosen {
+    /// All of the variable.
+    pub(in crate::calls) fn whole() -> Chosen {
+        Chosen::from(Extent::Whole, NOTHING)
+    }
+
+    /// One item.
+    pub(in crate::calls) fn one(start: Numbers) -> Chosen {
+        Chosen::from(Extent::One, start)
+    }
+
+    /// So many from there on.
+    pub(in crate::calls) fn counted(start: Numbers, count: Numbers) -> Chosen {
+        Chosen { count, ..Chosen::from(Extent::Counted, start) }
+    }
+
+    /// Every so many.
+    pub(in crate::calls) fn strided(start: Numbers, count: Numbers, stride: Numbers) -> Chosen {
+        Chosen { stride, ..Chosen::counted(start, count) }
+    }
+
+    /// In another order in memory.
+    pub(in crate::calls) fn mapped(
+        start: Numbers,
+        count: Numbers,
+        stride: Numbers,
+        imap: Numbers,
+    ) -> Chosen {
+        Chosen { imap, ..Chosen::strided(start, count, stride) }
+    }
+
+    /// In a way that has no numbers.
+    pub(in crate::calls) fn untold() -> Chosen {
+        Chosen::from(Extent::Untold, NOTHING)
+    }
+
+    fn from(extent: Extent, start: Numbers) -> Chosen {
+        Chosen { extent, start, count: NOTHING, stride: NOTHING, imap: NOTHING }
+    }
+
+    /// Whether the variable's shape is part of the answer.
+    pub(super) fn needs_shape(&self) -> bool {
+        match self.extent {
+            Extent::Whole => true,
+            Extent::Counted => self.count.is_null(),
+            Extent::One | Extent::Untold => false,
+        }
+    }
+
+    /// Items that are selected.
+    pub(super) fn n_items(&self, n_dims: usize, shape: Option<&[i64; MAX_DIMENSIONS]>) -> u64 {
+        if self.extent == Extent::Untold {
+            return 0;
+        }
+        (0..n_dims)
+            .map(|dimension| self.count_at(dimension, shape).max(0) as u64)
+            .fold(1, u64::saturating_mul)
+    }
+
+    /// The selection as it is recorded: it always has start and count.
+    pub(super) fn selection(
+        &self,
+        n_dims: usize,
+        shape: Option<&[i64; MAX_DIMENSIONS]>,
+    ) -> Option<Selection> {
+        if self.extent == Extent::Untold || (self.needs_shape() && shape.is_none()) {
+            return None;
+        }
+        let mut selection = Selection::new(n_dims);
+        selection.set(Part::Start, |dimension| number(self.start, dimension).unwrap_or(0));
+        selection.set(Part::Count, |dimension| self.count_at(dimension, shape));
+        for (part, numbers) in [(Part::Stride, self.stride), (Part::Imap, self.imap)] {
+            if !numbers.is_null() {
+                selection.set(part, |dimension| number(numbers, dimension).unwrap_or(0));
+            }
+        }
+        Some(selection)
+    }
+
+    fn count_at(&self, dimension: usize, shape: Option<&[i64; MAX_DIMENSIONS]>) -> i64 {
+        if self.extent == Extent::One {
+            return 1;
+        }
+        if let Some(count) = number(self.count, dimension) {
+            return count;
+        }
+        let Some(&length) = shape.and_then(|shape| shape.get(dimension)) else { return 0 };
+        let left = length.saturating_sub(number(self.start, dimension).unwrap_or(0));
+        let stride = number(self.stride, dimension).unwrap_or(1).max(1);
+        left.saturating_add(stride - 1) / stride
+    }
+}
+
+fn number(numbers: Numbers, dimension: usize) -> Option<i64> {
+    // SAFETY: null, or an array of the program's with a number per dimension,
+    // which the library has just read.
+    (!numbers.is_null()).then(|| unsafe { *numbers.add(dimension) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(chosen: Chosen, shape: Option<[i64; 2]>, items: u64, parts: [Option<[i64; 2]>; 4]) {
+        let shape = shape.map(|shape| {
+            let mut all = [0; MAX_DIMENSIONS];
+            all[..2].copy_from_slice(&shape);
+            all
+        });
+        assert_eq!(chosen.n_items(2, shape.as_ref()), items);
+        let selection = chosen.selection(2, shape.as_ref());
+        let told = [Part::Start, Part::Count, Part::Stride, Part::Imap].map(|part| {
+            let numbers = selection.as_ref().and_then(|selection| selection.get(part));
+            numbers.map(|numbers| [numbers[0], numbers[1]])
+        });
+        assert_eq!(told, parts);
+    }
+
+    #[test]
+    fn every_form_has_its_start_and_count() {
+        let (start, count, stride, imap) = ([1, 2], [3, 4], [1, 2], [1, 3]);
+        let [s, c, t, i] = [&start, &count, &stride, &imap].map(|numbers| numbers.as_ptr());
+        let [start, count, stride, imap] = [start, count, stride, imap].map(Some);
+        check(Chosen::whole(), Some([5, 6]), 30, [Some([0, 0]), Some([5, 6]), None, None]);
+        check(Chosen::one(s), None, 1, [start, Some([1, 1]), None, None]);
+        check(Chosen::counted(s, c), None, 12, [start, count, None, None]);
+        check(Chosen::strided(s, c, t), None, 12, [start, count, stride, None]);
+        check(Chosen::mapped(s, c, t, i), None, 12, [start, count, stride, imap]);
+        check(Chosen::strided(s, c, NOTHING), None, 12, [start, count, None, None]);
+        check(Chosen::untold(), Some([5, 6]), 0, [None; 4]);
+    }
+
+    /// netCDF takes a null count for all that follows the start.
+    #[test]
+    fn without_counts_it_reaches_to_the_end() {
+        let (start, stride) = ([1, 2], [1, 3]);
+        let chosen = Chosen::strided(start.as_ptr(), NOTHING, stride.as_ptr());
+        let told = [Some(start), Some([4, 2]), Some(stride), None];
+        check(chosen, Some([5, 8]), 8, told);
+        // Where the library does not tell the shape, nothing is said.
+        check(Chosen::whole(), None, 0, [None; 4]);
+    }
+}
