@@ -2,13 +2,14 @@
 
 //! The tables of intercepted functions, and what their rows do.
 //!
-//! `posix.rs`, `stdio.rs`, `process.rs`, `mpi/`, `hdf5/` and `netcdf/` are the tables. Nothing else
-//! names an intercepted function; the other files here hold what their rows have
-//! in common.
+//! `posix.rs`, `stdio.rs`, `process.rs`, `mpi/`, `hdf5/`, `netcdf/` and `pnetcdf/`
+//! are the tables. Nothing else names an intercepted function; the other files
+//! here hold what their rows have in common.
 
 mod hdf5;
 mod mpi;
 mod netcdf;
+mod pnetcdf;
 mod posix;
 mod process;
 mod stdio;
@@ -20,6 +21,7 @@ mod descriptors;
 mod library_call;
 mod memory;
 mod paths;
+mod requests;
 mod stream_state;
 mod streams;
 

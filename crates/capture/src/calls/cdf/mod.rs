@@ -10,9 +10,12 @@ mod record;
 mod selection;
 mod variables;
 
-pub(super) use inquiry::Dialect;
-pub(super) use record::{access, close, forgetting, on_file, open};
-pub(super) use selection::{Chosen, Numbers};
+pub(super) use inquiry::{Cdf, Dialect, Question};
+pub(super) use record::{
+    Real, access, begin_on, close, describe, forgetting, handle, has_moved, on_file, open,
+    redefine,
+};
+pub(super) use selection::{Arrays, Chosen, Numbers, array};
 
 use core::ffi::c_int;
 use ioracle_spool::Function;

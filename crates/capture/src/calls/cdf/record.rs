@@ -76,19 +76,28 @@ pub(in crate::calls) fn on_file(
     })
 }
 
+/// A call after which variables may be others.
+pub(in crate::calls) fn redefine(
+    (dialect, library): (&Dialect, usize),
+    function: Function,
+    ncid: c_int,
+    real: Real<'_>,
+) -> c_int {
+    forgetting((dialect, library), ncid, &|| on_file((dialect, library), function, ncid, real))
+}
+
 /// A call after which variables may have other names; it is not recorded.
 pub(in crate::calls) fn forgetting(
     (dialect, library): (&Dialect, usize),
     ncid: c_int,
     real: Real<'_>,
 ) -> c_int {
-    let result = real();
     if is_on()
         && let Some(cdf) = Cdf::of(dialect, library)
     {
         variables::forget(cdf, files::number_of_file(cdf, ncid));
     }
-    result
+    real()
 }
 
 /// Reads or writes a part of a variable.

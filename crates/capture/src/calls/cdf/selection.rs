@@ -8,15 +8,20 @@ use ioracle_spool::selection::{MAX_DIMENSIONS, Part, Selection};
 /// A number per dimension: size_t, ptrdiff_t and MPI_Offset are alike.
 pub(in crate::calls) type Numbers = *const i64;
 
+/// Such numbers for each of several parts or variables.
+pub(in crate::calls) type Arrays = *const Numbers;
+
 /// How far a selection reaches.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::calls) enum Extent {
+#[derive(Clone, Copy)]
+enum Extent {
     /// All of the variable.
     Whole,
     /// One item.
     One,
     /// As its counts say; where there are none, from the start to the end.
     Counted,
+    /// Several parts, by as many starts and counts.
+    Parts { n_parts: usize, starts: Arrays, counts: Arrays },
     /// What only the library can tell.
     Untold,
 }
@@ -24,11 +29,11 @@ pub(in crate::calls) enum Extent {
 /// What a program chose; null where it said nothing.
 #[derive(Clone, Copy)]
 pub(in crate::calls) struct Chosen {
-    pub(in crate::calls) extent: Extent,
-    pub(in crate::calls) start: Numbers,
-    pub(in crate::calls) count: Numbers,
-    pub(in crate::calls) stride: Numbers,
-    pub(in crate::calls) imap: Numbers,
+    extent: Extent,
+    start: Numbers,
+    count: Numbers,
+    stride: Numbers,
+    imap: Numbers,
 }
 
 const NOTHING: Numbers = core::ptr::null();
@@ -64,6 +69,20 @@ impl Chosen {
         Chosen { imap, ..Chosen::strided(start, count, stride) }
     }
 
+    /// Several parts at once.
+    pub(in crate::calls) fn parts(n_parts: i32, starts: Arrays, counts: Arrays) -> Chosen {
+        match usize::try_from(n_parts).unwrap_or(0) {
+            1 => Chosen::of_part(starts, counts, 0),
+            n_parts => Chosen::from(Extent::Parts { n_parts, starts, counts }, NOTHING),
+        }
+    }
+
+    /// One of several parts; one item of it where there are no counts.
+    fn of_part(starts: Arrays, counts: Arrays, place: usize) -> Chosen {
+        let (start, count) = (array(starts, place), array(counts, place));
+        if count.is_null() { Chosen::one(start) } else { Chosen::counted(start, count) }
+    }
+
     /// In a way that has no numbers.
     pub(in crate::calls) fn untold() -> Chosen {
         Chosen::from(Extent::Untold, NOTHING)
@@ -78,30 +97,45 @@ impl Chosen {
         match self.extent {
             Extent::Whole => true,
             Extent::Counted => self.count.is_null(),
-            Extent::One | Extent::Untold => false,
+            Extent::One | Extent::Parts { .. } | Extent::Untold => false,
         }
     }
 
     /// Items that are selected.
     pub(super) fn n_items(&self, n_dims: usize, shape: Option<&[i64; MAX_DIMENSIONS]>) -> u64 {
-        if self.extent == Extent::Untold {
-            return 0;
+        match self.extent {
+            Extent::Untold => 0,
+            Extent::Parts { n_parts, starts, counts } => (0..n_parts)
+                .map(|part| Chosen::of_part(starts, counts, part).n_counted(n_dims, None))
+                .fold(0, u64::saturating_add),
+            Extent::Whole | Extent::One | Extent::Counted => self.n_counted(n_dims, shape),
         }
+    }
+
+    fn n_counted(&self, n_dims: usize, shape: Option<&[i64; MAX_DIMENSIONS]>) -> u64 {
         (0..n_dims)
             .map(|dimension| self.count_at(dimension, shape).max(0) as u64)
             .fold(1, u64::saturating_mul)
     }
 
-    /// The selection as it is recorded: it always has start and count.
+    /// The selection as it is recorded: it has start and count, of several parts
+    /// where the first one starts.
     pub(super) fn selection(
         &self,
         n_dims: usize,
         shape: Option<&[i64; MAX_DIMENSIONS]>,
     ) -> Option<Selection> {
-        if self.extent == Extent::Untold || (self.needs_shape() && shape.is_none()) {
-            return None;
-        }
         let mut selection = Selection::new(n_dims);
+        match self.extent {
+            Extent::Parts { n_parts: 1.., starts, .. } => {
+                let start = array(starts, 0);
+                selection.set(Part::Start, |dimension| number(start, dimension).unwrap_or(0));
+                return Some(selection);
+            }
+            Extent::Parts { .. } | Extent::Untold => return None,
+            _ if self.needs_shape() && shape.is_none() => return None,
+            Extent::Whole | Extent::One | Extent::Counted => {}
+        }
         selection.set(Part::Start, |dimension| number(self.start, dimension).unwrap_or(0));
         selection.set(Part::Count, |dimension| self.count_at(dimension, shape));
         for (part, numbers) in [(Part::Stride, self.stride), (Part::Imap, self.imap)] {
@@ -113,7 +147,7 @@ impl Chosen {
     }
 
     fn count_at(&self, dimension: usize, shape: Option<&[i64; MAX_DIMENSIONS]>) -> i64 {
-        if self.extent == Extent::One {
+        if matches!(self.extent, Extent::One) {
             return 1;
         }
         if let Some(count) = number(self.count, dimension) {
@@ -124,6 +158,12 @@ impl Chosen {
         let stride = number(self.stride, dimension).unwrap_or(1).max(1);
         left.saturating_add(stride - 1) / stride
     }
+}
+
+/// One of several arrays; null where there are none.
+pub(in crate::calls) fn array(arrays: Arrays, place: usize) -> Numbers {
+    // SAFETY: null, or an array of the program's that the library has just read.
+    if arrays.is_null() { NOTHING } else { unsafe { *arrays.add(place) } }
 }
 
 fn number(numbers: Numbers, dimension: usize) -> Option<i64> {
@@ -163,6 +203,19 @@ mod tests {
         check(Chosen::mapped(s, c, t, i), None, 12, [start, count, stride, imap]);
         check(Chosen::strided(s, c, NOTHING), None, 12, [start, count, None, None]);
         check(Chosen::untold(), Some([5, 6]), 0, [None; 4]);
+    }
+
+    #[test]
+    fn several_parts_are_told_by_their_start_and_all_their_items() {
+        let (start, count) = ([1, 2], [3, 4]);
+        let starts = [start.as_ptr(); 3];
+        let counts = [count.as_ptr(), NOTHING, count.as_ptr()];
+        let told = [Some(start), None, None, None];
+        check(Chosen::parts(3, starts.as_ptr(), counts.as_ptr()), None, 25, told);
+        check(Chosen::parts(2, starts.as_ptr(), core::ptr::null()), None, 2, told);
+        let told = [Some(start), Some(count), None, None];
+        check(Chosen::parts(1, starts.as_ptr(), counts.as_ptr()), None, 12, told);
+        check(Chosen::parts(0, starts.as_ptr(), counts.as_ptr()), None, 0, [None; 4]);
     }
 
     /// netCDF takes a null count for all that follows the start.

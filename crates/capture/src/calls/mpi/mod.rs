@@ -8,4 +8,5 @@ mod fortran;
 mod files;
 mod helpers;
 mod record;
-mod requests;
+
+pub(super) use record::without_driver;

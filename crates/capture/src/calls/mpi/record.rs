@@ -11,12 +11,16 @@ use ioracle_spool::layout::Call;
 
 use super::files::{self, Open};
 use super::helpers::{Handle, Mpi};
-use super::requests::{self, Request};
 use crate::calls::library_call::{self, code};
+use crate::calls::requests::{Request, Requests, next_id};
 use crate::files::Named;
 use crate::observe::{call, is_on};
 use crate::recorder::RECORDER;
 use crate::thread::{self, Begun, Library, begin_in, is_inside};
+
+/// A request is complete when the program's handle has changed: MPI sets it to
+/// MPI_REQUEST_NULL in all its forms.
+static REQUESTS: Requests = Requests::none();
 
 /// What a real call came to.
 pub(super) trait Outcome: Copy {
@@ -216,9 +220,9 @@ pub(super) fn submit<R: Outcome>(
         let bytes = item.unwrap_or(0).saturating_mul(transfer.count.max(0) as u64);
         let call = Call { offset: offset.unwrap_or(-1), requested: bytes, ..call };
         let Some(handle) = request() else { return Some(call) };
-        let id = requests::next_id();
+        let id = next_id();
         let (Call { file, offset, .. }, number) = (call, open.number);
-        requests::submitted(handle, Request { file, number, offset, bytes, id });
+        REQUESTS.submitted(handle, Request { file, object: 0, number, offset, bytes, id });
         Some(Call { detail: id, ..call })
     })
 }
@@ -238,7 +242,7 @@ pub(super) fn complete<R: Outcome>(
     real: impl FnOnce() -> R,
 ) -> R {
     // Fortran's call in MPICH makes C's, which must not take over its requests.
-    if !requests::any() || is_inside(Library::Mpi) {
+    if !REQUESTS.any() || is_inside(Library::Mpi) {
         return real();
     }
     complete_some(function, list, real)
@@ -254,7 +258,7 @@ fn complete_some<R: Outcome>(
     let waiter = &raw const here as usize;
     let places = 0..usize::try_from(list.count).unwrap_or(0);
     let marked = places
-        .filter(|&place| (list.at)(place).is_some_and(|it| requests::mark(it, waiter, place)))
+        .filter(|&place| (list.at)(place).is_some_and(|it| REQUESTS.mark(it, waiter, place)))
         .count();
     if marked == 0 {
         return real();
@@ -262,12 +266,12 @@ fn complete_some<R: Outcome>(
     let is_complete = |place, handle| (list.at)(place) != Some(handle);
     let Some(begun) = begin() else {
         let result = real();
-        requests::completed(waiter, is_complete, |_| {});
+        REQUESTS.completed(waiter, is_complete, |_| {});
         return result;
     };
     observe(begun, real, |is_success, begun, end_ns| {
         let mut last = None;
-        requests::completed(waiter, is_complete, |request| {
+        REQUESTS.completed(waiter, is_complete, |request| {
             let call = call(function, request.file, request.number, code(is_success));
             let Request { offset, bytes, id, .. } = request;
             let call = Call { offset, requested: bytes, detail: id, ..call };
@@ -304,7 +308,7 @@ fn posix_whence(whence: i32) -> u32 {
 }
 
 /// A path without the file system's driver that ROMIO takes before it: `ufs:a`.
-fn without_driver(path: *const c_char) -> *const c_char {
+pub(in crate::calls) fn without_driver(path: *const c_char) -> *const c_char {
     let mut start = [0_u8; 16];
     let n_copied = crate::sys::copy_memory(path as usize, &mut start).unwrap_or(0);
     let name = start.get(..n_copied).unwrap_or_default();

@@ -73,7 +73,7 @@ library! {
     [nc__enddef] (ncid: c_int, header: Word, alignment: Word, room: Word, records: Word) -> c_int
         => |library, real| cdf::on_file((&NETCDF, library), Function::NcEnddefPadded, ncid, &real);
     [nc_redef] (ncid: c_int) -> c_int
-        => |library, real| cdf::on_file((&NETCDF, library), Function::NcRedef, ncid, &real);
+        => |library, real| cdf::redefine((&NETCDF, library), Function::NcRedef, ncid, &real);
     [nc_rename_var] (ncid: c_int, varid: c_int, name: Word) -> c_int
         => |library, real| cdf::forgetting((&NETCDF, library), ncid, &real);
     [nc_rename_grp] (ncid: c_int, name: Word) -> c_int

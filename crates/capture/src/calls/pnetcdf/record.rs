@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is done around calls that only PnetCDF has.
+
+use core::ffi::c_int;
+
+use ioracle_spool::Function;
+use ioracle_spool::layout::Call;
+
+use super::PNETCDF;
+use crate::calls::cdf::{
+    self, Cdf, Chosen, Question, Real, begin_on, describe, handle, has_moved,
+};
+use crate::calls::library_call::{code, observe};
+use crate::calls::requests::{self, Request, next_id};
+use crate::observe::call;
+
+/// Requests in the program's memory, which PnetCDF knows by numbers.
+pub(super) type Requests = *const c_int;
+
+/// In the place of a request that is complete, or that there is no need for.
+const NC_REQ_NULL: c_int = -1;
+/// In the place of a number of requests: all that read, all that write.
+const NC_GET_REQ_ALL: c_int = -2;
+const NC_PUT_REQ_ALL: c_int = -3;
+
+static UNDER_WAY: requests::Requests = requests::Requests::none();
+
+/// Closes a file; what was submitted and not waited for is over.
+pub(super) fn close(library: usize, function: Function, ncid: c_int, real: Real<'_>) -> c_int {
+    if UNDER_WAY.any()
+        && let Some(cdf) = Cdf::of(&PNETCDF, library)
+    {
+        UNDER_WAY.forget(|name| name >> NUMBER_BITS == file_name(cdf, ncid));
+    }
+    cdf::close((&PNETCDF, library), function, ncid, real)
+}
+
+/// Reads or writes a part of a variable, later: when it is waited for.
+pub(super) fn submit(
+    library: usize,
+    function: Function,
+    (ncid, varid): (c_int, c_int),
+    chosen: &Chosen,
+    request: Requests,
+    real: Real<'_>,
+) -> c_int {
+    let Some((begun, cdf, file)) = begin_on(&PNETCDF, library, ncid) else { return real() };
+    observe(PNETCDF.library, begun, real, |result, begun, _| {
+        let accessed = describe(cdf, ncid, varid, chosen, result);
+        if let Some(selection) = &accessed.selection {
+            begun.select(selection);
+        }
+        let mut call = accessed.call(function, file, ncid, result);
+        if has_moved(result) && !request.is_null() {
+            // SAFETY: the library has just stored it there.
+            let number = unsafe { *request };
+            if number != NC_REQ_NULL {
+                call.detail = next_id();
+                let Call { object, handle, requested, detail, .. } = call;
+                let name = name(cdf, ncid, number, is_read(function));
+                UNDER_WAY.submitted(
+                    name,
+                    Request { file, object, number: handle, offset: -1, bytes: requested, id: detail },
+                );
+            }
+        }
+        Some(call)
+    })
+}
+
+/// Waits for requests, or gives them up. Each access that it completes is
+/// recorded; one call where there is none, which ranks may have to make together.
+pub(super) fn complete(
+    library: usize,
+    function: Function,
+    ncid: c_int,
+    (count, list): (c_int, Requests),
+    real: Real<'_>,
+) -> c_int {
+    let Some((begun, cdf, file)) = begin_on(&PNETCDF, library, ncid) else { return real() };
+    // The address of a local of this call is a name that no other call has now.
+    let here = 0_u8;
+    let waiter = &raw const here as usize;
+    mark(cdf, ncid, (count, list), waiter);
+    observe(PNETCDF.library, begun, real, |result, begun, end_ns| {
+        // SAFETY: the library has read and written so many.
+        let is_given_back = |place| count >= 0 && unsafe { *list.add(place) } == NC_REQ_NULL;
+        let is_complete = |place, _| result == 0 || count < 0 || is_given_back(place);
+        let mut last = None;
+        UNDER_WAY.completed(waiter, is_complete, |request| {
+            let Request { file, object, number, bytes, id, .. } = request;
+            let call = call(function, file, number, code(result == 0));
+            let call = Call { object, requested: bytes, detail: id, ..call };
+            if let Some(earlier) = last.replace(call) {
+                begun.append_beside(end_ns, earlier);
+            }
+        });
+        last.or_else(|| Some(call(function, file, handle(ncid), code(result == 0))))
+    })
+}
+
+fn mark(cdf: Cdf, ncid: c_int, (count, list): (c_int, Requests), waiter: usize) {
+    if !UNDER_WAY.any() {
+        return;
+    }
+    let Ok(count) = usize::try_from(count) else {
+        let is_wanted = |name: usize| {
+            let is_read = name & IS_READ != 0;
+            name >> NUMBER_BITS == file_name(cdf, ncid)
+                && (count != NC_GET_REQ_ALL || is_read)
+                && (count != NC_PUT_REQ_ALL || !is_read)
+        };
+        return UNDER_WAY.mark_all(is_wanted, waiter);
+    };
+    if list.is_null() {
+        return;
+    }
+    for place in 0..count {
+        // SAFETY: the library will read so many.
+        let number = unsafe { *list.add(place) };
+        let mut either = [false, true].into_iter();
+        either.any(|is_read| UNDER_WAY.mark(name(cdf, ncid, number, is_read), waiter, place));
+    }
+}
+
+/// Reads or writes by a filetype of MPI. It is not looked at: MPI ends programs
+/// that ask about one that is no type. The library's own count tells the bytes.
+pub(super) fn by_filetype(
+    library: usize,
+    function: Function,
+    (ncid, varid): (c_int, c_int),
+    real: Real<'_>,
+) -> c_int {
+    let Some((begun, cdf, file)) = begin_on(&PNETCDF, library, ncid) else { return real() };
+    let question = if is_read(function) { Question::BytesRead } else { Question::BytesWritten };
+    let before = cdf.bytes_moved(question, ncid);
+    observe(PNETCDF.library, begun, real, |result, _, _| {
+        let mut accessed = describe(cdf, ncid, varid, &Chosen::untold(), result);
+        let moved = before.zip(cdf.bytes_moved(question, ncid));
+        accessed.bytes = moved.map_or(0, |(before, after)| after.saturating_sub(before));
+        Some(accessed.call(function, file, ncid, result))
+    })
+}
+
+/// Parts of several variables.
+pub(super) struct Many<'a> {
+    pub(super) ncid: c_int,
+    pub(super) n_variables: c_int,
+    pub(super) varids: *const c_int,
+    /// The part of the variable at a place.
+    pub(super) chosen: &'a dyn Fn(usize) -> Chosen,
+}
+
+/// Reads or writes them: each is recorded, as if it had been accessed alone.
+pub(super) fn access_many(
+    library: usize,
+    function: Function,
+    many: &Many<'_>,
+    real: Real<'_>,
+) -> c_int {
+    let ncid = many.ncid;
+    let Some((begun, cdf, file)) = begin_on(&PNETCDF, library, ncid) else { return real() };
+    observe(PNETCDF.library, begun, real, |result, begun, end_ns| {
+        let n_variables = usize::try_from(many.n_variables).unwrap_or(0);
+        if !has_moved(result) || n_variables == 0 || many.varids.is_null() {
+            return Some(call(function, file, handle(ncid), code(result == 0)));
+        }
+        let accessed = |place: usize| {
+            // SAFETY: the library has read so many.
+            let varid = unsafe { *many.varids.add(place) };
+            describe(cdf, ncid, varid, &(many.chosen)(place), result)
+        };
+        for place in 1..n_variables {
+            let accessed = accessed(place);
+            begun.append_selecting(
+                end_ns,
+                accessed.call(function, file, ncid, result),
+                accessed.selection.as_ref(),
+            );
+        }
+        let first = accessed(0);
+        if let Some(selection) = &first.selection {
+            begun.select(selection);
+        }
+        Some(first.call(function, file, ncid, result))
+    })
+}
+
+fn is_read(function: Function) -> bool {
+    function.name().contains("get_var")
+}
+
+/// What a request is known by: the copy of the library, the file, the way, the
+/// number, which are the library's own for each file.
+fn name(cdf: Cdf, ncid: c_int, number: c_int, is_read: bool) -> usize {
+    let way = if is_read { IS_READ } else { 0 };
+    file_name(cdf, ncid) << NUMBER_BITS | way | number as u32 as usize
+}
+
+const NUMBER_BITS: u32 = 33;
+const IS_READ: usize = 1 << 32;
+
+fn file_name(cdf: Cdf, ncid: c_int) -> usize {
+    (cdf.copy.number() as usize) << 27 | ncid as usize & 0x07ff_ffff
+}

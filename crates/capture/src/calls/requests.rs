@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Nonblocking reads and writes that are under way, by their requests.
+//!
+//! A call that waits for requests first marks those of its own that are here.
+//! After it, who made the call says which of them are complete. With nothing
+//! under way a wait costs one load. At [`REQUESTS`] under way, the completion of
+//! further ones is not recorded.
+
+use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// Requests under way that are known.
+const REQUESTS: usize = 1024;
+
+/// What names a request: a library's handle, or more than that where handles
+/// alone are not enough.
+type Handle = usize;
+
+/// The requests of a library.
+pub(super) struct Requests {
+    slots: [Slot; REQUESTS],
+    n_under_way: AtomicUsize,
+}
+
+struct Slot {
+    /// The request; 0: free.
+    request: AtomicUsize,
+    /// The wait that has marked it, and the place in its list.
+    waiter: AtomicUsize,
+    place: AtomicUsize,
+    file: AtomicU64,
+    object: AtomicU64,
+    number: AtomicI32,
+    offset: AtomicI64,
+    bytes: AtomicU64,
+    id: AtomicU32,
+}
+
+impl Slot {
+    const fn free() -> Slot {
+        Slot {
+            request: AtomicUsize::new(0),
+            waiter: AtomicUsize::new(0),
+            place: AtomicUsize::new(0),
+            file: AtomicU64::new(0),
+            object: AtomicU64::new(0),
+            number: AtomicI32::new(0),
+            offset: AtomicI64::new(0),
+            bytes: AtomicU64::new(0),
+            id: AtomicU32::new(0),
+        }
+    }
+}
+
+/// What a request moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    /// Identity of the file.
+    pub(super) file: u64,
+    /// Identity of the object in it, 0 for none.
+    pub(super) object: u64,
+    /// Number of the open file.
+    pub(super) number: i32,
+    /// Where it starts, -1 if that is not known.
+    pub(super) offset: i64,
+    /// Bytes.
+    pub(super) bytes: u64,
+    /// Stands in the records of its submission and its completion.
+    pub(super) id: u32,
+}
+
+/// A number for a request: they are counted from 1 in every process.
+pub(super) fn next_id() -> u32 {
+    static N_REQUESTS: AtomicU32 = AtomicU32::new(0);
+    N_REQUESTS.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+}
+
+const BEING_FILLED: usize = usize::MAX;
+
+impl Requests {
+    pub(super) const fn none() -> Requests {
+        Requests { slots: [const { Slot::free() }; REQUESTS], n_under_way: AtomicUsize::new(0) }
+    }
+
+    /// Whether anything is under way.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        self.n_under_way.load(Ordering::Relaxed) != 0
+    }
+
+    /// A request was submitted.
+    pub(super) fn submitted(&self, handle: Handle, request: Request) {
+        for slot in self.from(handle) {
+            let taken = Ordering::Relaxed;
+            if handle != 0 && slot.request.compare_exchange(0, BEING_FILLED, taken, taken).is_ok() {
+                slot.waiter.store(0, Ordering::Relaxed);
+                slot.file.store(request.file, Ordering::Relaxed);
+                slot.object.store(request.object, Ordering::Relaxed);
+                slot.number.store(request.number, Ordering::Relaxed);
+                slot.offset.store(request.offset, Ordering::Relaxed);
+                slot.bytes.store(request.bytes, Ordering::Relaxed);
+                slot.id.store(request.id, Ordering::Relaxed);
+                slot.request.store(handle, Ordering::Release);
+                self.n_under_way.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        }
+    }
+
+    /// Marks a request as the one at `place` of what `waiter` waits for; whether it
+    /// is known. One that another wait has marked is complete, if not yet forgotten,
+    /// and MPI has given its handle to a new one.
+    pub(super) fn mark(&self, handle: Handle, waiter: usize, place: usize) -> bool {
+        if handle == 0 || handle == BEING_FILLED {
+            return false;
+        }
+        let is_here = |slot: &Slot| slot.request.load(Ordering::SeqCst) == handle;
+        let slot = self.from(handle).find(|slot| {
+            let change = |from, to| {
+                slot.waiter.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+            };
+            if !is_here(slot) || !change(0, waiter) {
+                return false;
+            }
+            // It may have been another's request of old, forgotten since we looked.
+            let is_here = is_here(slot);
+            if !is_here {
+                change(waiter, 0);
+            }
+            is_here
+        });
+        if let Some(slot) = slot {
+            slot.place.store(place, Ordering::Relaxed);
+        }
+        slot.is_some()
+    }
+
+    /// Marks all requests of which the answer is true.
+    pub(super) fn mark_all(&self, is_wanted: impl Fn(Handle) -> bool, waiter: usize) {
+        for slot in &self.slots {
+            let handle = slot.request.load(Ordering::Acquire);
+            if handle != 0 && handle != BEING_FILLED && is_wanted(handle) {
+                self.mark(handle, waiter, 0);
+            }
+        }
+    }
+
+    /// Forgets requests of which the answer is true.
+    pub(super) fn forget(&self, is_over: impl Fn(Handle) -> bool) {
+        let here = 0_u8;
+        let waiter = &raw const here as usize;
+        self.mark_all(is_over, waiter);
+        self.completed(waiter, |_, _| true, |_| {});
+    }
+
+    /// Goes over what a waiter has marked: requests of which `is_complete` is true
+    /// are told, and forgotten; the others wait on.
+    pub(super) fn completed(
+        &self,
+        waiter: usize,
+        is_complete: impl Fn(usize, Handle) -> bool,
+        mut tell: impl FnMut(Request),
+    ) {
+        for slot in &self.slots {
+            if slot.waiter.load(Ordering::Relaxed) != waiter {
+                continue;
+            }
+            let handle = slot.request.load(Ordering::Acquire);
+            if !is_complete(slot.place.load(Ordering::Relaxed), handle) {
+                slot.waiter.store(0, Ordering::Relaxed);
+                continue;
+            }
+            let request = Request {
+                file: slot.file.load(Ordering::Relaxed),
+                object: slot.object.load(Ordering::Relaxed),
+                number: slot.number.load(Ordering::Relaxed),
+                offset: slot.offset.load(Ordering::Relaxed),
+                bytes: slot.bytes.load(Ordering::Relaxed),
+                id: slot.id.load(Ordering::Relaxed),
+            };
+            // Nobody may find it without its mark, nor take it with it.
+            slot.request.store(BEING_FILLED, Ordering::SeqCst);
+            slot.waiter.store(0, Ordering::SeqCst);
+            slot.request.store(0, Ordering::Release);
+            self.n_under_way.fetch_sub(1, Ordering::Relaxed);
+            tell(request);
+        }
+    }
+
+    /// All slots, beginning where a handle would be put first.
+    fn from(&self, handle: Handle) -> impl Iterator<Item = &Slot> {
+        let first = (handle ^ handle >> 7).wrapping_mul(0x9e37_79b9) % REQUESTS;
+        self.slots.iter().skip(first).chain(self.slots.iter().take(first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_wait_has_completed_is_told_once() {
+        static REQUESTS: Requests = Requests::none();
+        let request =
+            |n: u64| Request { file: n, object: n, number: 0, offset: 8, bytes: n, id: 1 };
+        assert!(!REQUESTS.any());
+        for n in 1..=3 {
+            REQUESTS.submitted(n as usize * 64, request(n));
+        }
+        assert!(REQUESTS.any() && REQUESTS.mark(64, 7, 0));
+        assert!(REQUESTS.mark(128, 7, 1) && !REQUESTS.mark(999, 7, 2));
+        let told = |waiter, complete: usize| {
+            let mut told = Vec::new();
+            REQUESTS.completed(waiter, |place, _| place == complete, |request| told.push(request));
+            told
+        };
+        assert_eq!(told(8, 0), []);
+        assert_eq!(told(7, 1), [request(2)]);
+        assert_eq!(told(7, 0), []);
+        assert!(!REQUESTS.mark(128, 9, 0) && REQUESTS.mark(64, 9, 0) && REQUESTS.mark(192, 9, 0));
+        // MPI gives a handle away before the wait for it has returned.
+        REQUESTS.submitted(64, request(4));
+        assert!(REQUESTS.mark(64, 10, 0) && !REQUESTS.mark(64, 11, 0));
+        assert_eq!(told(9, 0).len(), 2);
+        assert_eq!(told(10, 0), [request(4)]);
+        assert!(!REQUESTS.any());
+        // All that are of a kind.
+        (1..=4).for_each(|n| REQUESTS.submitted(n as usize, request(n)));
+        REQUESTS.mark_all(|handle| handle % 2 == 0, 12);
+        assert_eq!(told(12, 0).len(), 2);
+        assert!(REQUESTS.mark(1, 13, 0) && !REQUESTS.mark(2, 13, 0));
+        REQUESTS.forget(|handle| handle == 3);
+        assert!(REQUESTS.any() && !REQUESTS.mark(3, 14, 0));
+    }
+}
