@@ -40,6 +40,7 @@ struct expected_call {
     int64_t result;
     char function[24];
     char file[64];
+    char detail[128];
 };
 
 struct expected_header {
@@ -97,6 +98,14 @@ __attribute__((unused)) static void expected_end(struct expected_call *call, int
 {
     call->result = result;
     __atomic_store_n(&call->finished, 1, __ATOMIC_RELEASE);
+}
+
+/* What is recorded beside the numbers; compared where it is not empty. */
+__attribute__((unused)) static struct expected_call *expected_detail(struct expected_call *call,
+                                                                     const char *detail)
+{
+    strncpy(call->detail, detail, sizeof call->detail - 1);
+    return call;
 }
 
 /* A call whose recorded result is `result`, in which `r` is what it returned. */

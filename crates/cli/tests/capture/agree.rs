@@ -15,10 +15,11 @@ pub fn check(program: &Program) -> Done {
     done
 }
 
-/// Like [`check`] for programs that only keep a list of their MPI-IO calls.
-pub fn check_mpi(program: &Program) -> Done {
+/// Like [`check`] for programs that only keep a list of their calls of a library:
+/// those whose names begin so.
+pub fn check_library(program: &Program, names: &str) -> Done {
     let done = behaves_the_same(program);
-    if let Some(fault) = difference(&done.expected(), &done.recorded_of_mpi()) {
+    if let Some(fault) = difference(&done.expected(), &done.recorded_of(names)) {
         panic!("{fault}\nthe command said: {}", done.err);
     }
     done
@@ -114,6 +115,7 @@ fn agrees(expected: &Call, recorded: &Call) -> bool {
         && field(expected.offset, recorded.offset)
         && field(expected.requested, recorded.requested)
         && field(expected.result, recorded.result)
+        && (expected.detail.is_empty() || expected.detail == recorded.detail)
 }
 
 fn excerpt(calls: &[Call], around: usize) -> String {
@@ -123,12 +125,13 @@ fn excerpt(calls: &[Call], around: usize) -> String {
         let number = |value: i64| if value == ANY { "any".to_owned() } else { value.to_string() };
         let _ = writeln!(
             text,
-            "{mark} {place}: {} {} offset {} requested {} result {}",
+            "{mark} {place}: {} {} offset {} requested {} result {} {}",
             call.function,
             call.file,
             number(call.offset),
             number(call.requested),
-            number(call.result)
+            number(call.result),
+            call.detail
         );
     }
     text
@@ -142,6 +145,7 @@ fn a_missing_a_changed_and_a_superfluous_call_are_found() {
         offset,
         requested: 8,
         result: 8,
+        detail: "T count=8".to_owned(),
     };
     let made = [vec![call(0), call(8)], vec![call(100)]];
     assert_eq!(difference(&made, &[vec![call(100)], vec![call(0), call(8)]]), None);
@@ -157,4 +161,7 @@ fn a_missing_a_changed_and_a_superfluous_call_are_found() {
     }
     let any = Call { offset: ANY, file: "*".to_owned(), ..call(0) };
     assert_eq!(difference(&[vec![any]], &[vec![call(77)]]), None);
+    let told = |detail: &str| Call { detail: detail.to_owned(), ..call(0) };
+    assert!(difference(&[vec![told("U count=8")]], &[vec![call(0)]]).is_some());
+    assert_eq!(difference(&[vec![told("")]], &[vec![call(0)]]), None);
 }

@@ -47,6 +47,16 @@ pub fn has_tool(name: &str) -> bool {
     found
 }
 
+/// Whether a C header is there; says so, and which package has it, where not.
+pub fn has_header(name: &str, package: &str) -> bool {
+    let here = ["/usr/include", "/usr/local/include"];
+    let found = here.iter().any(|directory| Path::new(directory).join(name).exists());
+    if !found {
+        eprintln!("skipped: there is no '{name}'; Debian's package {package} has it");
+    }
+    found
+}
+
 fn built(compiler: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
     // Statics are not dropped: the programs stay until the next run of the tests.
     static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {

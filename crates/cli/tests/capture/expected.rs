@@ -8,7 +8,7 @@ use std::path::Path;
 /// Matches every value of a field; `ANY` in `expected.h`.
 pub const ANY: i64 = i64::MIN;
 
-const CALL_BYTES: usize = 128;
+const CALL_BYTES: usize = 256;
 
 /// One call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +19,8 @@ pub struct Call {
     pub offset: i64,
     pub requested: i64,
     pub result: i64,
+    /// Empty matches every one.
+    pub detail: String,
 }
 
 /// The calls of each thread that made any, in the order in which they began.
@@ -34,13 +36,14 @@ pub fn read(path: &Path) -> Vec<Vec<Call>> {
             continue;
         }
         let [offset, requested, result] = [16, 24, 32].map(|at| u64_at(call, at) as i64);
-        let (function, file) = (text(&call[40..64]), text(&call[64..128]));
+        let [function, file, detail] = [40..64, 64..128, 128..256].map(|at| text(&call[at]));
         threads.entry([image, pid, tid]).or_default().push(Call {
             function,
             file,
             offset,
             requested,
             result,
+            detail,
         });
     }
     threads.into_values().collect()

@@ -23,6 +23,7 @@ mod contexts;
 mod hdf5;
 mod in_process;
 mod kill;
+mod netcdf;
 mod parallel;
 mod preload;
 mod programs;

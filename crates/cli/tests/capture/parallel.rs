@@ -8,7 +8,7 @@ use std::process::Command;
 use ioracle_events::Layer;
 use ioracle_trace::{Options, Trace};
 
-use crate::agree::{behaves_the_same, check_mpi};
+use crate::agree::{behaves_the_same, check_library};
 use crate::compile::{c_with, other, sources};
 use crate::run::Program;
 
@@ -19,7 +19,7 @@ pub struct Mpi {
 }
 
 const MPICH: Mpi = Mpi { name: "mpich", launch: &["mpirun.mpich"] };
-const OPEN_MPI: Mpi = Mpi {
+pub const OPEN_MPI: Mpi = Mpi {
     name: "openmpi",
     launch: &["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "--quiet"],
 };
@@ -55,8 +55,8 @@ fn every_form_of_mpi_io_is_recorded_with_its_place_in_the_file() {
     for mpi in installed() {
         let Some(program) = mpi.c("mpi_io") else { continue };
         for ranks in [1, 2, 4] {
-            let done = check_mpi(&mpi.run(&program, ranks));
-            assert_eq!(done.recorded_of_mpi().len(), ranks as usize, "a stream per rank");
+            let done = check_library(&mpi.run(&program, ranks), "mpi_");
+            assert_eq!(done.recorded_of("mpi_").len(), ranks as usize, "a stream per rank");
         }
     }
 }
@@ -86,7 +86,7 @@ fn the_oracle_may_learn_inside_a_program_of_mpi() {
 fn four_threads_at_once_use_mpi() {
     for mpi in installed() {
         let Some(program) = mpi.c("mpi_threads") else { continue };
-        let done = check_mpi(&mpi.run(&program, 2));
+        let done = check_library(&mpi.run(&program, 2), "mpi_");
         if done.out.contains("no threads") {
             eprintln!("skipped: this {} has no MPI_THREAD_MULTIPLE", mpi.name);
         }
@@ -137,7 +137,7 @@ fn fortran_is_recorded_whatever_way_it_takes() {
             let flags = ["-O2", "-cpp", "-fallow-argument-mismatch", way, notes.to_str().unwrap()];
             let Some(program) = other(&compiler, "mpi_fortran.f90", &flags) else { continue };
             for ranks in [1, 2] {
-                check_mpi(&mpi.run(&program, ranks));
+                check_library(&mpi.run(&program, ranks), "mpi_");
             }
         }
     }

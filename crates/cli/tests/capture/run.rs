@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ioracle_events::{FileId, Layer};
+use ioracle_events::FileId;
 use ioracle_trace::{Error, Options, Trace};
 use tempfile::TempDir;
 
@@ -165,9 +165,10 @@ impl Done {
         read_trace(&self.beside().join("trace"))
     }
 
-    /// Those of MPI-IO alone: the program does not know what MPI does inside.
-    pub fn recorded_of_mpi(&self) -> Vec<Vec<Call>> {
-        read_layer(&self.beside().join("trace"), |layer| layer == Layer::MpiIo)
+    /// Those of a library alone, whose names begin so: the program does not know
+    /// what the library does inside.
+    pub fn recorded_of(&self, names: &str) -> Vec<Vec<Call>> {
+        read_functions(&self.beside().join("trace"), |name| name.starts_with(names))
     }
 
     /// The summary as JSON.
@@ -183,10 +184,10 @@ impl Done {
 /// The calls of a recorded trace on files of the job's working directory, by
 /// thread, in the order in which they began.
 pub fn read_trace(directory: &Path) -> Vec<Vec<Call>> {
-    read_layer(directory, |_| true)
+    read_functions(directory, |_| true)
 }
 
-fn read_layer(directory: &Path, wanted: impl Fn(Layer) -> bool) -> Vec<Vec<Call>> {
+fn read_functions(directory: &Path, wanted: impl Fn(&str) -> bool) -> Vec<Vec<Call>> {
     let trace = Trace::open(directory, Options::default()).expect("the trace can be read");
     let mut threads = std::collections::BTreeMap::<_, Vec<Call>>::new();
     for event in trace.events(None).expect("the events can be read") {
@@ -195,7 +196,7 @@ fn read_layer(directory: &Path, wanted: impl Fn(Layer) -> bool) -> Vec<Vec<Call>
             Err(Error::Empty { .. }) => return Vec::new(),
             Err(error) => panic!("the trace has a fault: {error}"),
         };
-        if !wanted(event.function.layer()) {
+        if !wanted(event.function.name()) {
             continue;
         }
         let path = match event.file {
@@ -212,6 +213,7 @@ fn read_layer(directory: &Path, wanted: impl Fn(Layer) -> bool) -> Vec<Vec<Call>
             offset: event.offset.map_or(-1, |offset| offset as i64),
             requested: event.requested as i64,
             result: event.result,
+            detail: event.detail.to_string(),
         });
     }
     threads.into_values().collect()

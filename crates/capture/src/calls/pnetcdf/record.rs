@@ -8,9 +8,7 @@ use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
 
 use super::PNETCDF;
-use crate::calls::cdf::{
-    self, Cdf, Chosen, Question, Real, begin_on, describe, handle, has_moved,
-};
+use crate::calls::cdf::{self, Cdf, Chosen, Question, Real, begin_on, describe, handle, has_moved};
 use crate::calls::library_call::{code, observe};
 use crate::calls::requests::{self, Request, next_id};
 use crate::observe::call;
@@ -61,7 +59,14 @@ pub(super) fn submit(
                 let name = name(cdf, ncid, number, is_read(function));
                 UNDER_WAY.submitted(
                     name,
-                    Request { file, object, number: handle, offset: -1, bytes: requested, id: detail },
+                    Request {
+                        file,
+                        object,
+                        number: handle,
+                        offset: -1,
+                        bytes: requested,
+                        id: detail,
+                    },
                 );
             }
         }
