@@ -47,6 +47,17 @@ pub fn has_tool(name: &str) -> bool {
     found
 }
 
+/// Arguments for a Fortran program with a list of its calls, once for each of a
+/// library's two interfaces.
+pub fn fortran_ways<'a>(more: &[&'a str]) -> [Vec<&'a str>; 2] {
+    static NOTES: LazyLock<String> =
+        LazyLock::new(|| sources().join("fortran_notes.c").display().to_string());
+    ["-DNF77", "-DNF90"].map(|way| {
+        let usual = ["-O2", "-cpp", "-w", "-fallow-argument-mismatch", way, NOTES.as_str()];
+        [&usual, more].concat()
+    })
+}
+
 /// Whether a C header is there; says so, and which package has it, where not.
 pub fn has_header(name: &str, package: &str) -> bool {
     let here = ["/usr/include", "/usr/local/include"];

@@ -25,6 +25,7 @@ mod in_process;
 mod kill;
 mod netcdf;
 mod parallel;
+mod pnetcdf;
 mod preload;
 mod programs;
 mod ranks;

@@ -3,22 +3,31 @@
 //! Programs that do their I/O through netCDF.
 
 use crate::agree::check_library;
-use crate::compile::has_header;
+use crate::compile::{fortran_ways, has_header, other};
 use crate::run::Program;
-
-/// A program of ours, or none where netCDF is not installed.
-fn built(source: &str, compiler: &str, flags: &[&str]) -> Option<std::path::PathBuf> {
-    if !has_header("netcdf.h", "libnetcdf-dev") {
-        return None;
-    }
-    crate::compile::other(compiler, source, &[&["-O2"], flags].concat())
-}
 
 #[test]
 fn every_form_of_netcdf_is_recorded_with_variable_and_selection() {
-    let Some(program) = built("netcdf_io.c", "cc", &["-std=gnu11", "-lnetcdf"]) else { return };
+    if !has_header("netcdf.h", "libnetcdf-dev") {
+        return;
+    }
+    let flags = ["-O2", "-std=gnu11", "-lnetcdf"];
+    let program = other("cc", "netcdf_io.c", &flags).expect("a C compiler");
     for format in ["classic", "offset64", "cdf5", "netcdf4"] {
         let done = check_library(&Program::new(&program).arg(format), "nc_");
         assert_eq!(done.status(), 0, "{format}: {}", done.err);
+    }
+}
+
+/// The Fortran library calls the one for C, through its exported names.
+#[test]
+fn netcdf_in_fortran_is_recorded_by_either_interface() {
+    if !has_header("netcdf.inc", "libnetcdff-dev") {
+        return;
+    }
+    for flags in fortran_ways(&["-I/usr/include", "-lnetcdff", "-lnetcdf"]) {
+        let Some(program) = other("gfortran", "netcdf_fortran.f90", &flags) else { return };
+        let done = check_library(&Program::new(&program), "nc_");
+        assert_eq!(done.status(), 0, "{}", done.err);
     }
 }

@@ -26,17 +26,20 @@ pub const OPEN_MPI: Mpi = Mpi {
 
 /// Those that are here; says so where one is missing.
 pub fn installed() -> impl Iterator<Item = &'static Mpi> {
-    [&MPICH, &OPEN_MPI].into_iter().filter(|mpi| {
-        let launcher = Command::new(mpi.launch[0]).arg("--version").output();
-        let is_here = launcher.is_ok_and(|output| output.status.success());
-        if !is_here {
-            eprintln!("skipped: there is no '{}'", mpi.launch[0]);
-        }
-        is_here
-    })
+    [&MPICH, &OPEN_MPI].into_iter().filter(|mpi| mpi.is_here())
 }
 
 impl Mpi {
+    /// Whether it is installed; says so where it is not.
+    pub fn is_here(&self) -> bool {
+        let launcher = Command::new(self.launch[0]).arg("--version").output();
+        let is_here = launcher.is_ok_and(|output| output.status.success());
+        if !is_here {
+            eprintln!("skipped: there is no '{}'", self.launch[0]);
+        }
+        is_here
+    }
+
     pub fn c(&self, name: &str) -> Option<PathBuf> {
         let compiler = format!("mpicc.{}", self.name);
         other(&compiler, &format!("{name}.c"), &["-O2", "-std=gnu11", "-pthread"])
@@ -130,7 +133,7 @@ fn posix_calls_are_nested_in_those_of_mpi_and_completions_name_what_they_complet
 /// libraries; each call of the program is one event all the same.
 #[test]
 fn fortran_is_recorded_whatever_way_it_takes() {
-    let notes = sources().join("mpi_fortran_notes.c");
+    let notes = sources().join("fortran_notes.c");
     for mpi in installed() {
         for way in ["-DMPIF_H", "-DUSE_MPI", "-DUSE_MPI_F08"] {
             let compiler = format!("mpif90.{}", mpi.name);

@@ -25,3 +25,14 @@ void note_(const char *function, const char *file, const int64_t *offset, const 
 }
 
 void noted_(const int64_t *result) { expected_end(under_way, *result); }
+
+/* A call of a library on a part of a variable. */
+void note_part_(const char *function, const char *file, const int64_t *bytes, const char *detail,
+                size_t function_length, size_t file_length, size_t detail_length)
+{
+    const int64_t any = -2;
+    char text[128];
+    note_(function, file, &any, bytes, function_length, file_length);
+    copy(text, sizeof text, detail, detail_length);
+    expected_detail(under_way, text);
+}

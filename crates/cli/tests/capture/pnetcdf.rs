@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Programs that do their I/O through PnetCDF. Debian's is built for Open MPI;
+//! what we do does not look at MPI's handles.
+
+use std::path::PathBuf;
+
+use ioracle_events::Layer;
+use ioracle_trace::{Options, Trace};
+
+use crate::agree::check_library;
+use crate::compile::{fortran_ways, has_header, other};
+use crate::parallel::OPEN_MPI;
+
+fn built(compiler: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
+    let is_here = has_header("pnetcdf.h", "libpnetcdf-dev") && OPEN_MPI.is_here();
+    if is_here { other(compiler, source, flags) } else { None }
+}
+
+fn in_c() -> Option<PathBuf> {
+    built("mpicc.openmpi", "pnetcdf_io.c", &["-O1", "-std=gnu11", "-lpnetcdf"])
+}
+
+#[test]
+fn every_form_of_pnetcdf_is_recorded_with_variable_and_selection() {
+    let Some(program) = in_c() else { return };
+    for ranks in [1, 2, 4] {
+        let done = check_library(&OPEN_MPI.run(&program, ranks), "ncmpi_");
+        assert_eq!(done.status(), 0, "{}", done.err);
+        assert_eq!(done.recorded_of("ncmpi_").len(), ranks as usize, "a stream per rank");
+    }
+}
+
+/// The Fortran functions are in the same library, and call those of C through
+/// their exported names.
+#[test]
+fn pnetcdf_in_fortran_is_recorded_by_either_interface() {
+    let headers = [
+        "-I/usr/include/x86_64-linux-gnu",
+        "-I/usr/lib/x86_64-linux-gnu/fortran/gfortran-mod-15",
+        "-lpnetcdf",
+    ];
+    for flags in fortran_ways(&headers) {
+        let Some(program) = built("mpif90.openmpi", "pnetcdf_fortran.f90", &flags) else { return };
+        for ranks in [1, 2] {
+            let done = check_library(&OPEN_MPI.run(&program, ranks), "ncmpi_");
+            assert_eq!(done.status(), 0, "{}", done.err);
+        }
+    }
+}
+
+#[test]
+fn mpi_io_is_nested_in_pnetcdf_and_waits_name_what_they_complete() {
+    let Some(program) = in_c() else { return };
+    let done = OPEN_MPI.run(&program, 1).recorded();
+    let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
+    let events: Vec<_> = trace.events(None).unwrap().map(Result::unwrap).collect();
+    let calls = |name: &str| {
+        let of_name = |event: &&ioracle_events::Event| event.function.name() == name;
+        events.iter().filter(of_name).collect::<Vec<_>>()
+    };
+    let write = calls("ncmpi_put_vara_all")[0];
+    let within = |layer| {
+        events.iter().any(|event| {
+            event.function.layer() == layer
+                && event.depth > write.depth
+                && event.file == write.file
+                && event.start_ns >= write.start_ns
+                && event.end_ns <= write.end_ns
+        })
+    };
+    assert!(write.depth == 0 && within(Layer::MpiIo) && within(Layer::Posix));
+    let request = |event: &ioracle_events::Event| {
+        event.detail.rsplit_once("request=").map(|(_, number)| number.to_owned())
+    };
+    let waits = calls("ncmpi_wait_all");
+    assert!(waits.iter().filter(|wait| request(wait).is_some()).count() > 100);
+    for wait in waits.iter().filter(|wait| request(wait).is_some()) {
+        let begin = events
+            .iter()
+            .find(|event| event.function.access().is_data() && request(event) == request(wait));
+        let begin = begin.expect("what it completes");
+        assert!(begin.end_ns <= wait.start_ns && begin.requested == wait.requested);
+    }
+}
