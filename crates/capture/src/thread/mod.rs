@@ -17,6 +17,7 @@ pub(crate) mod learning;
 mod lending;
 mod state;
 
+use core::cell::Cell;
 use core::ptr::NonNull;
 
 use ioracle_spool::layout::{Call, Unrecorded};
@@ -63,7 +64,8 @@ pub(crate) struct Begun {
     state: NonNull<ThreadState>,
     sp: usize,
     context: u64,
-    began: u64,
+    /// The number of its next record.
+    began: Cell<u64>,
     depth: usize,
     start_ns: u64,
 }
@@ -127,7 +129,7 @@ fn begin_interrupting(state: *mut ThreadState, caller: Caller) -> Option<Begun> 
         return None;
     }
     let start_ns = clock::now_ns();
-    Some(Begun { state, sp: caller.sp, context: 0, began: n_begun, depth, start_ns })
+    Some(Begun { state, sp: caller.sp, context: 0, began: Cell::new(n_begun), depth, start_ns })
 }
 
 impl Begun {
@@ -137,7 +139,7 @@ impl Begun {
     pub(crate) fn end(self, end_ns: u64, call: Call) {
         // SAFETY: the state is this thread's own and lives until the thread ends.
         unsafe { (*self.state.as_ptr()).depth = self.depth };
-        self.append(self.began, self.depth, end_ns, call);
+        self.append(self.began.get(), self.depth, end_ns, call);
     }
 
     /// Whether no recorded call is around this one.
@@ -157,9 +159,12 @@ impl Begun {
         unsafe { (*self.state.as_ptr()).depth = self.depth };
     }
 
-    /// Records which part of an object the call is about; to be followed by its end.
+    /// Records which part of an object the call is about; to be followed by its end,
+    /// or by [`Begun::append_beside`].
     pub(crate) fn select(&self, selection: &Selection) {
-        self.select_for(self.began, selection);
+        for record in selection.records() {
+            self.write(&Call { began: self.began.get(), ..record });
+        }
     }
 
     /// Records another call that was made inside this one.
@@ -167,24 +172,11 @@ impl Begun {
         self.append(self.next_begun(), self.depth.saturating_add(1), end_ns, call);
     }
 
-    /// Records a call that was made as a part of this one, in its place.
+    /// Records a call that was made as a part of this one, in its place. The
+    /// first one has this one's number, so that calls inside it come after it.
     pub(crate) fn append_beside(&self, end_ns: u64, call: Call) {
-        self.append(self.next_begun(), self.depth, end_ns, call);
-    }
-
-    /// The same, for a call that is about a part of an object.
-    pub(crate) fn append_selecting(&self, end_ns: u64, call: Call, selection: Option<&Selection>) {
-        let began = self.next_begun();
-        if let Some(selection) = selection {
-            self.select_for(began, selection);
-        }
-        self.append(began, self.depth, end_ns, call);
-    }
-
-    fn select_for(&self, began: u64, selection: &Selection) {
-        for record in selection.records() {
-            self.write(&Call { began, ..record });
-        }
+        self.append(self.began.get(), self.depth, end_ns, call);
+        self.began.set(self.next_begun());
     }
 
     fn next_begun(&self) -> u64 {

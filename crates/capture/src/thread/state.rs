@@ -89,7 +89,7 @@ impl ThreadState {
         }
         let state = NonNull::from(self);
         // SAFETY: just made from a reference.
-        let began = unsafe { state.as_ref() }.n_begun;
+        let began = unsafe { state.as_ref() }.n_begun.into();
         Begun { state, sp: caller.sp, context, began, depth, start_ns: 0 }
     }
 

@@ -332,13 +332,13 @@ pub(super) fn transfer_many(
             // SAFETY: HDF5 has just read all of the lists.
             let asked = unsafe { lists.at(place) };
             let Some(transferred) = transferred(hdf5, function, asked, true) else { continue };
-            if let Some((call, selection)) = last.replace(transferred) {
-                begun.append_selecting(end_ns, call, Some(&selection));
+            let (call, selection) = transferred;
+            if let Some(earlier) = last.replace(call) {
+                begun.append_beside(end_ns, earlier);
             }
+            begun.select(&selection);
         }
-        let (call, selection) = last?;
-        begun.select(&selection);
-        Some(call)
+        last
     })
 }
 

@@ -176,19 +176,18 @@ pub(super) fn access_many(
             let varid = unsafe { *many.varids.add(place) };
             describe(cdf, ncid, varid, &(many.chosen)(place), result)
         };
-        for place in 1..n_variables {
+        let mut last = None;
+        for place in 0..n_variables {
             let accessed = accessed(place);
-            begun.append_selecting(
-                end_ns,
-                accessed.call(function, file, ncid, result),
-                accessed.selection.as_ref(),
-            );
+            let call = accessed.call(function, file, ncid, result);
+            if let Some(earlier) = last.replace(call) {
+                begun.append_beside(end_ns, earlier);
+            }
+            if let Some(selection) = &accessed.selection {
+                begun.select(selection);
+            }
         }
-        let first = accessed(0);
-        if let Some(selection) = &first.selection {
-            begun.select(selection);
-        }
-        Some(first.call(function, file, ncid, result))
+        last
     })
 }
 
