@@ -70,7 +70,7 @@ fn forms_that_few_programs_use_are_recorded_and_failures_stay_what_they_are() {
     for mpi in installed() {
         let Some(program) = mpi.c("mpi_rows") else { continue };
         for (ranks, failures) in [(1, 13), (2, 10)] {
-            let done = check_mpi(&mpi.run(&program, ranks));
+            let done = check_library(&mpi.run(&program, ranks), "mpi_");
             assert_eq!(done.out.lines().count(), failures, "{}: {}", mpi.name, done.out);
         }
     }
@@ -81,7 +81,7 @@ fn forms_that_few_programs_use_are_recorded_and_failures_stay_what_they_are() {
 fn the_oracle_may_learn_inside_a_program_of_mpi() {
     for mpi in installed() {
         let Some(program) = mpi.c("mpi_io") else { continue };
-        check_mpi(&mpi.run(&program, 2).option("--in-process"));
+        check_library(&mpi.run(&program, 2).option("--in-process"), "mpi_");
     }
 }
 
