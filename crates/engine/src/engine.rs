@@ -3,6 +3,7 @@
 //! The engine: many streams, one oracle each.
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use ioracle_events::{ContextId, Event, FileId, OperationFilter, Prediction, StreamId};
 use ioracle_oracle::{Candidates, Model, Oracle, Role, StackId};
 
@@ -62,8 +63,14 @@ pub(crate) type Map<K, V> = HashMap<K, V, std::hash::RandomState>;
 #[derive(Clone, Debug)]
 struct Stream {
     number: u64,
-    filter: OperationFilter,
+    intake: Intake,
     taught: Taught,
+}
+
+/// What has come of a stream.
+#[derive(Clone, Debug, Default)]
+struct Intake {
+    filter: OperationFilter,
     /// Of the events taken in, as the source numbers them.
     last_sequence: u64,
 }
@@ -130,22 +137,20 @@ impl Engine {
     /// A stream has begun, of which there may be no event yet; with a model it
     /// can be predicted already.
     pub fn begin_stream(&mut self, id: StreamId) {
-        self.follow(id);
+        self.with(id, |_, _| ());
     }
 
     /// Takes the next event of its stream in: scores what was predicted, learns.
     pub fn observe(&mut self, event: &Event) {
-        if !self.follow(event.stream) {
+        let is_followed = self.with(event.stream, |intake, learner| {
+            intake.last_sequence = intake.last_sequence.max(event.sequence);
+            intake.filter.push(event, |operation| learner.learn(&operation));
+        });
+        if !is_followed {
             self.n_dropped += 1;
             return;
         }
-        if let Some(stream) = self.streams.get_mut(&event.stream) {
-            stream.last_sequence = stream.last_sequence.max(event.sequence);
-        }
         self.variables.observe(event, &self.names, self.config.max_streams);
-        self.with(event.stream, |filter, learner| {
-            filter.push(event, |operation| learner.learn(&operation));
-        });
     }
 
     /// Takes in what was held back at the end of a stream, and forgets the
@@ -196,7 +201,7 @@ impl Engine {
     /// The highest number of an event of the stream that was taken in; 0 if none
     /// was.
     pub fn last_sequence(&self, stream: StreamId) -> u64 {
-        self.streams.get(&stream).map_or(0, |stream| stream.last_sequence)
+        self.streams.get(&stream).map_or(0, |stream| stream.intake.last_sequence)
     }
 
     /// The oracle of a stream.
@@ -251,29 +256,6 @@ impl Engine {
         }
     }
 
-    /// Whether there is room for the stream; makes room for its oracle.
-    fn follow(&mut self, id: StreamId) -> bool {
-        if self.streams.contains_key(&id) {
-            return true;
-        }
-        if self.streams.len() >= self.config.max_streams {
-            return false;
-        }
-        let role = self.roles.get(&id).cloned().unwrap_or_default();
-        let stream = Stream {
-            number: self.n_begun,
-            filter: OperationFilter::default(),
-            taught: match self.model.find(&role) {
-                Some(known) => Taught::before(known.oracle),
-                None => Taught::nothing(&self.config.oracle),
-            },
-            last_sequence: 0,
-        };
-        self.n_begun += 1;
-        self.streams.insert(id, stream);
-        true
-    }
-
     fn keep(&mut self, role: Role, stream: Stream) {
         if stream.taught.n_operations() > 0 {
             let n_before = self.model.operations_of(&role);
@@ -282,21 +264,39 @@ impl Engine {
     }
 
     fn finish_stream(&mut self, id: StreamId) {
-        self.with(id, |filter, learner| {
-            filter.finish(|operation| learner.learn(&operation));
-        });
+        if self.streams.contains_key(&id) {
+            self.with(id, |intake, learner| {
+                intake.filter.finish(|operation| learner.learn(&operation));
+            });
+        }
     }
 
-    /// Lets a stream learn, if it is followed.
-    fn with(&mut self, id: StreamId, learn: impl FnOnce(&mut OperationFilter, &mut Learner)) {
-        let Some(Stream { filter, taught, .. }) = self.streams.get_mut(&id) else { return };
+    /// Lets a stream learn, and begins it if it is new; false if there is no
+    /// room for it.
+    fn with(&mut self, id: StreamId, learn: impl FnOnce(&mut Intake, &mut Learner)) -> bool {
+        let is_full = self.streams.len() >= self.config.max_streams;
+        let stream = match self.streams.entry(id) {
+            Entry::Occupied(stream) => stream.into_mut(),
+            Entry::Vacant(_) if is_full => return false,
+            Entry::Vacant(place) => {
+                let role = self.roles.get(&id).cloned().unwrap_or_default();
+                let taught = match self.model.find(&role) {
+                    Some(known) => Taught::before(known.oracle),
+                    None => Taught::nothing(&self.config.oracle),
+                };
+                let number = self.n_begun;
+                self.n_begun += 1;
+                place.insert(Stream { number, intake: Intake::default(), taught })
+            }
+        };
         let mut learner = Learner {
-            taught,
-            role: self.roles.get(&id),
+            taught: &mut stream.taught,
+            role: Some((id, &self.roles)),
             model: &self.model,
             names: &mut self.names,
             scores: [&mut self.score, &mut self.first_score],
         };
-        learn(filter, &mut learner);
+        learn(&mut stream.intake, &mut learner);
+        true
     }
 }

@@ -3,7 +3,7 @@
 //! One operation of one stream: it is compared with what was predicted, then
 //! learned.
 
-use ioracle_events::{ContextId, ContextSymbol, FileId, Operation};
+use ioracle_events::{ContextId, ContextSymbol, FileId, Operation, StreamId};
 use ioracle_oracle::{Behaviour, Candidates, Config, Learned, Model, Oracle, Role, StackId};
 
 use crate::engine::Map;
@@ -140,7 +140,8 @@ const SURPRISING: f64 = 0.5;
 /// A stream that takes operations in.
 pub(crate) struct Learner<'a> {
     pub(crate) taught: &'a mut Taught,
-    pub(crate) role: Option<&'a Role>,
+    /// Where its role is found, if it has one; looked up only when needed.
+    pub(crate) role: Option<(StreamId, &'a Map<StreamId, Role>)>,
     pub(crate) model: &'a Model,
     pub(crate) names: &'a mut Names,
     /// Over all operations, and over the first ones of each stream.
@@ -189,7 +190,11 @@ impl Learner<'_> {
     /// When the first operation is a surprise, another role of the same program
     /// may be the right one: the one that expects it most.
     fn better_role(&self, operation: &Operation) -> Option<Taught> {
-        let role = self.role.filter(|_| self.taught.n_operations() == 0)?;
+        if self.taught.n_operations() > 0 {
+            return None;
+        }
+        let (id, roles) = self.role?;
+        let role = roles.get(&id)?;
         let Meaning::Is(stack) = self.names.contexts.get(&operation.context)? else { return None };
         let expects = |oracle: &Oracle| -> f64 {
             let right = oracle.predict().iter().filter(|next| {
