@@ -61,6 +61,15 @@ struct Part {
     runs: u32,
 }
 
+/// What a role has done in the runs of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Played {
+    /// Runs in which somebody played it.
+    pub runs: u32,
+    /// Operations in all of them.
+    pub operations: u64,
+}
+
 /// A role and what is known of it.
 #[derive(Clone, Copy, Debug)]
 pub struct RoleView<'a> {
@@ -210,31 +219,37 @@ impl Model {
         }
     }
 
-    /// How often each role was played so far.
-    pub fn played(&self) -> BTreeMap<Role, u32> {
-        self.roles.iter().map(|(role, part)| (role.clone(), part.runs)).collect()
+    /// What each role has done so far.
+    pub fn played(&self) -> BTreeMap<Role, Played> {
+        let played =
+            |view: RoleView| Played { runs: view.runs, operations: view.oracle.operations() };
+        self.roles().map(|view| (view.role.clone(), played(view))).collect()
     }
 
     /// Adds what a run has learned that began with an earlier state of this
-    /// model, in which roles had been `played` so often. Where another run has
+    /// model, in which roles had done what `played` says. Where another run has
     /// played a role in the meantime and did something else, both are kept.
-    pub fn take_in(&mut self, run: &Model, played: &BTreeMap<Role, u32>) {
+    pub fn take_in(&mut self, run: &Model, played: &BTreeMap<Role, Played>) {
         for (role, part) in &run.roles {
-            let before = played.get(role).copied().unwrap_or(0);
+            let before = played.get(role).copied().unwrap_or_default();
             let Some(learned) = run.oracles.get(part.oracle as usize) else { continue };
-            if part.runs == before {
+            if part.runs == before.runs {
                 continue;
             }
             let own = self.roles.get(role).copied();
             let runs = own.map_or(0, |own| own.runs);
-            let both = own.filter(|own| own.runs != before);
+            let both = own.filter(|own| own.runs != before.runs);
             match both.and_then(|own| self.oracles.get(own.oracle as usize)) {
                 None => self.play(role, learned.clone(), runs.saturating_add(1)),
                 Some(other) => {
                     let mut other = other.clone();
+                    let n_new = learned.oracle.operations().saturating_sub(before.operations);
+                    let n_operations = other.oracle.operations().saturating_add(n_new);
                     if other.behaviour != learned.behaviour {
                         other.oracle.merge(&learned.oracle);
                     }
+                    // What both began with counts once.
+                    other.oracle.count_operations(n_operations);
                     self.play(role, other, runs.saturating_add(1));
                 }
             }

@@ -140,7 +140,7 @@ fn of_two_runs_at_once_both_are_kept() {
     now.take_in(&run_of(&before, &one, learned(9)), &before.played());
     assert_eq!(operations_of(&now, &zero), Some(learned(8).oracle.operations()));
     assert_eq!(operations_of(&now, &one), Some(learned(9).oracle.operations()));
-    assert_eq!((now.played()[&zero], now.played()[&one]), (2, 2));
+    assert_eq!((now.played()[&zero].runs, now.played()[&one].runs), (2, 2));
 }
 
 #[test]
@@ -149,11 +149,14 @@ fn of_two_runs_at_once_that_did_the_same_one_is_enough() {
     let zero = role("app", Some(0), 0, 0);
     let mut now = run_of(&before, &zero, learned(8));
     now.take_in(&run_of(&before, &zero, learned(8)), &before.played());
-    assert_eq!(operations_of(&now, &zero), Some(learned(8).oracle.operations()));
-    assert_eq!(now.played()[&zero], 3);
+    let n_each = learned(8).oracle.operations() - before.operations_of(&zero);
+    let n_all = before.operations_of(&zero) + 2 * n_each;
+    assert_eq!(operations_of(&now, &zero), Some(n_all), "both are counted, as if one by one");
+    assert_eq!(now.played()[&zero].runs, 3);
     // What did something else is added.
-    now.take_in(&run_of(&before, &zero, learned(3)), &before.played());
-    assert!(operations_of(&now, &zero) > Some(learned(8).oracle.operations()));
+    now.take_in(&run_of(&before, &zero, learned(9)), &before.played());
+    let n_other = learned(9).oracle.operations() - before.operations_of(&zero);
+    assert_eq!(operations_of(&now, &zero), Some(n_all + n_other));
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn ranks_below_readers_of_their_own_all_come_into_the_model() {
 #[test]
 fn of_runs_at_once_none_is_lost() {
     let place = Place::with_checkpoints();
-    place.run(&["./app"]);
+    let first = place.run(&["./app"]);
     let start = |_| {
         let mut command = place.command(&["--quiet"], &["./app", "30"]);
         command.spawn().expect("the command starts")
@@ -51,4 +51,7 @@ fn of_runs_at_once_none_is_lost() {
     let after = place.run(&["./app", "30"]);
     assert_eq!(after.known_runs(), Some(7), "{}", after.model);
     assert!(after.first() >= 95.0, "{}", after.model);
+    // As many operations as if they had been run one by one.
+    let known = after.model["known"]["operations"].as_u64();
+    assert_eq!(known, Some(first.operations + 6 * after.operations), "{}", after.model);
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use ioracle_engine::Engine;
-use ioracle_oracle::{Model, Role};
+use ioracle_oracle::{Model, Played, Role};
 
 pub use self::recognition::Recognition;
 use super::summary::{ModelKnown, ModelSaved, ModelUse};
@@ -38,8 +38,8 @@ struct Begun {
     /// The file at that time.
     stamp: Option<Stamp>,
     known: Option<ModelKnown>,
-    /// How often each role had been played.
-    played: BTreeMap<Role, u32>,
+    /// What each role had done.
+    played: BTreeMap<Role, Played>,
 }
 
 /// What a run is called.
