@@ -12,6 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Makes an ioracle_config with all defaults.
+#define IORACLE_CONFIG_INIT { sizeof(ioracle_config), 0, 0, 0, 0, 0, 0, 0 }
+
+// Makes an ioracle_observation that says nothing yet.
+#define IORACLE_OBSERVATION_INIT \
+    { sizeof(ioracle_observation), 0, 0, 0, NULL, 0, -1, -1, 0, 0, 0, 0, NULL, NULL, 0 }
+
 // Changes when programs must be compiled again.
 #define IORACLE_VERSION_MAJOR 0
 
@@ -418,10 +425,3 @@ enum ioracle_result ioracle_next(uint64_t max_wait_ns,
 #endif  // __cplusplus
 
 #endif  /* IORACLE_H */
-
-// Makes an ioracle_config with all defaults.
-#define IORACLE_CONFIG_INIT { sizeof(ioracle_config), 0, 0, 0, 0, 0, 0, 0 }
-
-// Makes an ioracle_observation that says nothing yet.
-#define IORACLE_OBSERVATION_INIT \
-    { sizeof(ioracle_observation), 0, 0, 0, NULL, 0, -1, -1, 0, 0, 0, 0, NULL, NULL, 0 }

@@ -66,7 +66,8 @@ fn config(introduction: &str, guard: &str) -> cbindgen::Config {
 fn ioracle_h() -> String {
     let mut config = config(INTRODUCTION, "IORACLE_H");
     config.sys_includes = ["stdbool.h", "stddef.h", "stdint.h"].map(str::to_owned).to_vec();
-    config.trailer = Some(INITIALISERS.to_owned());
+    // Not as the trailer, which stands behind the guard.
+    config.after_includes = Some(format!("\n{INITIALISERS}"));
     config.export.include = vec!["ioracle_access".to_owned()];
     generated(config, &SOURCES)
 }

@@ -55,6 +55,23 @@ fn everything_is_installed_and_taken_away_again() {
 }
 
 #[test]
+fn the_pages_lead_to_nothing_that_is_not_installed() {
+    let prefix = prefix();
+    let pages = files(prefix).into_iter().filter(|file| file.ends_with(".md"));
+    let mut n_links = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(prefix.join(&page)).unwrap();
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        for link in links.filter(|link| !link.is_empty() && !link.contains("://")) {
+            let target = prefix.join(&page).with_file_name("").join(link);
+            assert!(target.exists(), "{page} leads to {link}, which is not installed");
+            n_links += 1;
+        }
+    }
+    assert!(n_links > 50, "only {n_links} links were looked at");
+}
+
+#[test]
 fn the_installed_command_runs_programs_with_its_library() {
     let ioracle = prefix().join("bin/ioracle");
     let out = run(Command::new(ioracle).args(["run", "--", "cat", "/etc/passwd"]));
