@@ -71,6 +71,18 @@ fn people_get_a_table() {
 }
 
 #[test]
+fn what_was_never_seen_is_explained_where_it_is_expected() {
+    let trace = Written::new(&checkpoints(40, 1));
+    let done = ioracle(["predict", trace.name(), "--after", "1"]);
+    assert!(done.out.contains("after 1 operation\n"), "{}", done.out);
+    assert!(done.out.contains("new: ") && done.out.contains("'new' is any"), "{}", done.out);
+    let done = ioracle(["predict", trace.name(), "--after", "100"]);
+    assert!(!done.out.contains("'new' is any"), "{}", done.out);
+    let done = ioracle(["predict", trace.name(), "--from-start"]);
+    assert!(done.out.contains("at the start of a new run, after 240 operations"), "{}", done.out);
+}
+
+#[test]
 fn a_position_beyond_the_trace_is_told() {
     let trace = Written::new(&checkpoints(3, 1));
     ioracle(["predict", trace.name(), "--after", "1000"])

@@ -48,6 +48,60 @@ fn the_two_dashes_may_be_left_out() {
     assert_eq!(ioracle(["run"]).code, Some(2));
 }
 
+/// Calls as they are exported, with their starts and ends.
+fn exported(trace: &Path, base: &TempDir) -> Vec<(String, [u64; 2])> {
+    let csv = base.path().join(trace.with_extension("csv").file_name().unwrap());
+    let words =
+        [trace.as_os_str(), "--to".as_ref(), "csv".as_ref(), "-o".as_ref(), csv.as_os_str()];
+    let done = done(command().arg("export").args(words).output().unwrap());
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let packed = fs::File::open(csv.join("events.csv.zst")).unwrap();
+    let text = std::io::read_to_string(zstd::Decoder::new(packed).unwrap()).unwrap();
+    let row = |line: &str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        (fields[2..5].join(" "), [11, 12].map(|place| fields[place].parse().unwrap()))
+    };
+    text.lines().skip(1).map(row).collect()
+}
+
+#[test]
+fn a_recording_keeps_its_times_as_exactly_as_it_is_told() {
+    let base = tempfile::tempdir().unwrap();
+    let script = "for n in 1 2 3; do cat /etc/passwd; done >out";
+    let mut rows = Vec::new();
+    for times in ["exact", "1us"] {
+        let trace = base.path().join(times);
+        let options = ["--record", trace.to_str().unwrap(), "--times", times];
+        let done =
+            run(&options, &["sh", "-c", &format!("cd {} && {script}", base.path().display())]);
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        rows.push(exported(&trace, &base));
+    }
+    let [exact, coarse] = rows.try_into().unwrap();
+    assert!(exact.len() > 10);
+    let calls = |rows: &[(String, _)]| rows.iter().map(|row| row.0.clone()).collect::<Vec<_>>();
+    assert_eq!(calls(&exact), calls(&coarse));
+    // Each process counts from a time of its own.
+    let is_round = |(_, [start_ns, end_ns]): &(String, [u64; 2])| (end_ns - start_ns) % 1000 == 0;
+    assert!(coarse.iter().all(is_round), "{coarse:?}");
+    assert!(!exact.iter().all(is_round), "{exact:?}");
+}
+
+/// The program itself makes the disk full, where the trace is finished.
+#[test]
+fn a_recording_that_cannot_be_finished_says_how_to_recover_it() {
+    let base = tempfile::tempdir().unwrap();
+    let trace = base.path().join("trace");
+    let trace = trace.to_str().unwrap();
+    let script = format!("cat /etc/passwd >{trace}.out; ln -s /dev/full {trace}/meta.json.part");
+    let done = run(&["--record", trace], &["sh", "-c", &script]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(done.err.contains("make room there"), "{}", done.err);
+    assert!(done.err.contains(&format!("'ioracle recover {trace}'")), "{}", done.err);
+    assert_eq!(ioracle(["recover", trace]).code, Some(0));
+    assert_eq!(ioracle(["eval", trace]).code, Some(0));
+}
+
 #[test]
 fn an_unknown_option_is_no_command() {
     for (option, meant) in [("--bogus", "--bogus"), ("--jsn", "--json"), ("-x", "-x")] {

@@ -30,8 +30,12 @@ impl Shell {
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave: OwnedFd = File::options().read(true).write(true).open(name).unwrap().into();
         let ioracle = support::command();
-        let mut command = Command::new("setsid");
-        command.args(["--ctty", "--wait", "sh", "-i"]).env("PS1", "").env("NO_COLOR", "1");
+        // Who ignores a signal, as a background job does, hands that on.
+        let mut command = Command::new("env");
+        command
+            .args(["--default-signal", "setsid", "--ctty", "--wait", "sh", "-i"])
+            .env("PS1", "")
+            .env("NO_COLOR", "1");
         command.env("IORACLE", ioracle.get_program());
         command.envs(ioracle.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.stdin(slave.try_clone().unwrap());

@@ -5,7 +5,7 @@
 use ioracle_lab::Evaluation;
 use ioracle_lab::baselines::BaselineResult;
 
-use crate::shared::numbers::{bytes, grouped, nanoseconds, percent, seconds};
+use crate::shared::numbers::{bytes, counted, grouped, nanoseconds, percent, seconds};
 use crate::shared::table::{Cell, Colours, Side, Table, Tone};
 
 /// How far a percentage may be below a baseline and still count as equal.
@@ -104,10 +104,10 @@ fn overview(evaluations: &[&Evaluation], colours: Colours) -> String {
 fn block(evaluation: &Evaluation, colours: Colours) -> String {
     let title = format!("{}, rank {}", evaluation.trace, evaluation.rank);
     let mut text = format!(
-        "{}: {} operations, {} context symbols\n\n",
+        "{}: {}, {}\n\n",
         colours.paint(&Cell::new(title, Tone::Header)),
-        grouped(evaluation.operations),
-        grouped(evaluation.symbols)
+        counted(evaluation.operations, "operation"),
+        counted(evaluation.symbols, "context symbol")
     );
     let mut table = Table::new(&[
         ("predicted before it came", Side::Left),

@@ -13,7 +13,7 @@ use ioracle_trace::Options;
 use serde::Serialize;
 
 use crate::shared::learn::{Extent, Learned, learn, learn_all};
-use crate::shared::numbers::{bytes, counted, grouped};
+use crate::shared::numbers::{bytes, counted};
 use crate::shared::{models, output};
 
 const EXAMPLES: &str = "\
@@ -140,10 +140,10 @@ impl Save {
             return output::print_json(written);
         }
         output::print_text(&format!(
-            "wrote '{}': {}, learned from {} operations of {source}\n",
+            "wrote '{}': {}, learned from {} of {source}\n",
             self.output.display(),
             bytes(written.bytes),
-            grouped(written.operations),
+            counted(written.operations, "operation"),
         ))
     }
 }
@@ -157,13 +157,13 @@ impl Merge {
             return output::print_json(&written);
         }
         output::print_text(&format!(
-            "wrote '{}': {}, {} in {}; the largest has {} context symbols, a grammar of {} symbols\n",
+            "wrote '{}': {}, {} in {}; the largest has {}, a grammar of {}\n",
             self.output.display(),
             bytes(written.bytes),
             counted(written.operations, "operation"),
             counted(written.roles as u64, "role"),
-            grouped(written.symbols as u64),
-            grouped(written.grammar_size as u64)
+            counted(written.symbols as u64, "context symbol"),
+            counted(written.grammar_size as u64, "symbol")
         ))
     }
 }

@@ -171,14 +171,13 @@ fn render(name: &str, document: &Document, limit: usize, colours: Colours) -> St
         bytes(document.file_bytes),
     );
     let of_oracle = format!(
-        "\nThe oracle shown: {} operations; {} context symbols ({} with one size), {} transitions, \
-         {} files, a grammar of {} symbols; {} in memory\n",
-        grouped(oracle.operations),
-        grouped(oracle.symbols.len() as u64),
+        "\nThe oracle shown: {}; {} ({} with one size), {}, {}, a grammar of {}; {} in memory\n",
+        counted(oracle.operations, "operation"),
+        counted(oracle.symbols.len() as u64, "context symbol"),
         grouped(oracle.one_size_symbols as u64),
-        grouped(oracle.transitions as u64),
-        grouped(oracle.files.len() as u64),
-        grouped(oracle.grammar_size as u64),
+        counted(oracle.transitions as u64, "transition"),
+        counted(oracle.files.len() as u64, "file"),
+        counted(oracle.grammar_size as u64, "symbol"),
         bytes(oracle.memory_bytes as u64)
     );
     let sections = [

@@ -12,6 +12,10 @@ use super::{Outlook, parts};
 pub struct Document<'a> {
     /// The trace or model.
     source: &'a str,
+    /// Whose oracle it is, where a model has several.
+    oracle: Option<&'a str>,
+    /// Whether a new run is told, not what follows.
+    from_start: bool,
     rank: Option<u32>,
     thread: Option<u32>,
     /// Operations learned from a trace.
@@ -74,6 +78,8 @@ pub fn document(outlook: &Outlook) -> Document<'_> {
     let observed = outlook.observed.iter().enumerate();
     Document {
         source: &outlook.source,
+        oracle: outlook.whose.as_deref(),
+        from_start: outlook.from_start,
         rank: learned.map(|learned| learned.rank),
         thread: learned.map(|learned| learned.thread),
         after: learned.map(|learned| learned.operations),

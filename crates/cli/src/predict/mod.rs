@@ -9,11 +9,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use ioracle_events::{Level, Operation, PredictedFile, Prediction, SEPARATOR, Variables};
-use ioracle_oracle::Oracle;
+use ioracle_oracle::{Model, Oracle, Role};
 use ioracle_trace::{Options, Trace};
 
 use crate::shared::failure::WrongUse;
 use crate::shared::learn::{Extent, Learned, learn, variable_name};
+use crate::shared::numbers::counted;
 use crate::shared::table::Colours;
 use crate::shared::{models, output};
 
@@ -69,6 +70,10 @@ pub struct Arguments {
 struct Outlook {
     source: String,
     oracle: Oracle,
+    /// Whose oracle it is, where a model has several.
+    whose: Option<String>,
+    /// What a new run begins with is told, not what comes after what was learned.
+    from_start: bool,
     /// The trace, unless a saved model was asked.
     learned: Option<LearnedFrom>,
     ahead: Vec<Prediction>,
@@ -105,12 +110,15 @@ fn from_model(arguments: &Arguments) -> Result<Outlook> {
         );
         return Err(WrongUse(message).into());
     }
-    let mut oracle = models::read_oracle(&arguments.source, arguments.oracle)?;
-    if arguments.from_start {
+    let model = models::read(&arguments.source)?;
+    let whose = whose(&model, arguments.oracle);
+    let mut oracle = models::one_of(&arguments.source, model, arguments.oracle)?;
+    let from_start = arguments.from_start;
+    if from_start {
         oracle.begin_run();
     }
     let ahead = oracle.ahead(0).take(arguments.steps as usize).collect();
-    Ok(Outlook { source, oracle, learned: None, ahead, observed: Vec::new() })
+    Ok(Outlook { source, oracle, whose, from_start, learned: None, ahead, observed: Vec::new() })
 }
 
 fn from_trace(arguments: &Arguments) -> Result<Outlook> {
@@ -149,7 +157,25 @@ fn from_trace(arguments: &Arguments) -> Result<Outlook> {
         end_ns,
         variables,
     });
-    Ok(Outlook { source, oracle, learned, ahead, observed: rest })
+    let from_start = arguments.from_start;
+    Ok(Outlook { source, oracle, whose: None, from_start, learned, ahead, observed: rest })
+}
+
+/// Who the oracle of a number, else the busiest one, is of, where there are
+/// several.
+fn whose(model: &Model, number: Option<usize>) -> Option<String> {
+    let number = number.or_else(|| model.busiest())?;
+    if model.roles().all(|view| view.number == number) {
+        return None;
+    }
+    let roles: Vec<_> = model.roles().filter(|view| view.number == number).collect();
+    let Role { program, rank, process, thread } = roles.first()?.role;
+    let rank = rank.map_or_else(String::new, |rank| format!(", rank {rank}"));
+    let others = match roles.len() - 1 {
+        0 => String::new(),
+        n => format!(" and {} that did the same", counted(n as u64, "other")),
+    };
+    Some(format!("{program}{rank}, process {process}, thread {thread} (oracle {number}){others}"))
 }
 
 /// A path, and the variable in the file if it names one.

@@ -5,7 +5,7 @@
 use ioracle_events::{ContextSymbol, Operation, Prediction};
 
 use super::{Outlook, parts};
-use crate::shared::numbers::{bytes, grouped, nanoseconds, none};
+use crate::shared::numbers::{bytes, counted, grouped, nanoseconds, none, noun_for};
 use crate::shared::table::{Cell, Colours, Side, Table, Tone};
 use crate::shared::text::shorten_start;
 
@@ -52,18 +52,23 @@ pub fn render(outlook: &Outlook, colours: Colours) -> String {
 
 fn headline(outlook: &Outlook) -> String {
     let Some(learned) = &outlook.learned else {
-        return format!("{}: what the saved model expects next\n\n", outlook.source);
+        let what = if outlook.from_start { "to begin with" } else { "next" };
+        let whose = outlook.whose.as_ref().map_or_else(String::new, |whose| format!(" of {whose}"));
+        return format!("{}: what the saved model expects{whose} {what}\n\n", outlook.source);
     };
+    let is_of_variables = outlook.is_of_variables();
+    let of_a_new_run = if outlook.from_start { "at the start of a new run, " } else { "" };
     let others = match learned.other_streams {
         0 => String::new(),
         others => format!(" (thread {}, the busiest of {})", learned.thread, others + 1),
     };
     format!(
-        "{}, rank {}{others}: after {} {}\n\n",
+        "{}, rank {}{others}: {of_a_new_run}after {} {}{}\n\n",
         outlook.source,
         learned.rank,
         grouped(learned.operations),
-        if outlook.is_of_variables() { "accesses to variables" } else { "operations" }
+        noun_for(learned.operations, if is_of_variables { "access" } else { "operation" }),
+        if is_of_variables { " to variables" } else { "" }
     )
 }
 
@@ -121,13 +126,19 @@ fn footer(outlook: &Outlook) -> String {
     }
     if let Some(burst) = outlook.oracle.next_burst() {
         text.push_str(&format!(
-            " The next burst: {} operations, {}, from {} to {} from now (confidence {:.2}).",
-            grouped(burst.operations),
+            " The next burst: {}, {}, from {} to {} from now (confidence {:.2}).",
+            counted(burst.operations, "operation"),
             bytes(burst.bytes),
             nanoseconds(burst.starts_in_ns),
             nanoseconds(burst.ends_in_ns),
             burst.confidence
         ));
+    }
+    if outlook.ahead.iter().any(is_unseen) {
+        text.push_str(
+            " 'new' is any operation that was not seen before, supposed to go on like the last \
+             one: its probability is that nothing known comes.",
+        );
     }
     let alternatives = outlook.oracle.predict().len().saturating_sub(1);
     match alternatives {
@@ -143,11 +154,11 @@ fn footer(outlook: &Outlook) -> String {
 /// on like the last one.
 fn operation_name(prediction: &Prediction) -> String {
     let name = prediction.function.name();
-    if prediction.symbol == ContextSymbol::UNSEEN {
-        format!("new: {name}?")
-    } else {
-        name.to_owned()
-    }
+    if is_unseen(prediction) { format!("new: {name}?") } else { name.to_owned() }
+}
+
+fn is_unseen(prediction: &Prediction) -> bool {
+    prediction.symbol == ContextSymbol::UNSEEN
 }
 
 fn offset(offset: Option<u64>) -> String {

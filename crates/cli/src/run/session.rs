@@ -67,7 +67,7 @@ impl Plan<'_> {
             output::check_place(&file)?;
         }
         if let Some(file) = &arguments.model {
-            output::check_place(file)?;
+            output::check_place_with_lock(file)?;
         }
         Ok(Plan { arguments, path, kind, place, libraries, base, trace })
     }
@@ -227,7 +227,15 @@ impl Plan<'_> {
         match finished {
             Ok(written) => Some(written.directory),
             Err(error) => {
-                say(sentence(&error));
+                let unfinished = self.trace.as_deref().filter(|it| Recorder::is_unfinished(it));
+                let recover = unfinished.map_or_else(String::new, |directory| {
+                    format!(
+                        "; then 'ioracle recover {}' makes a trace of what was recorded until \
+                         then",
+                        directory.display()
+                    )
+                });
+                say(format_args!("{}{recover}", sentence(&error)));
                 None
             }
         }

@@ -12,6 +12,7 @@ use ioracle_oracle::{Model, Naming, Oracle, Role, StackId};
 use ioracle_trace::{Options, Trace};
 
 use crate::shared::failure::without_lenient;
+use crate::shared::numbers::counted;
 use crate::shared::output::say;
 use crate::shared::progress::Progress;
 
@@ -63,8 +64,9 @@ pub fn learn(path: &Path, options: Options, extent: Extent) -> Result<Learned> {
     let operations = extent.operations.unwrap_or(length);
     if operations > length {
         anyhow::bail!(
-            "the trace '{}' has {length} operations in rank {rank}, --after {operations} lies beyond them; name a smaller number",
-            trace.name()
+            "the trace '{}' has {} in rank {rank}, --after {operations} lies beyond; name a smaller number",
+            trace.name(),
+            counted(length, "operation")
         );
     }
     let other_streams = survey.streams.keys().filter(|other| other.rank == rank).count() - 1;

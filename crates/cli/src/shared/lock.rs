@@ -61,7 +61,7 @@ impl Drop for Lock {
 }
 
 /// `.NAME.lock` beside the target.
-fn path_for(target: &Path) -> PathBuf {
+pub fn path_for(target: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(target.file_name().unwrap_or_default());
     name.push(".lock");

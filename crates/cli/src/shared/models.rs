@@ -35,13 +35,8 @@ pub fn read(path: &Path) -> Result<Model> {
     Model::load(&bytes).with_context(|| format!("could not use '{name}'"))
 }
 
-/// Reads one oracle of a model: that of a number, else the one that has seen
-/// most operations.
-pub fn read_oracle(path: &Path, number: Option<usize>) -> Result<Oracle> {
-    one_of(path, read(path)?, number)
-}
-
-/// The same of a model that was read from there.
+/// One oracle of a model that was read from there: that of a number, else the
+/// one that has seen most operations.
 pub fn one_of(path: &Path, model: Model, number: Option<usize>) -> Result<Oracle> {
     let Some(number) = number else { return Ok(model.into_busiest()) };
     let n_oracles = model.roles().map(|view| view.number + 1).max().unwrap_or(0);

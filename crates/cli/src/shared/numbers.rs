@@ -64,7 +64,7 @@ pub fn counted(number: u64, noun: &str) -> String {
 pub fn noun_for(number: u64, noun: &str) -> String {
     match noun {
         _ if number == 1 => noun.to_owned(),
-        "process" => "processes".to_owned(),
+        "process" | "access" => format!("{noun}es"),
         _ => format!("{noun}s"),
     }
 }

@@ -39,7 +39,8 @@ pub fn say(sentence: impl std::fmt::Display) {
 
 /// Refuses a place where [`write_file`] could not write.
 pub fn check_place(path: &Path) -> Result<()> {
-    let (_, directory) = place_of(path)?;
+    let (target, directory) = place_of(path)?;
+    check_name(path, &target)?;
     if !is_writable(&directory) {
         bail!(
             "could not write '{}': the directory '{}' may not be written to; name another place",
@@ -48,6 +49,23 @@ pub fn check_place(path: &Path) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// The same where the file is replaced under a [`Lock`](super::lock::Lock),
+/// whose name is longer.
+pub fn check_place_with_lock(path: &Path) -> Result<()> {
+    check_place(path)?;
+    check_name(path, &super::lock::path_for(&place_of(path)?.0))
+}
+
+/// Refuses a name that the file system does not take.
+fn check_name(path: &Path, place: &Path) -> Result<()> {
+    match std::fs::symlink_metadata(place) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            bail!("could not write '{}': {error}; name another place", path.display())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether files can be made in a directory.

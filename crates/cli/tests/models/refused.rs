@@ -65,4 +65,13 @@ fn a_place_that_cannot_be_written_to_is_refused_before_anything_is_started() {
     let done = crate::support::done(command.output().unwrap());
     done.fails_saying(1, &["no/such/app.model", "there is no directory"]);
     assert!(!place.path().join("log").exists());
+    // The second name could be written, but not that of its lock.
+    for n_bytes in [256, 252] {
+        let name = "m".repeat(n_bytes);
+        let mut command = crate::support::command();
+        command.args(["run", "--model", &name, "--", "./app"]).current_dir(place.path());
+        let done = crate::support::done(command.output().unwrap());
+        done.fails_saying(1, &[&name, "too long", "name another place"]);
+        assert!(!place.path().join("log").exists());
+    }
 }

@@ -26,6 +26,16 @@ fn every_tool_of_a_script_finds_its_own() {
         assert_eq!(of(program), [0, 1], "{program} was run twice");
     }
     assert_eq!((of("tar"), of("sort")), (vec![0], vec![0]));
+    // Whose future is shown is told.
+    let model = place.model();
+    let model = model.to_str().unwrap();
+    let busiest = ioracle(["predict", model]).out;
+    assert!(busiest.contains("what the saved model expects of app, process 1, thread 0 (oracle "));
+    let oracle = shown["roles"].as_array().unwrap().iter().find(|role| role["program"] == "tar");
+    let oracle = oracle.unwrap()["oracle"].to_string();
+    let of_tar = ioracle(["predict", model, "--oracle", &oracle, "--from-start"]).out;
+    let whose = format!("expects of tar, process 0, thread 0 (oracle {oracle}) to begin with");
+    assert!(of_tar.contains(&whose), "{of_tar}");
 }
 
 /// Processes that begin late begin with what those have learned that were found
