@@ -5,6 +5,8 @@
  *   next fresh PREDICTIONS CPU     nanoseconds of an ioracle_next() that rests on all calls
  *   next lag PAUSE_NS CPU          median and 99th percentile of the time from the end of a
  *                                  call until what is published rests on it, in nanoseconds
+ *   next wake PAUSE_NS CPU         the same of the time until a process that sleeps on a futex
+ *                                  is awake on the next processor, without any ioracle
  *   next calls PREDICTIONS CPU     nanoseconds of a write, with an ioracle_next() behind it
  *                                  unless PREDICTIONS is 0
  *
@@ -12,11 +14,16 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -89,21 +96,69 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static uint64_t samples[SAMPLES];
+
+static void print_samples(void)
+{
+    qsort(samples, SAMPLES, sizeof *samples, compare);
+    printf("%lu %lu\n", (unsigned long)samples[SAMPLES / 2],
+           (unsigned long)samples[SAMPLES * 99 / 100]);
+}
+
+/* Without sleeping: a processor that went idle would be slow afterwards. */
+static void let_pass(uint64_t pause_ns)
+{
+    uint64_t started = now_ns();
+    while (now_ns() - started < pause_ns)
+        continue;
+}
+
 static void lag(uint64_t pause_ns)
 {
-    static uint64_t samples[SAMPLES];
     for (long number = 0; number < SAMPLES; number++) {
-        uint64_t started = now_ns();
-        while (now_ns() - started < pause_ns)
-            continue;
+        let_pass(pause_ns);
         make_call(number);
         uint64_t ended = now_ns();
         is_reached();
         samples[number] = now_ns() - ended;
     }
-    qsort(samples, SAMPLES, sizeof *samples, compare);
-    printf("%lu %lu\n", (unsigned long)samples[SAMPLES / 2],
-           (unsigned long)samples[SAMPLES * 99 / 100]);
+    print_samples();
+}
+
+static void stay_on(int processor)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((unsigned)processor, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+static void wake(uint64_t pause_ns, int processor)
+{
+    _Atomic uint32_t *words = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    _Atomic uint32_t *asked = words, *answered = words + 64;
+    pid_t sleeper = fork();
+    if (sleeper == 0) {
+        stay_on(processor + 1);
+        for (uint32_t seen = 0;;) {
+            uint32_t now;
+            while ((now = atomic_load(asked)) == seen)
+                syscall(SYS_futex, asked, FUTEX_WAIT, seen, NULL, NULL, 0);
+            seen = now;
+            atomic_store(answered, seen);
+        }
+    }
+    for (uint32_t number = 0; number < SAMPLES; number++) {
+        let_pass(pause_ns);
+        uint64_t asked_ns = now_ns();
+        atomic_store(asked, number + 1);
+        syscall(SYS_futex, asked, FUTEX_WAKE, 1, NULL, NULL, 0);
+        while (atomic_load(answered) != number + 1)
+            continue;
+        samples[number] = now_ns() - asked_ns;
+    }
+    kill(sleeper, SIGKILL);
+    print_samples();
 }
 
 static void calls(size_t n_predictions)
@@ -124,11 +179,11 @@ int main(int argc, char **argv)
         return 2;
     long number = atol(argv[2]);
     int processor = atoi(argv[3]);
-    if (processor >= 0) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        CPU_SET((unsigned)processor, &set);
-        sched_setaffinity(0, sizeof set, &set);
+    if (processor >= 0)
+        stay_on(processor);
+    if (strcmp(argv[1], "wake") == 0) {
+        wake((uint64_t)number, processor);
+        return 0;
     }
     file = open("next.data", O_RDWR | O_CREAT, 0600);
     if (file < 0 || number < 0)

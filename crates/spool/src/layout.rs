@@ -105,6 +105,9 @@ pub struct JobPage {
     /// Threads that have made a [slot](crate::slot), to be told what comes next;
     /// the reader looks into the directory when it changes.
     pub n_asking: AtomicU64,
+    /// Threads that are not learned in their process any more, for want of room
+    /// or after a fault.
+    pub n_given_up: AtomicU64,
 }
 
 /// A value alone in its cache line.
@@ -283,6 +286,7 @@ const _: () = {
     assert!(offset_of!(JobPage, unrecorded) == 144);
     assert!(offset_of!(JobPage, n_io_uring) == 192);
     assert!(offset_of!(JobPage, n_asking) == 216);
+    assert!(offset_of!(JobPage, n_given_up) == 224);
     assert!(offset_of!(StreamHeader, pid) == 16);
     assert!(offset_of!(StreamHeader, n_segments) == 36);
     assert!(offset_of!(StreamHeader, unrecorded) == 56);

@@ -66,8 +66,14 @@ fn learn_here() {
     if let Some(state) = own_state() {
         // SAFETY: this thread's own state.
         unsafe {
-            if (*state).learned as usize != GIVEN_UP {
-                teach(state, Lesson::Learn);
+            if (*state).learned as usize == GIVEN_UP {
+                return;
+            }
+            teach(state, Lesson::Learn);
+            if (*state).learned as usize == GIVEN_UP
+                && let Some(job) = RECORDER.job()
+            {
+                job.n_given_up.fetch_add(1, Ordering::Relaxed);
             }
         }
     }

@@ -30,15 +30,24 @@ fn main() {
         let cost = bench.published(["fresh", n, "0"]);
         println!("| `ioracle_next` of {n}, when it rests on all calls | {} |", cost[0]);
     }
-    for (pause, busy) in [("20000", false), ("5000000", false), ("20000", true)] {
+    for (pause, busy) in [("20000", false), ("500000", false), ("5000000", false), ("20000", true)]
+    {
         let load = busy.then(Load::begin);
         let lag = bench.published(["lag", pause, if busy { "-1" } else { "0" }]);
+        let share = bench.reader_share();
         drop(load);
         let node = if busy { "all processors busy" } else { "a processor free" };
         let pause_us = pause.parse::<u64>().expect("a number") / 1000;
         println!("| lag, a call every {pause_us} µs, {node}: median | {} |", lag[0]);
         println!("| the same: 99 % are below | {} |", lag[1]);
+        println!("| the same: share of a processor that `ioracle run` took | {share:.0} % |");
     }
+    let floor = bench.plainly(["wake", "5000000", "0"]);
+    println!(
+        "| waking up a process that has slept for 5 ms, without ioracle: median | {} |",
+        floor[0]
+    );
+    println!("| the same: 99 % are below | {} |", floor[1]);
     let plain = bench.published(["calls", "0", "0"])[0];
     println!("| a captured write of 4 KiB | {plain} |");
     for n in ["0", "1", "64"] {
@@ -92,8 +101,28 @@ impl Bench {
         if pinned {
             command.args(["-c", &format!("1-{}", processors() - 1)]);
         }
-        command.arg(env!("CARGO_BIN_EXE_ioracle")).args(["run", "--quiet"]).args(options).arg("--");
-        command.arg(&self.program).args(arguments).current_dir(self.tools.scratch.path());
+        command.arg(env!("CARGO_BIN_EXE_ioracle")).args(["run", "--quiet", "--summary", SUMMARY]);
+        command.args(options).arg("--").arg(&self.program);
+        self.numbers(command, arguments)
+    }
+
+    /// Runs the program alone.
+    fn plainly(&self, arguments: [&str; 3]) -> Vec<i64> {
+        self.numbers(Command::new(&self.program), arguments)
+    }
+
+    /// The part of a processor that `ioracle run` has taken in the last run, in
+    /// percent.
+    fn reader_share(&self) -> f64 {
+        let text = std::fs::read(self.tools.scratch.path().join(SUMMARY)).expect("a summary");
+        let summary: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        let seconds = |name: &str| summary[name].as_f64().expect("a number");
+        100.0 * seconds("own_cpu_s") / seconds("wall_s")
+    }
+
+    /// What a command prints.
+    fn numbers(&self, mut command: Command, arguments: [&str; 3]) -> Vec<i64> {
+        command.args(arguments).current_dir(self.tools.scratch.path());
         let output = command.stderr(Stdio::inherit()).output().expect("the command runs");
         let text = String::from_utf8_lossy(&output.stdout);
         let numbers: Vec<i64> =
@@ -102,6 +131,9 @@ impl Bench {
         numbers
     }
 }
+
+/// Where a run leaves its summary.
+const SUMMARY: &str = "summary.json";
 
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)

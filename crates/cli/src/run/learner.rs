@@ -6,6 +6,7 @@
 //! memory, which costs it more than all else that a record does.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use ioracle_engine::{Config, Engine};
 use ioracle_events::{Event, StreamId};
@@ -76,9 +77,24 @@ impl Learner {
         self.engine.begin_stream(stream);
     }
 
-    /// Whether threads that ask did something a moment ago.
-    pub fn is_awake(&self) -> bool {
-        self.publisher.is_awake()
+    /// Whether any thread asks.
+    pub fn is_asked(&self) -> bool {
+        self.publisher.is_asked()
+    }
+
+    /// Whether threads that ask did something a moment ago, or are about to.
+    pub fn is_awake(&self, now: Instant) -> bool {
+        self.publisher.is_awake(now)
+    }
+
+    /// Others have had the processor while we looked for events.
+    pub fn interrupted(&mut self, now: Instant) {
+        self.publisher.interrupted(now);
+    }
+
+    /// Sleeps until there is something to do, or so long at most.
+    pub fn sleep(&mut self, follower: &mut Follower, at_most: Duration) {
+        self.publisher.sleep(at_most, |at_most| follower.wait(at_most));
     }
 
     /// Tells threads that ask what was learned of them.

@@ -169,8 +169,14 @@ fn library_in_words(calls: &LibraryCalls) -> String {
 }
 
 fn what_was_learned(summary: &Summary, page: &mut Page) {
+    // A grammar does not say which run a rule comes from.
+    let since = summary.model.as_ref().and_then(|model| model.known.as_ref());
     for (n, found) in summary.loops.iter().take(page.room.loops).enumerate() {
-        page.say(if n == 0 { "loops" } else { "" }, &in_words(found));
+        let with_earlier = match since {
+            Some(_) if n == 0 => " (counted with earlier runs)",
+            _ => "",
+        };
+        page.say(if n == 0 { "loops" } else { "" }, &format!("{}{with_earlier}", in_words(found)));
     }
     let enough = |predicted: &Predicted| predicted.operations >= ENOUGH;
     if let Some(predicted) = summary.predicted.filter(enough) {
@@ -293,6 +299,16 @@ fn what_is_missing(summary: &Summary, page: &mut Page) {
         page.say(
             "not learned",
             &format!("{calls}: the program made them faster than they are learned"),
+        );
+    }
+    if missing.given_up_threads > 0 {
+        let threads = counted(missing.given_up_threads, "thread");
+        page.say(
+            "in process",
+            &format!(
+                "{threads} of the program not learned to the end, for want of memory or after a \
+                 fault; what they ask is answered by this command instead"
+            ),
         );
     }
     if let Some(stacks) = &summary.stacks {

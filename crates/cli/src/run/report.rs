@@ -110,7 +110,7 @@ fn io(tally: &Tally) -> Io {
     Io {
         operations: tally.operations,
         failed_calls: tally.failed,
-        files: tally.files.len() as u64,
+        files: tally.files.values().filter(|file| file.operations > 0).count() as u64,
         reads: tally.read.operations,
         bytes_read: tally.read.bytes,
         writes: tally.written.operations,
@@ -231,6 +231,7 @@ fn unrecorded(watch: &Watch, totals: &Totals) -> Unrecorded {
         unfinished: spool.n_holes,
         io_uring: spool.n_io_uring,
         not_learned: watch.learner.n_not_learned + watch.learner.engine.dropped_events(),
+        given_up_threads: spool.n_given_up,
         damaged: spool.damaged.clone(),
     }
 }

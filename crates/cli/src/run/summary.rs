@@ -278,6 +278,8 @@ pub struct Unrecorded {
     pub io_uring: u64,
     /// Recorded calls that nothing was learned from, as the program was faster.
     pub not_learned: u64,
+    /// Threads that `--in-process` did not learn to their end.
+    pub given_up_threads: u64,
     /// Streams that could not be read to their end, a sentence each.
     pub damaged: Vec<String>,
 }

@@ -35,8 +35,11 @@ const LONG_SLEEP: Duration = Duration::from_millis(250);
 const LEARNED_AT_ONCE: usize = 512;
 /// How long threads that ask come before all others, and events of others that
 /// are learned when they do nothing for a moment.
-const SERVED_AT_ONCE: Duration = Duration::from_millis(1);
-const LEARNED_BETWEEN: usize = 4;
+const SERVED_AT_ONCE: Duration = Duration::from_millis(10);
+const LEARNED_BETWEEN: usize = 1;
+/// Who looks again and again and finds nothing, and is not let to for so long,
+/// shares the processor with others.
+const INTERRUPTED: Duration = Duration::from_micros(500);
 /// How long is learned after the program has ended. Nothing is said meanwhile.
 const MAX_AFTER_END: Duration = Duration::from_secs(1);
 /// How often a recording is handed to the system.
@@ -87,11 +90,21 @@ impl<'a> Watch<'a> {
     pub fn follow(&mut self, follower: &mut Follower) -> Result<()> {
         // Of this thread alone. If it is forbidden we are only less polite.
         let _ = rustix::process::setpriority_process(None, NICENESS);
+        // So are sleeps that end late, to be ended together with others.
+        let _ = nix::sys::prctl::set_timerslack(1);
         let mut sleep = SHORT_SLEEP;
         let mut flushed = Instant::now();
         loop {
-            let n_records = follower.poll(self).context(NOT_FOLLOWED)?;
-            let has_learned = self.learner.learn(LEARNED_AT_ONCE);
+            // Before all others, of which there may be thousands.
+            if self.learner.is_asked() && follower.poll_asking(self) > 0 {
+                self.learner.publish(follower);
+            }
+            let (n_records, at_once) = match self.learner.is_awake(Instant::now()) {
+                true => (follower.poll_awake(self), LEARNED_BETWEEN),
+                false => (follower.poll(self), LEARNED_AT_ONCE),
+            };
+            let n_records = n_records.context(NOT_FOLLOWED)?;
+            let has_learned = self.learner.learn(at_once);
             self.learner.publish(follower);
             if flushed.elapsed() >= FLUSH_EVERY {
                 flushed = Instant::now();
@@ -104,7 +117,7 @@ impl<'a> Watch<'a> {
             if n_records > 0 || has_learned || has_served {
                 sleep = SHORT_SLEEP;
             } else {
-                follower.wait(sleep);
+                self.learner.sleep(follower, sleep);
                 sleep = (sleep * 2).min(LONG_SLEEP);
             }
         }
@@ -117,22 +130,29 @@ impl<'a> Watch<'a> {
     /// Follows threads that ask what comes next as closely as can be, while they
     /// do something; others have their turn in between. False if none does.
     fn serve(&mut self, follower: &mut Follower) -> bool {
-        if !self.learner.is_awake() {
+        let started = Instant::now();
+        if !self.learner.is_awake(started) {
             return false;
         }
         follower.stay_awake();
-        let started = Instant::now();
-        while started.elapsed() < SERVED_AT_ONCE
-            && self.learner.is_awake()
-            && !self.ended.load(Ordering::Acquire)
-        {
+        let mut idle_since = None;
+        loop {
+            let now = Instant::now();
+            if idle_since.is_some_and(|since| now.duration_since(since) >= INTERRUPTED) {
+                self.learner.interrupted(now);
+            }
+            let is_over = now.duration_since(started) >= SERVED_AT_ONCE;
+            if is_over || !self.learner.is_awake(now) || self.ended.load(Ordering::Acquire) {
+                return true;
+            }
+            idle_since = None;
             if follower.poll_asking(self) > 0 {
                 self.learner.publish(follower);
             } else if !self.learner.publish_more(follower) && !self.learner.learn(LEARNED_BETWEEN) {
                 std::hint::spin_loop();
+                idle_since = Some(now);
             }
         }
-        true
     }
 
     /// Learns from what still waits, unless that takes long or somebody does not

@@ -34,6 +34,21 @@ fn one_can_ask_anywhere() {
     check_answers(&in_process(Program::new(linked("asks_anywhere"))).recorded());
 }
 
+/// The program and its libraries take some 9 MB of addresses, the least room of
+/// an oracle 8 more, which it may not have. It is answered all the same, by what
+/// is published, and whoever started it is told.
+#[test]
+fn a_thread_without_room_is_not_learned_and_counted() {
+    let program =
+        Program::new("/bin/sh").arg("-c").arg("ulimit -v 14000; exec \"$0\" 1 60 1 5000000000");
+    let done = in_process(program.arg(linked("asks").display().to_string())).recorded();
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    for thread in counted(&done) {
+        assert_eq!(thread.right, thread.asked, "{}", done.out);
+    }
+    assert_eq!(done.summary()["unrecorded"]["given_up_threads"], 1);
+}
+
 #[test]
 fn signal_handlers_may_interrupt_anything() {
     for (name, files) in

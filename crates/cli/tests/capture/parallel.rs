@@ -10,7 +10,7 @@ use ioracle_trace::{Options, Trace};
 
 use crate::agree::{behaves_the_same, check_library};
 use crate::compile::{c_with, other, sources};
-use crate::run::Program;
+use crate::run::{IORACLE, Program, library};
 
 /// An MPI as Debian installs several beside each other.
 pub struct Mpi {
@@ -83,6 +83,38 @@ fn the_oracle_may_learn_inside_a_program_of_mpi() {
         let Some(program) = mpi.c("mpi_io") else { continue };
         check_library(&mpi.run(&program, 2).option("--in-process"), "mpi_");
     }
+}
+
+/// A reader per rank, one model of all: the second run is predicted from its
+/// first operation on.
+#[test]
+fn ranks_with_readers_of_their_own_share_a_model() {
+    for mpi in installed() {
+        let Some(program) = mpi.c("mpi_io") else { continue };
+        let place = tempfile::tempdir().unwrap();
+        let mut known = Vec::new();
+        for _ in 0..2 {
+            let mut command = Command::new(mpi.launch[0]);
+            command.args(&mpi.launch[1..]).args(["-n", "4", IORACLE, "run", "--quiet"]);
+            command.args(["--model", "app.model", "--summary", "summary.json", "--"]);
+            command.arg(&program).current_dir(place.path()).env("IORACLE_LIBRARY", library());
+            let output = command.output().expect("the launcher starts");
+            let err = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}: {err}", mpi.name);
+            known = (0..4).map(|rank| summary_of(place.path(), rank)["model"].clone()).collect();
+        }
+        for model in known {
+            assert_eq!(model["known"]["runs"], 1, "{}: {model}", mpi.name);
+            assert!(model["known"]["roles"].as_u64() >= Some(4), "{}: {model}", mpi.name);
+            let first = model["first"]["context_accuracy"].as_f64();
+            assert!(first >= Some(95.0), "{}: {model}", mpi.name);
+        }
+    }
+}
+
+fn summary_of(place: &Path, rank: u32) -> serde_json::Value {
+    let text = std::fs::read(place.join(format!("summary.rank-{rank}.json"))).expect("a summary");
+    serde_json::from_slice(&text).expect("it is JSON")
 }
 
 #[test]

@@ -18,6 +18,14 @@ pub trait Sink {
     /// it has been checked.
     fn record(&mut self, stream: StreamNumber, call: &Call);
 
+    /// Whether all that a call names has been defined, so that definitions need
+    /// not be looked for before it is handed over. A sink that does not care is
+    /// told them anyway.
+    fn knows(&self, call: &Call) -> bool {
+        let _ = call;
+        false
+    }
+
     /// The thread wants to be told what comes next: [`Job::publish`](crate::Job::publish).
     /// What its stream defined before it asked has been handed over.
     fn asks(&mut self, stream: StreamNumber) {

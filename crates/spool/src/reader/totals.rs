@@ -29,6 +29,8 @@ pub struct Totals {
     pub n_stacks_checked: u64,
     /// Stacks among them that differed.
     pub n_stacks_different: u64,
+    /// Threads that were not learned in their process to the end.
+    pub n_given_up: u64,
     /// What was wrong with files in the directory, a sentence each; the first hundred.
     pub damaged: Vec<String>,
     /// How many sentences there would be.

@@ -15,7 +15,7 @@ use std::path::Path;
 
 use foldhash::fast::RandomState;
 use ioracle_events::{ContextId, FileId};
-use ioracle_spool::layout::DefinitionKind;
+use ioracle_spool::layout::{Call, DefinitionKind};
 
 use crate::spooled::frames::{self, frames, module_name, module_parts};
 use crate::spooled::objects::Objects;
@@ -78,6 +78,13 @@ impl Definitions {
             // The table of processes takes care of these.
             DefinitionKind::Process | DefinitionKind::Rank => {}
         }
+    }
+
+    /// Whether all that a call names has a number.
+    pub(crate) fn know(&self, call: &Call) -> bool {
+        self.contexts.find(call.context).is_some()
+            && (call.file == 0 || self.files.find(call.file).is_some())
+            && (call.object == 0 || self.objects.get(call.object).is_some())
     }
 
     /// The number of a call stack. One that was never defined is told apart

@@ -66,11 +66,22 @@ impl Follower {
         Ok(self.job.poll(&mut self.state.with(observer))?)
     }
 
+    /// The same for one who does not [wait](Follower::wait) afterwards.
+    pub fn poll_awake(&mut self, observer: &mut impl Observer) -> Result<usize, Error> {
+        Ok(self.job.poll_awake(&mut self.state.with(observer))?)
+    }
+
     /// The same for threads that want to be told what comes next, and at the
     /// smallest cost: for looking again and again, after
     /// [`stay_awake`](Follower::stay_awake).
     pub fn poll_asking(&mut self, observer: &mut impl Observer) -> usize {
         self.job.poll_asking(&mut self.state.with(observer))
+    }
+
+    /// Whether threads that want to be told what comes next have done something
+    /// since.
+    pub fn asking_have_news(&mut self) -> bool {
+        self.job.asking_have_news()
     }
 
     /// Applications need not wake the follower until it sleeps again.

@@ -145,6 +145,10 @@ impl<O: Observer> Sink for Told<'_, O> {
         nesting.push(call, |finished| known.tell(*thread, finished, self.observer));
     }
 
+    fn knows(&self, call: &Call) -> bool {
+        self.state.known.definitions.know(call)
+    }
+
     fn asks(&mut self, number: StreamNumber) {
         let State { streams, asking, .. } = &mut *self.state;
         if let Some(Stream { thread, .. }) = streams.get(&number) {

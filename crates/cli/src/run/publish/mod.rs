@@ -2,39 +2,44 @@
 
 //! Tells threads that ask what is expected of them, in their slots.
 //!
-//! Nothing is done for the others. For a thread that asks, a few steps are made
-//! anew as soon as an event of it is learned, because making a step takes longer
-//! than learning an event; behind them stands what was known before, if the
-//! thread has done what it was told ([`path`]). All of them are made anew when
-//! there is nothing newer to learn, or few are left.
+//! Nothing is done for the others. For a thread that asks, the next step is told
+//! as soon as an event of it is learned, because learning makes it anyway; behind
+//! it stands what was known before, if the thread has done what it was told
+//! ([`path`]), else a few steps more. Making a step takes a third of the time of
+//! learning an event, so all of them are made anew only while there is nothing
+//! to learn: that is left off as soon as a thread that asks has done something,
+//! and what was made until then is kept.
+//!
+//! Waking up takes longer than all of it, so the spool is looked at without a
+//! pause for a while after each event, and before the next one is expected
+//! ([`vigil`]).
 
 mod path;
 mod steps;
+mod vigil;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use ioracle_engine::Engine;
-use ioracle_events::{ContextId, Event, Operation, StreamId};
+use ioracle_events::{ContextId, Event, Operation, Prediction, StreamId};
+use ioracle_oracle::Oracle;
 use ioracle_spool::slot::{MAX_STEPS, Outlook};
 use ioracle_trace::Follower;
 
 use self::path::Path;
 use self::steps::Steps;
+use self::vigil::{Arrival, Vigil};
 
-/// Steps that are made anew at once.
+/// Steps that are made at once where nothing is left of what was told before.
 const FIRST_STEPS: usize = 4;
-/// With fewer left all are made anew at once.
-const FEW_STEPS: usize = 16;
-/// How long the spool is looked at without a pause after the last event of a
-/// thread that asks. Waking up takes some ten microseconds, and programs that
-/// ask make their calls in bursts.
-const AWAKE: Duration = Duration::from_micros(200);
+/// Steps that are made between two looks at whether there is something to learn.
+const STEPS_AT_ONCE: usize = 4;
 
 /// The threads that ask, and what they were told.
 pub struct Publisher {
     asking: BTreeMap<StreamId, Asking>,
-    awake_until: Option<Instant>,
+    vigil: Vigil,
     steps: Steps,
     outlook: Outlook,
 }
@@ -44,8 +49,11 @@ struct Asking {
     n_waiting: usize,
     /// The last event learned, as the thread counts those it began.
     rests_on: u64,
+    /// Operations learned, in earlier runs too.
+    n_operations: u64,
     told: Told,
     path: Path,
+    arrival: Arrival,
     /// The call stack of each context symbol, where it came in this run.
     contexts: Vec<ContextId>,
 }
@@ -65,7 +73,7 @@ impl Publisher {
     pub fn new() -> Publisher {
         Publisher {
             asking: BTreeMap::new(),
-            awake_until: None,
+            vigil: Vigil::default(),
             steps: Steps::new(),
             outlook: Outlook::default(),
         }
@@ -77,12 +85,14 @@ impl Publisher {
         let asking = Asking {
             n_waiting,
             rests_on,
+            n_operations: 0,
             told: Told::Outdated,
             path: Path::default(),
+            arrival: Arrival::default(),
             contexts: Vec::new(),
         };
         self.asking.insert(stream, asking);
-        self.stay_awake();
+        self.vigil.stay_awake(Instant::now());
     }
 
     /// A thread asks no more.
@@ -116,65 +126,135 @@ impl Publisher {
         let Some(asking) = self.asking.get_mut(&event.stream) else { return };
         asking.rests_on = asking.rests_on.max(event.sequence);
         asking.told = Told::Outdated;
-        asking.follow(event, engine);
-        self.stay_awake();
+        let now = Instant::now();
+        asking.follow(event, now, engine);
+        self.vigil.stay_awake(now);
     }
 
-    /// Whether threads that ask did something a moment ago.
-    pub fn is_awake(&self) -> bool {
-        self.awake_until.is_some_and(|until| Instant::now() < until)
+    /// Whether anybody asks.
+    pub fn is_asked(&self) -> bool {
+        !self.asking.is_empty()
     }
 
-    /// Publishes the first steps for all threads of which something was learned.
+    /// Whether threads that ask did something a moment ago, or are about to.
+    pub fn is_awake(&self, now: Instant) -> bool {
+        self.vigil.is_awake(now)
+    }
+
+    /// Others have had the processor while we looked for events.
+    pub fn interrupted(&mut self, now: Instant) {
+        self.vigil.interrupted(now);
+    }
+
+    /// Sleeps at most so long, or until an operation of a thread that asks is
+    /// near, by a function that may also return earlier.
+    pub fn sleep(&mut self, at_most: Duration, sleep: impl FnOnce(Duration)) {
+        if self.asking.is_empty() {
+            return sleep(at_most);
+        }
+        let arrivals = self.asking.values().map(|asking| &asking.arrival);
+        sleep(self.vigil.plan(Instant::now(), at_most, arrivals));
+        self.vigil.wake(Instant::now());
+    }
+
+    /// Publishes the next steps for all threads of which something was learned.
     pub fn publish(&mut self, engine: &Engine, follower: &mut Follower) {
-        self.tell(Told::Outdated, Told::First, engine, follower);
+        let Publisher { asking, steps, outlook, .. } = self;
+        asking.retain(|&stream, asking| {
+            if asking.told != Told::Outdated {
+                return true;
+            }
+            asking.told = Told::First;
+            if let Some(oracle) = engine.oracle(stream) {
+                asking.n_operations = oracle.operations();
+                asking.renew(oracle.ahead(0).take(1), steps, (engine, follower));
+                if asking.path.len() == 1 {
+                    asking.renew(oracle.ahead(0).take(FIRST_STEPS), steps, (engine, follower));
+                }
+            }
+            asking.arrival.expect(asking.path.next_ns().map(Duration::from_nanos));
+            asking.fill(outlook);
+            follower.publish(stream, outlook)
+        });
     }
 
     /// Publishes all steps for threads that were told the first; false if there
-    /// is none.
+    /// is none. When something is to be learned meanwhile, that comes first.
     pub fn complete(&mut self, engine: &Engine, follower: &mut Follower) -> bool {
-        self.tell(Told::First, Told::All, engine, follower)
-    }
-
-    fn tell(&mut self, from: Told, to: Told, engine: &Engine, follower: &mut Follower) -> bool {
         let Publisher { asking, steps, outlook, .. } = self;
         let mut any = false;
         asking.retain(|&stream, asking| {
-            if asking.told != from {
+            if asking.told != Told::First {
                 return true;
             }
             any = true;
-            asking.told = to;
-            outlook.clear();
-            outlook.header.rests_on = asking.rests_on;
             if let Some(oracle) = engine.oracle(stream) {
-                let is_short = (1..FEW_STEPS).contains(&asking.path.len());
-                if is_short {
-                    asking.told = Told::All;
+                let (made, is_all) = made_in_peace(oracle, || follower.asking_have_news());
+                // There is no time to say again what was said before.
+                if is_all || made.len() > asking.path.len() {
+                    asking.renew(made.into_iter(), steps, (engine, follower));
                 }
-                let n_new = if asking.told == Told::All { MAX_STEPS } else { FIRST_STEPS };
-                asking.path.renew(oracle.ahead(0).take(n_new));
-                outlook.header.n_operations = oracle.operations();
-                outlook.header.is_whole = u32::from(asking.told == Told::All);
+                if !is_all {
+                    return true;
+                }
             }
-            for prediction in asking.path.steps() {
-                steps.push(prediction, &asking.contexts, engine, follower, outlook);
-            }
+            asking.told = Told::All;
+            asking.fill(outlook);
             follower.publish(stream, outlook)
         });
         any
     }
+}
 
-    fn stay_awake(&mut self) {
-        self.awake_until = Some(Instant::now() + AWAKE);
+/// All steps, or those that were made until there was something else to do.
+fn made_in_peace(oracle: &Oracle, mut has_news: impl FnMut() -> bool) -> (Vec<Prediction>, bool) {
+    let mut made = Vec::with_capacity(MAX_STEPS);
+    let mut ahead = oracle.ahead(0);
+    while made.len() < MAX_STEPS {
+        let n_before = made.len();
+        made.extend(ahead.by_ref().take(STEPS_AT_ONCE));
+        if made.len() < n_before + STEPS_AT_ONCE {
+            break;
+        }
+        if has_news() {
+            return (made, false);
+        }
     }
+    (made, true)
 }
 
 impl Asking {
+    /// Puts new steps in the place of the first ones.
+    fn renew(
+        &mut self,
+        made: impl Iterator<Item = Prediction>,
+        steps: &mut Steps,
+        (engine, follower): (&Engine, &Follower),
+    ) {
+        let contexts = &self.contexts;
+        self.path.renew(made.map(|prediction| {
+            let step = steps.of(&prediction, contexts, engine, follower);
+            path::Told::new(prediction, step)
+        }));
+    }
+
+    /// Makes the outlook that the thread is to be told.
+    fn fill(&self, outlook: &mut Outlook) {
+        outlook.clear();
+        outlook.header.rests_on = self.rests_on;
+        outlook.header.n_operations = self.n_operations;
+        outlook.header.is_whole = u32::from(self.told == Told::All);
+        for told in self.path.steps() {
+            let (step, name) = told.step();
+            outlook.push(step, name);
+        }
+    }
+
     /// Follows the thread along the path, and notes where its symbols come from.
-    fn follow(&mut self, event: &Event, engine: &Engine) {
+    fn follow(&mut self, event: &Event, now: Instant, engine: &Engine) {
         let is_operation = event.function.access().is_atomic() && !event.failed();
         let Some(oracle) = engine.oracle(event.stream).filter(|_| is_operation) else { return };
+        self.arrival.came(now);
         let operation = Operation::from(event);
         let symbol = oracle.symbol_of(&operation);
         self.path.advance(&operation, symbol, engine.path(operation.file));

@@ -8,13 +8,35 @@
 //! probabilities as they are seen from the new place.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use ioracle_events::{ContextSymbol, Operation, PredictedFile, Prediction};
+use ioracle_spool::slot::Step;
 
 /// Steps that are expected, the next one first.
 #[derive(Default)]
 pub struct Path {
-    steps: VecDeque<Prediction>,
+    steps: VecDeque<Told>,
+}
+
+/// A step, and how it is told.
+pub struct Told {
+    prediction: Prediction,
+    /// But for what depends on where the thread stands.
+    step: Step,
+    name: Arc<[u8]>,
+}
+
+impl Told {
+    pub fn new(prediction: Prediction, (step, name): (Step, Arc<[u8]>)) -> Told {
+        Told { prediction, step, name }
+    }
+
+    /// As it is seen from where the thread stands.
+    pub fn step(&self) -> (Step, &[u8]) {
+        let Prediction { from_now_ns, probability, .. } = self.prediction;
+        (Step { from_now_ns, probability, ..self.step }, &self.name)
+    }
 }
 
 impl Path {
@@ -22,8 +44,13 @@ impl Path {
         self.steps.len()
     }
 
-    pub fn steps(&self) -> impl Iterator<Item = &Prediction> {
+    pub fn steps(&self) -> impl Iterator<Item = &Told> {
         self.steps.iter()
+    }
+
+    /// How long it is until the next step, as far as is known.
+    pub fn next_ns(&self) -> Option<u64> {
+        self.steps.front().map(|next| next.prediction.from_now_ns)
     }
 
     /// The thread has made an operation; `path` is that of its file.
@@ -33,12 +60,12 @@ impl Path {
         symbol: Option<ContextSymbol>,
         path: Option<&str>,
     ) {
-        let Some(taken) = self.steps.pop_front() else { return };
+        let Some(Told { prediction: taken, .. }) = self.steps.pop_front() else { return };
         if !was_made(&taken, operation, symbol, path) {
             return self.steps.clear();
         }
         let ended_ns = taken.from_now_ns.saturating_add(taken.io_time_ns);
-        for step in &mut self.steps {
+        for Told { prediction: step, .. } in &mut self.steps {
             step.from_now_ns = step.from_now_ns.saturating_sub(ended_ns);
             step.probability = share(step.probability, taken.probability);
         }
@@ -46,17 +73,18 @@ impl Path {
 
     /// Puts new first steps in the place of the old ones. What lies behind them
     /// stays if they say the same.
-    pub fn renew(&mut self, first: impl Iterator<Item = Prediction>) {
-        let first: Vec<Prediction> = first.collect();
+    pub fn renew(&mut self, first: impl Iterator<Item = Told>) {
+        let first: Vec<Told> = first.collect();
+        let mut pairs = first.iter().zip(&self.steps);
         let says_the_same = self.steps.len() > first.len()
-            && first.iter().zip(&self.steps).all(|(new, old)| is_same(new, old));
+            && pairs.all(|(new, old)| is_same(&new.prediction, &old.prediction));
         let (Some(new), true) = (first.last(), says_the_same) else {
             self.steps = first.into();
             return;
         };
-        let old = &self.steps[first.len() - 1];
+        let (new, old) = (&new.prediction, &self.steps[first.len() - 1].prediction);
         let (old_ns, old_probability) = (old.from_now_ns, old.probability);
-        for step in self.steps.range_mut(first.len()..) {
+        for Told { prediction: step, .. } in self.steps.range_mut(first.len()..) {
             let behind_ns = step.from_now_ns.saturating_sub(old_ns);
             step.from_now_ns = new.from_now_ns.saturating_add(behind_ns);
             step.probability = new.probability * share(step.probability, old_probability);
@@ -119,6 +147,11 @@ mod tests {
         }
     }
 
+    fn told(number: u64, from_now_ns: u64, probability: f64) -> Told {
+        let name = Arc::new([]);
+        Told::new(step(number, from_now_ns, probability), (Step::default(), name))
+    }
+
     fn operation(number: u64) -> Operation {
         Operation {
             function: write(),
@@ -136,12 +169,12 @@ mod tests {
 
     /// Steps 0 to 4, a tenth less probable each.
     fn path() -> Path {
-        let steps = (0..5).map(|n| step(n, 90 + n * 100, 1.0 - 0.1 * n as f64));
+        let steps = (0..5).map(|n| told(n, 90 + n * 100, 1.0 - 0.1 * n as f64));
         Path { steps: steps.collect() }
     }
 
     fn offsets(path: &Path) -> Vec<u64> {
-        path.steps().map(|step| step.offset.unwrap() / 10).collect()
+        path.steps().map(|told| told.prediction.offset.unwrap() / 10).collect()
     }
 
     #[test]
@@ -150,7 +183,8 @@ mod tests {
         path.advance(&operation(0), Some(ContextSymbol(1)), None);
         path.advance(&operation(1), Some(ContextSymbol(1)), None);
         assert_eq!(offsets(&path), [2, 3, 4]);
-        let next = path.steps().next().unwrap();
+        assert_eq!(path.next_ns(), Some(90));
+        let (next, _) = path.steps().next().unwrap().step();
         assert_eq!(next.from_now_ns, 90);
         assert!((next.probability - 0.8 / 0.9).abs() < 1e-9);
     }
@@ -167,18 +201,18 @@ mod tests {
     #[test]
     fn new_first_steps_that_say_the_same_keep_what_lies_behind_them() {
         let mut path = path();
-        path.renew([step(0, 1000, 0.5), step(1, 1100, 0.5)].into_iter());
+        path.renew([told(0, 1000, 0.5), told(1, 1100, 0.5)].into_iter());
         assert_eq!(offsets(&path), [0, 1, 2, 3, 4]);
-        let times: Vec<u64> = path.steps().map(|step| step.from_now_ns).collect();
+        let times: Vec<u64> = path.steps().map(|told| told.step().0.from_now_ns).collect();
         assert_eq!(times, [1000, 1100, 1200, 1300, 1400]);
-        let last = path.steps().last().unwrap().probability;
+        let last = path.steps().last().unwrap().step().0.probability;
         assert!((last - 0.5 * 0.6 / 0.9).abs() < 1e-9);
     }
 
     #[test]
     fn new_first_steps_that_say_something_else_stand_alone() {
         let mut path = path();
-        path.renew([step(0, 90, 1.0), step(7, 190, 1.0)].into_iter());
+        path.renew([told(0, 90, 1.0), told(7, 190, 1.0)].into_iter());
         assert_eq!(offsets(&path), [0, 7]);
         path.renew(std::iter::empty());
         assert_eq!(path.len(), 0);

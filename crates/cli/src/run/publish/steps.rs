@@ -5,11 +5,12 @@
 //! predicted, and files have their whole paths.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use ioracle_engine::Engine;
 use ioracle_events::{ContextId, FileId, Function, Layer, PredictedFile, Prediction, Spread};
 use ioracle_spool::identity;
-use ioracle_spool::slot::{NO_FUNCTION, Outlook, Step};
+use ioracle_spool::slot::{NO_FUNCTION, Step};
 use ioracle_trace::Follower;
 
 /// Stands for a context symbol that did not come in this run.
@@ -27,7 +28,7 @@ pub struct Steps {
 
 struct NamedFile {
     identity: u64,
-    path: Vec<u8>,
+    path: Arc<[u8]>,
 }
 
 impl Steps {
@@ -43,15 +44,14 @@ impl Steps {
         Steps { functions, files: HashMap::new() }
     }
 
-    /// Adds a predicted operation to an outlook.
-    pub fn push(
+    /// A predicted operation, to be told under the name of its file.
+    pub fn of(
         &mut self,
         prediction: &Prediction,
         contexts: &[ContextId],
         engine: &Engine,
         follower: &Follower,
-        outlook: &mut Outlook,
-    ) {
+    ) -> (Step, Arc<[u8]>) {
         let context = contexts.get(prediction.symbol.0 as usize).copied().unwrap_or(NO_CONTEXT);
         let function = u16::from(prediction.function);
         let step = Step {
@@ -73,15 +73,15 @@ impl Steps {
             ..Step::default()
         };
         match &prediction.file {
-            PredictedFile::Known(FileId::UNKNOWN) => outlook.push(step, b""),
+            PredictedFile::Known(FileId::UNKNOWN) => (step, Arc::default()),
             PredictedFile::Known(file) => {
                 let named = self.named(*file, engine, follower);
-                outlook.push(Step { file: named.identity, ..step }, &named.path);
+                (Step { file: named.identity, ..step }, Arc::clone(&named.path))
             }
             PredictedFile::New(path) => {
                 let path = follower.path_in_application(path);
                 let file = identity::of(&path);
-                outlook.push(Step { file, is_new_file: 1, ..step }, &path);
+                (Step { file, is_new_file: 1, ..step }, path.into())
             }
         }
     }
@@ -94,7 +94,8 @@ impl Steps {
             identity: follower.file_identity(file),
             path: engine
                 .path(file)
-                .map_or_else(Vec::new, |path| follower.path_in_application(path)),
+                .map_or_else(Vec::new, |path| follower.path_in_application(path))
+                .into(),
         })
     }
 }

@@ -317,6 +317,7 @@ fn unrecorded() -> Unrecorded {
         unfinished: 2,
         io_uring: 3,
         not_learned: 400_000,
+        given_up_threads: 1,
         damaged: vec!["'1-1-ff.stream': its header is cut off".to_owned()],
     }
 }
@@ -339,6 +340,8 @@ fn what_is_missing_is_told_by_cause() {
                             3 requests to io_uring, counted only
                             '1-1-ff.stream': its header is cut off
               not learned   400,000 recorded calls: the program made them faster than they are learned
+              in process    1 thread of the program not learned to the end, for want of memory or after a fault;
+                            what they ask is answered by this command instead
               still running 1 process, not recorded any more
               not seen      4 of 8 ranks, as they run where this command does not; use 'mpirun … ioracle run --
                             app'

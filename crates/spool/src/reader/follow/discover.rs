@@ -24,8 +24,9 @@ use crate::slot::SLOT_SUFFIX;
 const MAX_STREAMS: usize = 65_536;
 /// Names of files that are not streams, remembered so as to tell them once.
 const MAX_REFUSED: usize = 65_536;
-/// The directory is listed so often even if nobody said that it changed.
-const LIST_EVERY: Duration = Duration::from_secs(1);
+/// The directory is listed so often even if nobody said that it changed: when
+/// all in it is known, and when something was left for later or nobody can say.
+const LIST_EVERY: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(1));
 
 impl Streams {
     /// Lists the directory if writers have begun streams or made slots, or some
@@ -38,7 +39,9 @@ impl Streams {
     ) -> Result<(), Error> {
         let counts =
             page.get().map(|page| (page.n_streams.load(Acquire), page.n_asking.load(Acquire)));
-        let is_fresh = self.listed.is_some_and(|listed| now.duration_since(listed) < LIST_EVERY);
+        let is_known = counts.is_some() && !self.left_for_later;
+        let every = if is_known { LIST_EVERY.0 } else { LIST_EVERY.1 };
+        let is_fresh = self.listed.is_some_and(|listed| now.duration_since(listed) < every);
         if is_fresh && counts == self.counts_seen {
             return Ok(());
         }
@@ -61,6 +64,7 @@ impl Streams {
             }
             entries => entries.map_err(failed)?,
         };
+        self.left_for_later = false;
         let mut new = Vec::new();
         let mut slots = HashSet::new();
         for entry in entries {
@@ -82,6 +86,8 @@ impl Streams {
         for (_, name) in new {
             if self.followed.len() < MAX_STREAMS {
                 self.begin(name, sink);
+            } else {
+                self.left_for_later = true;
             }
         }
         self.find_slots(&slots, sink);
@@ -101,6 +107,7 @@ impl Streams {
             // One that cannot be used is looked at again with the next listing.
             let opened = self.files.open(&slot_of(&stream.info.name));
             stream.slot = opened.ok().and_then(SlotFile::new);
+            self.left_for_later |= stream.slot.is_none();
             if stream.slot.is_some() {
                 // Whoever is asked wants to know whose thread it is.
                 self.files.with(stream, totals, |stream, file, totals| {
@@ -109,6 +116,7 @@ impl Streams {
                 sink.asks(stream.number);
             }
         }
+        self.note_asking();
     }
 
     /// Begins to follow a stream, if the file is one.
@@ -120,7 +128,10 @@ impl Streams {
         });
         let (header, file) = match opened {
             Ok(found) => found,
-            Err(Fault::NotNow) => return,
+            Err(Fault::NotNow) => {
+                self.left_for_later = true;
+                return;
+            }
             Err(Fault::Refused(why)) => return self.refuse(name, &why),
         };
         let Some(begin_ns) = begin_of(&name)

@@ -14,7 +14,7 @@ mod files;
 mod schedule;
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -34,8 +34,9 @@ use crate::slot::Outlook;
 /// First and longest time between two looks at a quiet stream.
 const LOOK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 /// The same for a look behind the first record that is not published.
-const LOOK_PAST_HOLE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(6));
-/// The same for the question whether a quiet stream is over, which asks `/proc`.
+const LOOK_PAST_HOLE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(25));
+/// The same for the question whether a quiet stream is over. `/proc` is asked
+/// only where the thread seems to be gone, and once the waits are the longest.
 const CHECK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(25));
 /// How long a thread must be gone before its file is deleted: a thread of
 /// another PID namespace looks gone, and shows by writing that it is not.
@@ -44,7 +45,10 @@ const GONE_PATIENCE: Duration = Duration::from_secs(1);
 /// The streams of a job.
 pub(super) struct Streams {
     files: Files,
+    /// In the order of their numbers.
     followed: Vec<Followed>,
+    /// Places of those whose threads ask: others need not be passed by.
+    asking: Vec<usize>,
     /// Names of followed streams, and of files that were refused or could not be deleted.
     known: HashSet<String>,
     /// Latest start of an image per process, and its streams: an exec ends the
@@ -54,6 +58,8 @@ pub(super) struct Streams {
     /// Streams begun and slots made when the directory was listed last.
     counts_seen: Option<(u64, u64)>,
     listed: Option<Instant>,
+    /// Not all that was listed could be taken up.
+    left_for_later: bool,
     directory_is_gone: bool,
     buffer: Vec<u8>,
     /// Without what streams not yet ended have not recorded.
@@ -106,11 +112,13 @@ impl Streams {
         Streams {
             files: Files::new(directory),
             followed: Vec::new(),
+            asking: Vec::new(),
             known: HashSet::new(),
             images: HashMap::new(),
             next_number: 0,
             counts_seen: None,
             listed: None,
+            left_for_later: false,
             directory_is_gone: false,
             buffer: vec![0; BUFFER_BYTES],
             totals: Totals::default(),
@@ -157,29 +165,52 @@ impl Streams {
     /// all that its own records name.
     pub(super) fn pass_over_asking(&mut self, sink: &mut impl Sink) -> usize {
         let mut n_records = 0;
+        self.with_asking(|stream, file, buffer, totals| {
+            stream.look(file, buffer, totals);
+            if stream.has_ready() {
+                n_records += stream.deliver_with_definitions(file, buffer, sink, totals);
+            }
+        });
+        n_records
+    }
+
+    /// Whether there is anything new in those streams; reads nothing else.
+    pub(super) fn asking_have_news(&mut self) -> bool {
+        let mut any = false;
+        self.with_asking(|stream, file, buffer, totals| {
+            any |= stream.has_news(file, buffer, totals);
+        });
+        any
+    }
+
+    fn with_asking(&mut self, mut work: impl FnMut(&mut Stream, &File, &mut [u8], &mut Totals)) {
         let (buffer, totals) = (&mut self.buffer, &mut self.totals);
-        let asking = |it: &&mut Followed| it.stream.slot.is_some() && !it.is_over;
-        for followed in self.followed.iter_mut().filter(asking) {
+        for &place in &self.asking {
+            let Some(followed) = self.followed.get_mut(place).filter(|it| !it.is_over) else {
+                continue;
+            };
             self.files.with(&mut followed.stream, totals, |stream, file, totals| {
-                stream.look(file, buffer, totals);
-                if stream.has_ready() {
-                    stream.deliver_definitions(file, buffer, sink, totals);
-                    n_records += stream.deliver(file, buffer, Mode::Live, sink, totals);
-                }
+                work(stream, file, buffer, totals);
             });
         }
-        n_records
+    }
+
+    /// Notes which threads ask, after streams have come or gone.
+    fn note_asking(&mut self) {
+        let asks = |(place, it): (usize, &Followed)| it.stream.slot.is_some().then_some(place);
+        self.asking = self.followed.iter().enumerate().filter_map(asks).collect();
     }
 
     /// Tells a thread what is expected of it; false if it cannot be told.
     pub(super) fn publish(&mut self, number: StreamNumber, outlook: &Outlook) -> bool {
-        let mut streams = self.followed.iter_mut().map(|followed| &mut followed.stream);
-        let slot = streams.find(|stream| stream.number == number).map(|stream| &mut stream.slot);
-        let Some(slot) = slot else { return false };
+        let place = self.followed.binary_search_by_key(&number, |it| it.stream.number);
+        let Ok(place) = place else { return false };
+        let slot = &mut self.followed[place].stream.slot;
         let is_told = slot.as_mut().is_some_and(|slot| slot.publish(outlook).is_ok());
         if !is_told {
             // Without room on its file system, say: the thread's answer stays stale.
             *slot = None;
+            self.note_asking();
         }
         is_told
     }
@@ -273,7 +304,9 @@ impl Streams {
             let info = &followed.stream.info;
             let image = self.images.get(&info.pid);
             let was_replaced = image.is_some_and(|(start_ns, _)| *start_ns > info.process_start_ns);
-            if !process::thread_is_gone(info.pid, info.tid, info.begin_ns) {
+            let seems_there =
+                !followed.check.is_slow() && process::thread_is_there(info.pid, info.tid);
+            if seems_there || !process::thread_is_gone(info.pid, info.tid, info.begin_ns) {
                 followed.gone_since = None;
             } else if followed.gone_since.is_none() {
                 followed.gone_since = Some(now);
@@ -305,6 +338,7 @@ impl Streams {
             self.end(page, followed.stream, sink);
         }
         self.followed = kept;
+        self.note_asking();
     }
 
     fn end(&mut self, page: &Page, mut stream: Stream, sink: &mut impl Sink) {

@@ -4,7 +4,11 @@
 
 use std::time::{Duration, Instant};
 
-/// Due at once, then after waits that double.
+/// A thread that was quiet for some time is looked at after a wait of up to three
+/// times that.
+const GROWTH: u32 = 4;
+
+/// Due at once, then after waits of which each is [`GROWTH`] times the one before.
 #[derive(Debug)]
 pub(super) struct Schedule {
     due_at: Option<Instant>,
@@ -25,7 +29,12 @@ impl Schedule {
     /// It was done now.
     pub(super) fn advance(&mut self, now: Instant) {
         self.due_at = Some(now + self.wait);
-        self.wait = (self.wait * 2).min(self.longest);
+        self.wait = (self.wait * GROWTH).min(self.longest);
+    }
+
+    /// Whether it has been done for so long in vain that the waits are the longest.
+    pub(super) fn is_slow(&self) -> bool {
+        self.wait == self.longest
     }
 
     /// Waits after the next time are short again.
@@ -39,12 +48,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_the_longest_and_are_short_again_when_hastened() {
+    fn waits_grow_up_to_the_longest_and_are_short_again_when_hastened() {
         let start = Instant::now();
         let ms = Duration::from_millis;
-        let mut schedule = Schedule::new((ms(10), ms(40)));
+        let mut schedule = Schedule::new((ms(10), ms(100)));
         assert!(schedule.is_due(start));
-        for wait in [10, 20, 40, 40] {
+        for wait in [10, 40, 100, 100] {
+            assert_eq!(schedule.is_slow(), wait == 100);
             schedule.advance(start);
             assert!(!schedule.is_due(start + ms(wait - 1)));
             assert!(schedule.is_due(start + ms(wait)));

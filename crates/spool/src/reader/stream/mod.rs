@@ -19,7 +19,7 @@ use super::slot::SlotFile;
 use super::table::{self, FirstPage, Header, Segment};
 use super::totals::Totals;
 use crate::Function;
-use crate::layout::{MAX_SEGMENT_BYTES, MAX_SEGMENTS, Record, Unrecorded};
+use crate::layout::{Call, MAX_SEGMENT_BYTES, MAX_SEGMENTS, Record, Unrecorded};
 use crate::selection::CONTINUATION;
 
 /// Records of a stream that a pass takes.
@@ -119,6 +119,11 @@ impl Stream {
         }
     }
 
+    /// Whether a record is published that was not delivered.
+    pub(super) fn has_news(&mut self, file: &File, buffer: &mut [u8], totals: &mut Totals) -> bool {
+        self.published_run(file, self.position, 1, buffer, totals).1 > 0
+    }
+
     /// Hands over the records found by the last look.
     pub(super) fn deliver(
         &mut self,
@@ -133,22 +138,64 @@ impl Stream {
             self.final_left = self.final_left.saturating_sub(self.ready - self.position);
         }
         while self.position < self.ready {
-            let Some(segment) = self.segment_of(self.position) else { break };
-            let n_records = (self.ready - self.position) as usize;
-            let read = read_records(file, &segment, self.position, n_records, buffer);
-            for record in records(buffer, read) {
-                self.deliver_one(record, sink, totals);
-            }
-            if read == 0 {
-                // Cut short since the look.
-                self.damage("it is cut short", totals);
-                self.ready = self.position;
-            }
-            if self.position == segment.end() && mode == Mode::Live {
-                self.consumed(file, segment, sink);
+            self.deliver_some(file, buffer, mode, sink, totals, |_, _| true);
+        }
+        usize::try_from(totals.n_records - before).unwrap_or(usize::MAX)
+    }
+
+    /// The same where definitions were not handed over before: they are looked
+    /// for only when a record names something that the sink does not know, which
+    /// spares most records half of the system calls.
+    pub(super) fn deliver_with_definitions(
+        &mut self,
+        file: &File,
+        buffer: &mut [u8],
+        sink: &mut impl Sink,
+        totals: &mut Totals,
+    ) -> usize {
+        let before = totals.n_records;
+        while self.position < self.ready {
+            let is_known = |sink: &_, call: &_| Sink::knows(sink, call);
+            if !self.deliver_some(file, buffer, Mode::Live, sink, totals, is_known) {
+                self.deliver_definitions(file, buffer, sink, totals);
+                self.deliver(file, buffer, Mode::Live, sink, totals);
             }
         }
         usize::try_from(totals.n_records - before).unwrap_or(usize::MAX)
+    }
+
+    /// Hands over as many of them as a read finds, up to one that may not be;
+    /// false if there is such a one.
+    fn deliver_some<S: Sink>(
+        &mut self,
+        file: &File,
+        buffer: &mut [u8],
+        mode: Mode,
+        sink: &mut S,
+        totals: &mut Totals,
+        may: impl Fn(&S, &Call) -> bool,
+    ) -> bool {
+        let Some(segment) = self.segment_of(self.position) else {
+            self.ready = self.position;
+            return true;
+        };
+        let n_records = (self.ready - self.position) as usize;
+        let read = read_records(file, &segment, self.position, n_records, buffer);
+        for record in records(buffer, read) {
+            if call_of(record).is_some_and(|call| !may(sink, &call)) {
+                return false;
+            }
+            self.deliver_one(record, sink, totals);
+        }
+        if read == 0 {
+            // Cut short since the look.
+            self.damage("it is cut short", totals);
+            self.ready = self.position;
+        }
+        if self.position == segment.end() && mode == Mode::Live {
+            self.consumed(file, segment, sink);
+        }
+        true
     }
 
     /// Hands over all definitions that are published.
