@@ -34,7 +34,7 @@ use self::vigil::{Arrival, Vigil};
 /// Steps that are made at once where nothing is left of what was told before.
 const FIRST_STEPS: usize = 4;
 /// Steps that are made between two looks at whether there is something to learn.
-const STEPS_AT_ONCE: usize = 4;
+const STEPS_AT_ONCE: usize = 2;
 
 /// The threads that ask, and what they were told.
 pub struct Publisher {

@@ -166,8 +166,7 @@ impl Streams {
     pub(super) fn pass_over_asking(&mut self, sink: &mut impl Sink) -> usize {
         let mut n_records = 0;
         self.with_asking(|stream, file, buffer, totals| {
-            stream.look(file, buffer, totals);
-            if stream.has_ready() {
+            if stream.find_ready(file, buffer, totals) {
                 n_records += stream.deliver_with_definitions(file, buffer, sink, totals);
             }
         });
@@ -178,7 +177,7 @@ impl Streams {
     pub(super) fn asking_have_news(&mut self) -> bool {
         let mut any = false;
         self.with_asking(|stream, file, buffer, totals| {
-            any |= stream.has_news(file, buffer, totals);
+            any |= stream.find_ready(file, buffer, totals);
         });
         any
     }

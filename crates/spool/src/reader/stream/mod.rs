@@ -119,9 +119,17 @@ impl Stream {
         }
     }
 
-    /// Whether a record is published that was not delivered.
-    pub(super) fn has_news(&mut self, file: &File, buffer: &mut [u8], totals: &mut Totals) -> bool {
-        self.published_run(file, self.position, 1, buffer, totals).1 > 0
+    /// Whether something is ready to be delivered; looks only if it does not know.
+    pub(super) fn find_ready(
+        &mut self,
+        file: &File,
+        buffer: &mut [u8],
+        totals: &mut Totals,
+    ) -> bool {
+        if !self.has_ready() {
+            self.look(file, buffer, totals);
+        }
+        self.has_ready()
     }
 
     /// Hands over the records found by the last look.
