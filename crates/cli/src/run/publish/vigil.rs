@@ -21,7 +21,8 @@ const SHORT: Duration = Duration::from_millis(1);
 const LEAST_EARLY: Duration = Duration::from_micros(100);
 /// One may be early by this part of a wait.
 const EARLY_PART: u32 = 4;
-/// How long others are left alone once they have wanted the processor.
+/// Who is interrupted again within so long shares the processor with others, who
+/// are left alone for as long.
 const CROWDED: Duration = Duration::from_millis(100);
 
 /// When to be awake.
@@ -32,6 +33,7 @@ pub struct Vigil {
     planned: Option<(Instant, Instant)>,
     /// How late sleeps end: the longest, which fades.
     lateness: Duration,
+    interrupted: Option<Instant>,
     crowded_until: Option<Instant>,
 }
 
@@ -55,9 +57,12 @@ impl Vigil {
         self.awake_until.is_some_and(|until| now < until)
     }
 
-    /// Others have had the processor, which we wanted to keep.
+    /// Others have had the processor, which we wanted to keep. Once is no habit.
     pub fn interrupted(&mut self, now: Instant) {
-        self.crowded_until = Some(now + CROWDED);
+        let before = self.interrupted.replace(now);
+        if before.is_some_and(|before| now.duration_since(before) < CROWDED) {
+            self.crowded_until = Some(now + CROWDED);
+        }
     }
 
     /// How long to sleep, at most so long, to be awake before the next arrival.
@@ -189,6 +194,8 @@ mod tests {
         assert_eq!(vigil.plan(start + us(200), LONG, [&arrival].into_iter()), us(0));
         vigil.wake(start + us(200));
         assert!(vigil.is_awake(start + us(799)) && !vigil.is_awake(start + us(800)));
+        vigil.interrupted(start + us(250));
+        assert_eq!(vigil.plan(start + us(250), LONG, [&arrival].into_iter()), us(0));
         vigil.interrupted(start + us(300));
         assert_eq!(vigil.plan(start + us(300), LONG, [&arrival].into_iter()), LONG);
     }
