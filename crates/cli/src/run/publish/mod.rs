@@ -27,7 +27,7 @@ use ioracle_oracle::Oracle;
 use ioracle_spool::slot::{MAX_STEPS, Outlook};
 use ioracle_trace::Follower;
 
-use self::path::Path;
+use self::path::{Path, ToldStep};
 use self::steps::Steps;
 use self::vigil::{Arrival, Vigil};
 
@@ -234,7 +234,7 @@ impl Asking {
         let contexts = &self.contexts;
         self.path.renew(made.map(|prediction| {
             let step = steps.of(&prediction, contexts, engine, follower);
-            path::Told::new(prediction, step)
+            ToldStep::new(prediction, step)
         }));
     }
 

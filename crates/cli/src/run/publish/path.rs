@@ -16,20 +16,20 @@ use ioracle_spool::slot::Step;
 /// Steps that are expected, the next one first.
 #[derive(Default)]
 pub struct Path {
-    steps: VecDeque<Told>,
+    steps: VecDeque<ToldStep>,
 }
 
 /// A step, and how it is told.
-pub struct Told {
+pub struct ToldStep {
     prediction: Prediction,
     /// But for what depends on where the thread stands.
     step: Step,
     name: Arc<[u8]>,
 }
 
-impl Told {
-    pub fn new(prediction: Prediction, (step, name): (Step, Arc<[u8]>)) -> Told {
-        Told { prediction, step, name }
+impl ToldStep {
+    pub fn new(prediction: Prediction, (step, name): (Step, Arc<[u8]>)) -> ToldStep {
+        ToldStep { prediction, step, name }
     }
 
     /// As it is seen from where the thread stands.
@@ -44,7 +44,7 @@ impl Path {
         self.steps.len()
     }
 
-    pub fn steps(&self) -> impl Iterator<Item = &Told> {
+    pub fn steps(&self) -> impl Iterator<Item = &ToldStep> {
         self.steps.iter()
     }
 
@@ -60,12 +60,12 @@ impl Path {
         symbol: Option<ContextSymbol>,
         path: Option<&str>,
     ) {
-        let Some(Told { prediction: taken, .. }) = self.steps.pop_front() else { return };
+        let Some(ToldStep { prediction: taken, .. }) = self.steps.pop_front() else { return };
         if !was_made(&taken, operation, symbol, path) {
             return self.steps.clear();
         }
         let ended_ns = taken.from_now_ns.saturating_add(taken.io_time_ns);
-        for Told { prediction: step, .. } in &mut self.steps {
+        for ToldStep { prediction: step, .. } in &mut self.steps {
             step.from_now_ns = step.from_now_ns.saturating_sub(ended_ns);
             step.probability = share(step.probability, taken.probability);
         }
@@ -73,8 +73,8 @@ impl Path {
 
     /// Puts new first steps in the place of the old ones. What lies behind them
     /// stays if they say the same.
-    pub fn renew(&mut self, first: impl Iterator<Item = Told>) {
-        let first: Vec<Told> = first.collect();
+    pub fn renew(&mut self, first: impl Iterator<Item = ToldStep>) {
+        let first: Vec<ToldStep> = first.collect();
         let mut pairs = first.iter().zip(&self.steps);
         let says_the_same = self.steps.len() > first.len()
             && pairs.all(|(new, old)| is_same(&new.prediction, &old.prediction));
@@ -84,7 +84,7 @@ impl Path {
         };
         let (new, old) = (&new.prediction, &self.steps[first.len() - 1].prediction);
         let (old_ns, old_probability) = (old.from_now_ns, old.probability);
-        for Told { prediction: step, .. } in self.steps.range_mut(first.len()..) {
+        for ToldStep { prediction: step, .. } in self.steps.range_mut(first.len()..) {
             let behind_ns = step.from_now_ns.saturating_sub(old_ns);
             step.from_now_ns = new.from_now_ns.saturating_add(behind_ns);
             step.probability = new.probability * share(step.probability, old_probability);
@@ -147,9 +147,9 @@ mod tests {
         }
     }
 
-    fn told(number: u64, from_now_ns: u64, probability: f64) -> Told {
+    fn told(number: u64, from_now_ns: u64, probability: f64) -> ToldStep {
         let name = Arc::new([]);
-        Told::new(step(number, from_now_ns, probability), (Step::default(), name))
+        ToldStep::new(step(number, from_now_ns, probability), (Step::default(), name))
     }
 
     fn operation(number: u64) -> Operation {
