@@ -12,6 +12,7 @@ use ioracle_events::FileId;
 
 use super::summary::Advice;
 use super::tally::{Accesses, FileTally, Tally};
+use super::variables::Series;
 use crate::shared::numbers::{bytes, grouped, seconds};
 
 /// Pieces of advice that are given.
@@ -25,6 +26,7 @@ const SEVERAL_SYNCS: u64 = 16;
 /// What the rules look at.
 pub struct Measured<'a> {
     pub tally: &'a Tally,
+    pub series: &'a [Series],
     pub path: &'a dyn Fn(FileId) -> String,
     pub wall_s: f64,
     /// Bytes written and time taken by each rank seen, in order.
@@ -183,6 +185,7 @@ pub mod tests {
     use ioracle_events::Event;
 
     use super::super::tally::tests::event;
+    use super::super::variables::series;
     use super::*;
 
     pub fn advice(events: impl Iterator<Item = Event>, ranks: &[(u32, u64, u64)]) -> Vec<String> {
@@ -190,7 +193,8 @@ pub mod tests {
         events.for_each(|event| tally.add(&event));
         let path = |file: FileId| format!("file{}", file.0);
         // Every event takes 10 µs.
-        let measured = Measured { tally: &tally, path: &path, wall_s: 0.1, ranks };
+        let series = series(&tally.variables, &path);
+        let measured = Measured { tally: &tally, series: &series, path: &path, wall_s: 0.1, ranks };
         advise(&measured).into_iter().map(|advice| advice.sentence).collect()
     }
 

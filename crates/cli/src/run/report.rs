@@ -19,7 +19,7 @@ use super::summary::{
 };
 use super::tally::{FileTally, Library, LibraryTally, Moved, Tally};
 use super::unseen::{Circumstances, Unseen};
-use super::variables::busiest_variables;
+use super::variables::{busiest_variables, series};
 use super::watch::Watch;
 use crate::shared::loops::loops_of;
 use crate::shared::process::is_alive;
@@ -41,7 +41,9 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
     let main = busiest_stream(watch);
     let ranks = Ranks::of(tally, processes);
     let written = ranks.written();
-    let measured = Measured { tally, path: &path, wall_s: ran.wall_s, ranks: &written };
+    let series = series(&tally.variables, &path);
+    let measured =
+        Measured { tally, series: &series, path: &path, wall_s: ran.wall_s, ranks: &written };
     let circumstances = Circumstances {
         kind: ran.kind,
         disabled: ran.disabled,
@@ -64,7 +66,7 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
         netcdf: library(tally.libraries.of(Library::NetCdf)),
         pnetcdf: library(tally.libraries.of(Library::PnetCdf)),
         busiest_files: busiest_files(tally, &path),
-        busiest_variables: busiest_variables(&tally.variables, &path),
+        busiest_variables: busiest_variables(&series),
         loops: main.map(|(_, oracle)| loops(oracle)).unwrap_or_default(),
         predicted: predicted(&watch.learner.engine.score()),
         predicted_variables: predicted(&watch.learner.engine.variable_score()),

@@ -19,7 +19,7 @@ use ioracle_events::{Access, Event, FileId, Function, Layer, StreamId};
 
 pub use self::behaviour::Behaviour;
 pub use self::libraries::{Libraries, Library, LibraryTally};
-pub use self::variables::{Part, VariableTally, Variables};
+pub use self::variables::{Part, Touched, VariableTally, Variables};
 
 /// Files counted apart.
 const MAX_FILES: usize = 1 << 16;

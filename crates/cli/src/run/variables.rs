@@ -4,14 +4,13 @@
 //! `/step_17/x` or `x` in `out_0017.nc`: many that differ by numbers in their
 //! names only are told as one.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use ioracle_events::{FileId, Function};
 
 use super::report::{busiest_calls, in_seconds};
 use super::summary::BusyVariable;
-use super::tally::{Moved, VariableTally, Variables};
+use super::tally::{Moved, Part, Touched, VariableTally, Variables};
 
 /// Variables that a summary holds.
 const MAX_VARIABLES: usize = 10;
@@ -22,60 +21,97 @@ const SERIES: usize = 8;
 /// A variable and the path of its file.
 type Variable<'a> = (String, &'a VariableTally);
 
-/// Those that took most time first.
-pub fn busiest_variables(
-    variables: &Variables,
-    path: &dyn Fn(FileId) -> String,
-) -> Vec<BusyVariable> {
+/// A variable, or many of which a `*` in name or path stands for the number.
+#[derive(Debug, Default)]
+pub struct Series {
+    pub name: String,
+    pub path: String,
+    /// How many they are.
+    pub variables: usize,
+    pub read: Moved,
+    pub written: Moved,
+    pub calls: Vec<(Function, Moved)>,
+    pub touched: Touched,
+    /// What is said of each of them, if it is the same for all.
+    pub part: Option<Part>,
+    pub counts: Option<Vec<u64>>,
+    pub chunk: Option<Vec<u64>>,
+}
+
+/// All that were accessed, those that took most time first.
+pub fn series(variables: &Variables, path: &dyn Fn(FileId) -> String) -> Vec<Series> {
     let mut alike: HashMap<(String, String), Vec<Variable>> = HashMap::new();
     for (file, variable) in variables.iter() {
         let path = path(file);
         let key = (without_numbers(&path), without_numbers(&variable.name));
         alike.entry(key).or_default().push((path, variable));
     }
-    let mut rows: Vec<Vec<Variable>> = Vec::new();
+    let mut all: Vec<Series> = Vec::new();
     for group in alike.into_values() {
         if group.len() >= SERIES {
-            rows.push(group);
+            all.push(Series::of(&group));
         } else {
-            rows.extend(group.into_iter().map(|variable| vec![variable]));
+            all.extend(group.into_iter().map(|variable| Series::of(&[variable])));
         }
     }
-    let io_ns = |row: &[Variable]| row.iter().map(|(_, variable)| variable.io_ns()).sum::<u64>();
-    let first =
-        |row: &[Variable]| row.iter().map(|(path, it)| (path.clone(), it.name.clone())).min();
-    rows.sort_by_cached_key(|row| (Reverse(io_ns(row)), first(row)));
-    rows.iter().take(MAX_VARIABLES).filter_map(|row| busy_variable(row)).collect()
+    all.sort_by(|a, b| {
+        let name = |series: &Series| (series.path.clone(), series.name.clone());
+        b.io_ns().cmp(&a.io_ns()).then_with(|| name(a).cmp(&name(b)))
+    });
+    all
 }
 
-fn busy_variable(row: &[Variable]) -> Option<BusyVariable> {
-    let (path, first) = row.first()?;
-    let (mut read, mut written) = (Moved::default(), Moved::default());
-    let mut calls: Vec<(Function, Moved)> = Vec::new();
-    for (_, variable) in row {
-        read.join(&variable.read);
-        written.join(&variable.written);
-        for (function, moved) in &variable.calls {
-            match calls.iter_mut().find(|(other, _)| other == function) {
-                Some((_, sum)) => sum.join(moved),
-                None => calls.push((*function, *moved)),
+/// The first of them, for the summary.
+pub fn busiest_variables(series: &[Series]) -> Vec<BusyVariable> {
+    series.iter().take(MAX_VARIABLES).map(busy_variable).collect()
+}
+
+fn busy_variable(series: &Series) -> BusyVariable {
+    BusyVariable {
+        name: series.name.clone(),
+        path: series.path.clone(),
+        variables: series.variables,
+        reads: series.read.operations,
+        bytes_read: series.read.bytes,
+        writes: series.written.operations,
+        bytes_written: series.written.bytes,
+        io_time_s: in_seconds(series.io_ns()),
+        part: series.part,
+        counts: series.counts.clone(),
+        chunk: series.chunk.clone(),
+        calls: busiest_calls(&series.calls),
+    }
+}
+
+impl Series {
+    fn of(row: &[Variable]) -> Series {
+        let mut sum = Series {
+            name: common(row.iter().map(|(_, variable)| &*variable.name)),
+            path: common(row.iter().map(|(path, _)| path.as_str())),
+            variables: row.len(),
+            part: the_same(row, |variable| variable.parts.common()),
+            counts: the_same(row, |variable| variable.parts.counts()).map(<[u64]>::to_vec),
+            chunk: the_same(row, |variable| variable.chunk.as_deref()).map(<[u64]>::to_vec),
+            ..Series::default()
+        };
+        for (_, variable) in row {
+            sum.read.join(&variable.read);
+            sum.written.join(&variable.written);
+            sum.touched.join(&variable.touched);
+            for (function, moved) in &variable.calls {
+                match sum.calls.iter_mut().find(|(other, _)| other == function) {
+                    Some((_, sum)) => sum.join(moved),
+                    None => sum.calls.push((*function, *moved)),
+                }
             }
         }
+        sum
     }
-    Some(BusyVariable {
-        name: common(row.iter().map(|(_, variable)| &*variable.name), &first.name),
-        path: common(row.iter().map(|(path, _)| path.as_str()), path),
-        variables: row.len(),
-        reads: read.operations,
-        bytes_read: read.bytes,
-        writes: written.operations,
-        bytes_written: written.bytes,
-        io_time_s: in_seconds(read.io_ns.saturating_add(written.io_ns)),
-        part: the_same(row, |variable| variable.parts.common()),
-        counts: the_same(row, |variable| variable.parts.counts()).map(<[u64]>::to_vec),
-        chunk: the_same(row, |variable| variable.chunk.as_deref()).map(<[u64]>::to_vec),
-        calls: busiest_calls(&calls),
-    })
+
+    /// Time in all calls.
+    pub fn io_ns(&self) -> u64 {
+        self.read.io_ns.saturating_add(self.written.io_ns)
+    }
 }
 
 /// What is said of all variables of a row, if it is the same.
@@ -88,7 +124,8 @@ fn the_same<'a, T: PartialEq>(
 }
 
 /// The name that all have, or what they have in common.
-fn common<'a>(mut names: impl Iterator<Item = &'a str>, first: &str) -> String {
+fn common<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
+    let first = names.next().unwrap_or_default();
     if names.all(|name| name == first) { first.to_owned() } else { without_numbers(first) }
 }
 
@@ -114,7 +151,7 @@ mod tests {
     use ioracle_trace::{Options, Trace};
 
     use super::super::tally::tests::event;
-    use super::super::tally::{Library, Part, Tally};
+    use super::super::tally::{Library, Tally};
     use super::*;
 
     fn told(events: impl Iterator<Item = (u32, String)>) -> Vec<(String, String, usize, u64)> {
@@ -124,7 +161,7 @@ mod tests {
             variables.add(&Event { detail: detail.into(), ..call });
         }
         let path = |file: FileId| format!("out_{}.nc", file.0);
-        busiest_variables(&variables, &path)
+        busiest_variables(&series(&variables, &path))
             .into_iter()
             .map(|it| (it.name, it.path, it.variables, it.bytes_written))
             .collect()
@@ -166,7 +203,7 @@ mod tests {
             }
             let whole = Event { detail: "x0".into(), ..event("nc_get_var", 1, Some((0, 400))) };
             variables.add(&whole);
-            let rows = busiest_variables(&variables, &|_| "a.nc".to_owned());
+            let rows = busiest_variables(&series(&variables, &|_| "a.nc".to_owned()));
             rows.into_iter().map(|row| (row.part, row.counts)).collect::<Vec<_>>()
         };
         let irregular = (Some(Part::Irregular), None);
@@ -185,7 +222,7 @@ mod tests {
         }
         let hdf5 = tally.libraries.of(Library::Hdf5);
         assert_eq!((hdf5.calls, hdf5.written.operations), (7686, 2560));
-        let rows = busiest_variables(&tally.variables, &|file| format!("file{}", file.0));
+        let rows = busiest_variables(&series(&tally.variables, &|file| format!("file{}", file.0)));
         // Two of the eight, id_1 and id_2, are one series.
         assert_eq!(
             rows.iter().map(|row| row.variables).collect::<BTreeSet<_>>(),

@@ -30,6 +30,7 @@ mod preload;
 mod programs;
 mod ranks;
 mod signatures;
+mod summary;
 mod trouble;
 mod unseen;
 mod witness;

@@ -3,15 +3,18 @@
 //! Rules on calls of libraries: variables accessed in tiny pieces, chunks in
 //! the way of the accesses, ranks that write in small pieces each on its own.
 
-use ioracle_events::{Access, FileId};
+use ioracle_events::Access;
 
 use super::super::summary::Advice;
-use super::super::tally::{FileTally, Library, VariableTally};
+use super::super::tally::{FileTally, Library};
+use super::super::variables::Series;
 use super::{MANY, Measured};
 use crate::shared::numbers::{bytes, grouped};
 
 /// Bytes below which a call of a library is mostly its own cost.
 const TINY: u64 = 4096;
+/// Calls for each variable from which on they could be put together.
+const SEVERAL: u64 = 10;
 /// Bytes below which ranks gain from having their pieces put together.
 const PIECE: u64 = 64 * 1024;
 /// How much more chunks hold than what is asked for, from which on they are in
@@ -23,33 +26,30 @@ type Finding = (&'static str, u64, String, String);
 
 /// What the rules say that matters.
 pub fn advise(measured: &Measured) -> Vec<Advice> {
-    let mut advice = Vec::new();
-    let mut give = |(file, finding): (FileId, Option<Finding>)| {
-        let Some((kind, io_ns, seen, remedy)) = finding else { return };
-        if measured.matters(io_ns) {
-            let path = (measured.path)(file);
+    let of_series = measured.series.iter().filter_map(|series| {
+        let finding = chunks(series).or_else(|| tiny(series))?;
+        Some((series.path.clone(), finding))
+    });
+    let of_files = measured.tally.files.iter().filter_map(|(&file, tally)| {
+        let finding = independent(tally)?;
+        Some(((measured.path)(file), finding))
+    });
+    let that_matter =
+        of_series.chain(of_files).filter(|(_, (_, io_ns, ..))| measured.matters(*io_ns));
+    that_matter
+        .map(|(path, (kind, io_ns, seen, remedy))| {
             let sentence = format!("{seen} '{path}' took {}: {remedy}", measured.time(io_ns));
-            advice.push(Advice {
-                kind,
-                path: Some(path),
-                io_time_s: io_ns as f64 * 1e-9,
-                sentence,
-            });
-        }
-    };
-    for (file, variable) in measured.tally.variables.iter() {
-        give((file, chunks(variable).or_else(|| tiny(variable))));
-    }
-    for (&file, tally) in &measured.tally.files {
-        give((file, independent(tally)));
-    }
-    advice
+            Advice { kind, path: Some(path), io_time_s: io_ns as f64 * 1e-9, sentence }
+        })
+        .collect()
 }
 
 /// Many calls that each move next to nothing.
-fn tiny(variable: &VariableTally) -> Option<Finding> {
+fn tiny(variable: &Series) -> Option<Finding> {
     let (function, moved) = variable.calls.iter().max_by_key(|(_, moved)| moved.io_ns)?;
-    if moved.operations < MANY || moved.mean_bytes() >= TINY {
+    // What is written once in each of many files cannot be put together.
+    let again = moved.operations / variable.variables.max(1) as u64;
+    if moved.operations < MANY || again < SEVERAL || moved.mean_bytes() >= TINY {
         return None;
     }
     let seen = format!(
@@ -68,7 +68,7 @@ fn tiny(variable: &VariableTally) -> Option<Finding> {
 }
 
 /// Accesses that touch many chunks and want little of each.
-fn chunks(variable: &VariableTally) -> Option<Finding> {
+fn chunks(variable: &Series) -> Option<Finding> {
     let (touched, chunk) = (variable.touched, variable.chunk.as_ref()?);
     if touched.accesses < MANY || touched.excess() < EXCESS || touched.chunks < 2 * touched.accesses
     {
@@ -83,7 +83,7 @@ fn chunks(variable: &VariableTally) -> Option<Finding> {
         shape(chunk),
         touched.excess()
     );
-    let remedy = match variable.parts.counts() {
+    let remedy = match &variable.counts {
         Some(counts) => format!("choose chunks in the shape of the accesses, {}", shape(counts)),
         None => "choose chunks in the shape of the accesses".to_owned(),
     };
@@ -131,6 +131,12 @@ mod tests {
             ]
         );
         assert_eq!(advice((0..99).map(point), &[]), Vec::<String>::new());
+        let steps = |n: u64| on_variable("nc_put_var1", 8, format!("T{} start={n}:0", n % 20));
+        let given = advice((0..400).map(steps), &[]);
+        assert!(given[0].contains("400 calls of nc_put_var1") && given.len() == 1, "{given:?}");
+        assert!(given[0].contains("for 'T*' of 'file1'"), "{given:?}");
+        let once = |n: u64| on_variable("nc_put_var1", 8, format!("T{n} start={n}:0"));
+        assert_eq!(advice((0..400).map(once), &[]), Vec::<String>::new());
         let large = |n| on_variable("nc_put_vara", 8192, format!("T start={n}:0 count=1:1024"));
         assert_eq!(advice((0..200).map(large), &[]), Vec::<String>::new());
         let read = |_| on_variable("H5Dread", 8, "/T".to_owned());

@@ -102,11 +102,6 @@ impl Variables {
 }
 
 impl VariableTally {
-    /// Time in all calls.
-    pub fn io_ns(&self) -> u64 {
-        self.read.io_ns.saturating_add(self.written.io_ns)
-    }
-
     fn add(&mut self, event: &Event, name: &str, selection: &str) {
         if self.name.is_empty() {
             self.name = name.into();
@@ -132,6 +127,15 @@ impl Touched {
         self.elements += elements;
         self.selected += selected.n_elements();
         self.io_ns = self.io_ns.saturating_add(io_ns);
+    }
+
+    /// Adds what was touched of another variable.
+    pub fn join(&mut self, other: &Touched) {
+        self.accesses += other.accesses;
+        self.chunks = self.chunks.saturating_add(other.chunks);
+        self.elements += other.elements;
+        self.selected += other.selected;
+        self.io_ns = self.io_ns.saturating_add(other.io_ns);
     }
 
     /// How much more the chunks hold than what was asked for.
@@ -162,12 +166,12 @@ mod tests {
         variables.add(&Event { result: -1, ..call("nc_get_var", 2, 30, "T") });
         variables.add(&call("ncmpi_wait_all", 1, 0, "request=3"));
         variables.add(&call("nc_get_vara", 2, 30, "? start=0 count=1"));
-        let mut told: Vec<_> = variables
-            .iter()
-            .map(|(file, it)| (file.0, &*it.name, it.read.bytes, it.written.bytes, it.io_ns()))
-            .collect();
-        told.sort_unstable();
-        assert_eq!(told, [(1, "T", 0, 3200, 40_000), (2, "T", 30, 0, 10_000)]);
+        let mut told: Vec<_> =
+            variables.iter().map(|(file, it)| (file.0, &*it.name, it.read, it.written)).collect();
+        told.sort_unstable_by_key(|row| row.0);
+        let moved = |operations, bytes| Moved { operations, bytes, io_ns: operations * 10_000 };
+        let none = Moved::default();
+        assert_eq!(told, [(1, "T", none, moved(4, 3200)), (2, "T", moved(1, 30), none)]);
     }
 
     /// netCDF names a variable `T` and HDF5 the dataset that it is `/T`.
