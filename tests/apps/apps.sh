@@ -66,9 +66,23 @@ hdf5() {
 }
 nccopy_tool() {
     members nc3 || return
-    app nccopy -k nc4 -d 1 in0.nc four.nc && app nccopy -k nc3 four.nc three.nc && app ncdump three.nc >dumped
+    app nccopy -k nc4 -d 1 in0.nc four.nc && app nccopy -k nc3 four.nc three.nc && app ncdump three.nc >dumped &&
+        app ncgen -k nc4 -o made.nc dumped && app ncgen -k cdf5 -o five.nc dumped
+}
+pnetcdf_tools() {
+    members nc3 || return
+    cp in0.nc copy.nc && app ncmpidump in0.nc >dumped && app "${mpirun[@]}" ncmpidiff in0.nc copy.nc >same 2>&1 ||
+        return
+    # It tells by its exit code that they differ.
+    app ncmpidiff -b in0.nc in1.nc >different 2>&1
+    echo $? >>different
+}
+ncmpigen_tool() {
+    members nc3 || return
+    ncdump in0.nc >dumped && app ncmpigen -v 5 -o made.nc dumped
 }
 wheels() { app "$wheels_python" "$apps/wheels.py" >printed; }
+xarray_files() { app "$wheels_python" "$apps/xarray_files.py" >printed; }
 
 tar_tool() {
     cp -r "$root/crates" "$root/docs" . && find . -exec touch -d 2020-01-01 {} +

@@ -73,7 +73,7 @@ impl<const SLOTS: usize, const WORDS: usize> Kept<SLOTS, WORDS> {
 
     fn near(&self, key: u64) -> impl Iterator<Item = &Slot<WORDS>> {
         let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SLOTS.max(1);
-        self.slots.iter().cycle().skip(first).take(NEAR.min(SLOTS))
+        self.slots.iter().skip(first).chain(self.slots.iter().take(first)).take(NEAR)
     }
 }
 

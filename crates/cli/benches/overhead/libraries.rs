@@ -3,6 +3,8 @@
 //! Time added to a call of a library above POSIX. What it adds to the calls
 //! inside is part of it.
 
+use std::path::Path;
+
 use crate::calls::printed_number;
 use crate::pairs::Pairs;
 use crate::tools::Tools;
@@ -15,6 +17,8 @@ struct Measured {
     program: &'static str,
     compiler: &'static str,
     more: &'static [&'static str],
+    /// Without it the program is left out.
+    header: Option<&'static str>,
     /// What is called, and how the program is told.
     calls: &'static [(&'static str, &'static str)],
 }
@@ -24,24 +28,45 @@ const MEASURED: &[Measured] = &[
         program: "mpi",
         compiler: "mpicc.mpich",
         more: &[],
+        header: None,
         calls: &[("MPI_File_write_at of 4 KiB, MPICH", "w")],
     },
     Measured {
         program: "mpi",
         compiler: "mpicc.openmpi",
         more: &[],
+        header: None,
         calls: &[("MPI_File_write_at of 4 KiB, Open MPI", "w")],
     },
     Measured {
         program: "hdf5",
         compiler: "h5cc",
         more: &["-shlib"],
+        header: None,
         calls: &[
             ("H5Dwrite of 4 KiB, a part of a dataset", "w"),
             ("H5Dread of 4 KiB, a part of a dataset", "r"),
             ("H5Dwrite of 4 KiB, all of a dataset", "a"),
             ("H5Dopen and H5Dclose", "o"),
         ],
+    },
+    Measured {
+        program: "netcdf",
+        compiler: "cc",
+        more: &["-lnetcdf"],
+        header: Some("/usr/include/netcdf.h"),
+        calls: &[
+            ("nc_put_vara of 4 KiB, classic format", "c"),
+            ("nc_get_vara of 4 KiB, classic format", "r"),
+            ("nc_put_vara of 4 KiB, netCDF-4", "4"),
+        ],
+    },
+    Measured {
+        program: "pnetcdf",
+        compiler: "mpicc.openmpi",
+        more: &["-lpnetcdf"],
+        header: Some("/usr/include/pnetcdf.h"),
+        calls: &[("ncmpi_put_vara_all of 4 KiB", "a"), ("ncmpi_put_vara of 4 KiB", "i")],
     },
 ];
 
@@ -60,7 +85,10 @@ pub fn report(tools: &Tools) {
     println!();
 }
 
-fn rows(Measured { program, compiler, more, calls }: &Measured, tools: &Tools) {
+fn rows(Measured { program, compiler, more, header, calls }: &Measured, tools: &Tools) {
+    if let Some(header) = header.filter(|header| !Path::new(header).exists()) {
+        return eprintln!("left out: there is no '{header}'");
+    }
     let Some(program) = tools.compile_with(compiler, more, program) else {
         return eprintln!("left out: there is no '{compiler}'");
     };

@@ -39,9 +39,11 @@ impl Tools {
         let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/programs");
         let program = self.scratch.path().join(name);
         let mut command = Command::new(compiler);
-        command.args(more).args(["-O2", "-fomit-frame-pointer", "-pthread", "-o"]).arg(&program);
+        command.args(["-O2", "-fomit-frame-pointer", "-pthread", "-o"]).arg(&program);
         // Some compilers leave objects where they work.
         command.arg(programs.join(name).with_extension("c")).current_dir(self.scratch.path());
+        // Libraries come behind what needs them.
+        command.args(more);
         let status = command.status().ok()?;
         assert!(status.success(), "{name} does not compile");
         Some(program)

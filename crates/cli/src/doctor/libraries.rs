@@ -18,7 +18,7 @@ struct Library {
     captured: &'static str,
 }
 
-const LIBRARIES: [Library; 2] = [
+const LIBRARIES: [Library; 4] = [
     Library {
         name: "MPI",
         kinds: &[
@@ -38,6 +38,21 @@ const LIBRARIES: [Library; 2] = [
         ],
         captured: "files, datasets and attributes are captured, also of the copies that Python \
                    modules bring",
+    },
+    Library {
+        name: "netCDF",
+        kinds: &[
+            ("libnetcdf.so.", "netCDF"),
+            ("libnetcdf_mpi.so.", "parallel"),
+            ("libnetcdff.so.", "its Fortran library"),
+        ],
+        captured: "files and variables are captured in C and Fortran, also of the copies that \
+                   Python modules bring",
+    },
+    Library {
+        name: "PnetCDF",
+        kinds: &[("libpnetcdf.so.", "PnetCDF")],
+        captured: "files and variables are captured in C and Fortran",
     },
 ];
 
@@ -104,7 +119,7 @@ mod tests {
 
     #[test]
     fn libraries_are_told_by_their_names() {
-        let [mpi, hdf5] = &LIBRARIES;
+        let [mpi, hdf5, netcdf, pnetcdf] = &LIBRARIES;
         let place = tempfile::tempdir().unwrap();
         for name in [
             "libmpi.so.40",
@@ -114,6 +129,8 @@ mod tests {
             "libhdf5_serial.so.103",
             "libhdf5_serial_hl.so.100",
             "libhdf5.so.310",
+            "libnetcdf.so.19",
+            "libpnetcdf.so.4",
         ] {
             fs::write(place.path().join(name), "").unwrap();
         }
@@ -130,6 +147,8 @@ mod tests {
         };
         check(mpi, &[("MPICH", "libmpich.so.12"), ("Open MPI", "libmpi.so.40")]);
         check(hdf5, &[("HDF5", "libhdf5.so.310"), ("serial", "libhdf5_serial.so.103")]);
+        check(netcdf, &[("netCDF", "libnetcdf.so.19")]);
+        check(pnetcdf, &[("PnetCDF", "libpnetcdf.so.4")]);
         assert_eq!(mpi.kind_of("/opt/lib/libmpi.so.12".as_ref()), Some("MPICH or Intel MPI"));
     }
 }

@@ -2,9 +2,13 @@
 
 //! Programs that do their I/O through netCDF.
 
+use std::fs;
+
 use crate::agree::check_library;
-use crate::compile::{fortran_ways, has_header, other};
+use crate::compile::{fortran_ways, has_header, other, sources};
+use crate::listed::check_listed;
 use crate::run::Program;
+use crate::wheels;
 
 #[test]
 fn every_form_of_netcdf_is_recorded_with_variable_and_selection() {
@@ -29,5 +33,17 @@ fn netcdf_in_fortran_is_recorded_by_either_interface() {
         let Some(program) = other("gfortran", "netcdf_fortran.f90", &flags) else { return };
         let done = check_library(&Program::new(&program), "nc_");
         assert_eq!(done.status(), 0, "{}", done.err);
+    }
+}
+
+/// Two wheels side by side, of which one brings a netCDF and both an HDF5.
+#[test]
+fn python_wheels_use_their_own_netcdf() {
+    let Some(python) = wheels::python() else { return };
+    let program = Program::new(python).arg(sources().join("netcdf_wheels.py"));
+    let (plain, captured) = (program.plainly(), check_listed(&program, "nc_"));
+    for file in ["four.nc", "three.nc"] {
+        let [plain, captured] = [&plain, &captured].map(|done| fs::read(done.work().join(file)));
+        assert!(plain.unwrap() == captured.unwrap(), "{file} is the same");
     }
 }
