@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::agree::behaves_the_same;
-use crate::compile::other;
+use crate::compile::{has_header, other};
 use crate::run::Program;
 
 /// The row of a variable.
@@ -39,4 +39,25 @@ fn variables_are_told_with_what_was_done_to_them_and_what_to_do() {
     for expected in ["HDF5 ", "busiest variables", "/rows in habits.h5", "1×1000 along dim. 1"] {
         assert!(done.err.contains(expected), "{expected}: {}", done.err);
     }
+}
+
+/// netCDF knows the variable and its parts, HDF5 below it the chunks.
+#[test]
+fn what_hdf5_tells_of_a_variable_of_netcdf_is_put_together_with_it() {
+    if !has_header("netcdf.h", "libnetcdf-dev") {
+        return;
+    }
+    let Some(program) = other("cc", "netcdf_habits.c", &["-O2", "-lnetcdf"]) else { return };
+    let done = behaves_the_same(&Program::new(program));
+    let summary = done.summary();
+    let netcdf = ["writes", "bytes_written"].map(|field| summary["netcdf"][field].as_u64());
+    assert_eq!(netcdf, [Some(2 * 120), Some(120 * 64 * 128 * 8 + 120 * 8)]);
+    assert!(summary["hdf5"]["writes"].as_u64() >= netcdf[0], "{}", summary["hdf5"]);
+    let rows = summary["busiest_variables"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    let field = variable(&summary, "temperature");
+    assert_eq!((&field["part"], &field["chunk"]), (&json!({"slices": 1}), &json!([100, 8, 8])));
+    assert_eq!(variable(&summary, "time")["part"], "points");
+    let advice = summary["advice"][0]["sentence"].as_str().expect("advice");
+    assert!(advice.contains("each to 128 chunks of 100×8×8 that hold 100.0 times"), "{advice}");
 }

@@ -60,11 +60,15 @@ fn tiny(variable: &Series) -> Option<Finding> {
         variable.name
     );
     let verb = if function.access() == Access::Read { "read" } else { "write" };
-    let larger = match Library::of(*function) {
-        Some(Library::Hdf5) => "hyperslabs",
-        _ => "slabs (the vara functions)",
+    let remedy = match Library::of(*function) {
+        Some(Library::Hdf5) => "larger hyperslabs at once",
+        Some(Library::PnetCdf) => {
+            "larger slabs, or put them together (ncmpi_iput…, ncmpi_wait_all)"
+        }
+        _ if function.name().contains("var1") => "larger slabs at once (the vara functions)",
+        _ => "larger slabs at once",
     };
-    Some(("tiny_variable_accesses", moved.io_ns, seen, format!("{verb} larger {larger} at once")))
+    Some(("tiny_variable_accesses", moved.io_ns, seen, format!("{verb} {remedy}")))
 }
 
 /// Accesses that touch many chunks and want little of each.
@@ -127,7 +131,7 @@ mod tests {
             advice((0..200).map(point), &[]),
             [
                 "200 calls of nc_put_var1 with 8 B each on average for 'T' of 'file1' took 2.0 ms (2 % \
-              of the run): write larger slabs (the vara functions) at once"
+              of the run): write larger slabs at once (the vara functions)"
             ]
         );
         assert_eq!(advice((0..99).map(point), &[]), Vec::<String>::new());
@@ -139,6 +143,8 @@ mod tests {
         assert_eq!(advice((0..400).map(once), &[]), Vec::<String>::new());
         let large = |n| on_variable("nc_put_vara", 8192, format!("T start={n}:0 count=1:1024"));
         assert_eq!(advice((0..200).map(large), &[]), Vec::<String>::new());
+        let row = |n| on_variable("nc_put_vara", 800, format!("T start={n}:0 count=1:100"));
+        assert!(advice((0..200).map(row), &[])[0].ends_with(": write larger slabs at once"));
         let read = |_| on_variable("H5Dread", 8, "/T".to_owned());
         assert!(advice((0..200).map(read), &[])[0].ends_with("read larger hyperslabs at once"));
     }

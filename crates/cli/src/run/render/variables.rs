@@ -52,7 +52,9 @@ fn name_and_file(variable: &BusyVariable) -> String {
 fn part(variable: &BusyVariable, room: usize) -> String {
     let counts: Vec<String> = variable.counts.iter().flatten().map(u64::to_string).collect();
     let counts = counts.join("×");
+    let is_once = variable.reads + variable.writes == variable.variables as u64;
     let (shaped, plain) = match variable.part {
+        Some(Part::Same) if is_once => (format!("{counts} at once"), "a part at once".to_owned()),
         Some(Part::Whole) => (String::new(), "the whole".to_owned()),
         Some(Part::Same) => (format!("the same {counts}"), "the same part".to_owned()),
         Some(Part::Slices(along)) => {

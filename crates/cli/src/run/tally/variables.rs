@@ -60,7 +60,8 @@ impl Variables {
     /// Takes an event in, if it is of a variable.
     pub fn add(&mut self, event: &Event) {
         let access = event.function.access();
-        if event.function.layer() != Layer::HighLevel || event.failed() {
+        let is_of_attribute = event.function.name().starts_with("H5A");
+        if event.function.layer() != Layer::HighLevel || event.failed() || is_of_attribute {
             return;
         }
         let Some(name) = event.object().filter(|name| !matches!(*name, "" | "?")) else { return };
@@ -165,6 +166,7 @@ mod tests {
         variables.add(&call("nc_get_var", 2, 30, "T"));
         variables.add(&Event { result: -1, ..call("nc_get_var", 2, 30, "T") });
         variables.add(&call("ncmpi_wait_all", 1, 0, "request=3"));
+        variables.add(&call("H5Aread", 2, 8, "/T@units"));
         variables.add(&call("nc_get_vara", 2, 30, "? start=0 count=1"));
         let mut told: Vec<_> =
             variables.iter().map(|(file, it)| (file.0, &*it.name, it.read, it.written)).collect();
