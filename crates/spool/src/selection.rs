@@ -55,6 +55,12 @@ impl Selection {
         Selection { n_dims, parts: 0, words: [[0; MAX_DIMENSIONS]; Part::ALL.len()] }
     }
 
+    /// Makes it one that says nothing yet, without touching the numbers.
+    pub fn clear(&mut self, n_dims: usize) {
+        self.n_dims = if n_dims > MAX_DIMENSIONS { 0 } else { n_dims };
+        self.parts = 0;
+    }
+
     /// Sets a part, number by number.
     pub fn set(&mut self, part: Part, mut number: impl FnMut(usize) -> i64) {
         self.parts |= 1 << part as u8;
@@ -183,6 +189,20 @@ mod tests {
         assert_eq!(selection.records().count(), 1);
         assert_eq!(selection.get(Part::Start), Some([0, 1, 2, 3].as_slice()));
         assert_eq!(selection.get(Part::Stride), None);
+    }
+
+    #[test]
+    fn what_was_cleared_says_nothing_of_before() {
+        let mut selection = Selection::new(4);
+        selection.set(Part::Stride, |_| 9);
+        selection.clear(2);
+        assert_eq!(selection.records().count(), 0);
+        selection.set(Part::Count, |_| 3);
+        assert_eq!(selection.get(Part::Count), Some([3, 3].as_slice()));
+        assert_eq!(selection.get(Part::Stride), None);
+        selection.clear(MAX_DIMENSIONS + 1);
+        selection.set(Part::Count, |_| 3);
+        assert_eq!(selection.get(Part::Count), None);
     }
 
     #[test]

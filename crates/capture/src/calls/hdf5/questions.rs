@@ -45,7 +45,6 @@ pub(super) enum Selecting {
 }
 
 /// A regular selection: blocks at equal distances.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hyperslab {
     pub(super) start: Extents,
     pub(super) stride: Extents,
@@ -167,15 +166,18 @@ impl Hdf5 {
     /// The extent of a dataspace; no dimensions for a scalar.
     pub(super) fn extent(self, space: Id) -> Option<(usize, Extents)> {
         let mut extents = [0; MAX_RANK];
-        let rank = usize::try_from(ask!(self, Rank(space => Id) -> c_int)?).ok()?;
-        if rank > MAX_RANK {
-            return None;
-        }
+        let rank = self.rank(space)?;
         if rank > 0 {
             let (place, none) = (extents.as_mut_ptr(), core::ptr::null_mut());
             ask!(self, Extent(space => Id, place => *mut u64, none => *mut u64) -> c_int)?;
         }
         Some((rank, extents))
+    }
+
+    /// The dimensions of a dataspace.
+    pub(super) fn rank(self, space: Id) -> Option<usize> {
+        let rank = usize::try_from(ask!(self, Rank(space => Id) -> c_int)?).ok()?;
+        (rank <= MAX_RANK).then_some(rank)
     }
 
     /// How a dataspace is selected.
@@ -196,23 +198,19 @@ impl Hdf5 {
 
     /// The first and the last item of the box around what is selected, which
     /// must be something.
-    pub(super) fn bounds(self, space: Id) -> Option<(Extents, Extents)> {
-        let (mut first, mut last) = ([0; MAX_RANK], [0; MAX_RANK]);
+    pub(super) fn bounds(self, space: Id, first: &mut Extents, last: &mut Extents) -> Option<()> {
         let code = ask!(self, SelectionBounds(
             space => Id, first.as_mut_ptr() => *mut u64, last.as_mut_ptr() => *mut u64
         ) -> c_int)?;
-        (code >= 0).then_some((first, last))
+        (code >= 0).then_some(())
     }
 
     /// The selection of a dataspace that is selected by hyperslabs, if it is
     /// regular. Versions before 1.10 cannot tell.
-    pub(super) fn hyperslab(self, space: Id) -> Option<Hyperslab> {
+    pub(super) fn hyperslab(self, space: Id, slab: &mut Hyperslab) -> Option<()> {
         if ask!(self, IsRegular(space => Id) -> c_int)? <= 0 {
             return None;
         }
-        let nothing = [0; MAX_RANK];
-        let mut slab =
-            Hyperslab { start: nothing, stride: nothing, count: nothing, block: nothing };
         let code = ask!(self, Regular(
             space => Id,
             slab.start.as_mut_ptr() => *mut u64,
@@ -220,7 +218,7 @@ impl Hdf5 {
             slab.count.as_mut_ptr() => *mut u64,
             slab.block.as_mut_ptr() => *mut u64
         ) -> c_int)?;
-        (code >= 0).then_some(slab)
+        (code >= 0).then_some(())
     }
 
     /// Looks at how a dataset was made.

@@ -308,8 +308,10 @@ pub(super) fn transfer(
 ) -> c_int {
     let Some((begun, hdf5)) = begin(library) else { return real() };
     observe(Library::Hdf5, begun, real, |status, begun, _| {
-        let (call, selection) = transferred(hdf5, function, asked.in_version(hdf5), status >= 0)?;
-        begun.select(&selection);
+        let mut part = Selection::new(0);
+        let asked = asked.in_version(hdf5);
+        let call = transferred(hdf5, function, asked, status >= 0, &mut part)?;
+        begun.select(&part);
         Some(call)
     })
 }
@@ -327,35 +329,37 @@ pub(super) fn transfer_many(
         if status < 0 {
             return None;
         }
-        let mut last = None;
+        let (mut last, mut part) = (None, Selection::new(0));
         for place in 0..lists.count {
             // SAFETY: HDF5 has just read all of the lists.
             let asked = unsafe { lists.at(place) };
-            let Some(transferred) = transferred(hdf5, function, asked, true) else { continue };
-            let (call, selection) = transferred;
+            let call = transferred(hdf5, function, asked, true, &mut part);
+            let Some(call) = call else { continue };
             if let Some(earlier) = last.replace(call) {
                 begun.append_beside(end_ns, earlier);
             }
-            begun.select(&selection);
+            begun.select(&part);
         }
         last
     })
 }
 
+/// Describes a read or write; its part is nothing where it cannot be told.
 fn transferred(
     hdf5: Hdf5,
     function: Function,
     asked: Asked,
     is_success: bool,
-) -> Option<(Call, Selection)> {
+    part: &mut Selection,
+) -> Option<Call> {
+    part.clear(0);
     let known = dataset(hdf5, asked.dataset, asked.when.may_ask(is_success))?;
     let call = call_on(function, &known, asked.dataset, is_success)?;
     if !is_success || !hdf5.may_be_asked() {
-        return Some((call, Selection::new(0)));
+        return Some(call);
     }
     let known = with_extent(hdf5, known, asked);
-    let (selection, bytes) = selected::part_of(hdf5, asked, &known);
-    Some((Call { requested: bytes, ..call }, selection))
+    Some(Call { requested: selected::tell(hdf5, asked, &known, part), ..call })
 }
 
 /// Looks how large a dataset is, where all of it was asked for.

@@ -79,17 +79,17 @@ impl Asked {
     }
 }
 
-/// The part of a dataset, and its bytes: items times their size in memory.
+/// Tells the part of a dataset, and its bytes: items times their size in memory.
 #[inline(never)]
-pub(super) fn part_of(hdf5: Hdf5, asked: Asked, known: &Known) -> (Selection, u64) {
+pub(super) fn tell(hdf5: Hdf5, asked: Asked, known: &Known, part: &mut Selection) -> u64 {
     let space = asked.file_space;
-    let (selection, mut points) = match space {
-        ALL => whole(hdf5, asked, known),
-        _ if space <= LAST_SPECIAL => (Selection::new(0), None),
+    let mut points = match space {
+        ALL => tell_all(hdf5, asked, known, part),
+        _ if space <= LAST_SPECIAL => None,
         _ => {
             let points = hdf5.selected_points(space);
-            let selection = points.and_then(|points| of_space(hdf5, space, points));
-            (selection.unwrap_or(Selection::new(0)), points)
+            tell_space(hdf5, space, points.unwrap_or(0), part);
+            points
         }
     };
     if asked.memory_space > LAST_SPECIAL && points.is_none() {
@@ -97,18 +97,17 @@ pub(super) fn part_of(hdf5: Hdf5, asked: Asked, known: &Known) -> (Selection, u6
     }
     // Chunks that are written as they are have no type in some versions.
     let item = if asked.memory_type > 0 { hdf5.type_size(asked.memory_type) } else { None };
-    (selection, points.unwrap_or(0).saturating_mul(item.unwrap_or(0)))
+    points.unwrap_or(0).saturating_mul(item.unwrap_or(0))
 }
 
-fn whole(hdf5: Hdf5, asked: Asked, known: &Known) -> (Selection, Option<u64>) {
-    let extent = match known.extent() {
+fn tell_all(hdf5: Hdf5, asked: Asked, known: &Known, part: &mut Selection) -> Option<u64> {
+    let (rank, extents) = match known.extent() {
         // More dimensions than are kept.
-        None if asked.when == When::Now => hdf5.extent_of_dataset(asked.dataset),
-        extent => extent,
+        None if asked.when == When::Now => hdf5.extent_of_dataset(asked.dataset)?,
+        extent => extent?,
     };
-    let Some((rank, extents)) = extent else { return (Selection::new(0), None) };
-    let points = extents.iter().take(rank).fold(1, |points: u64, it| points.saturating_mul(*it));
-    (at_start(rank, &extents), Some(points))
+    tell_box(part, rank, &NOTHING, &extents);
+    Some(extents.iter().take(rank).fold(1, |points: u64, it| points.saturating_mul(*it)))
 }
 
 /// Lengths of dimensions alone.
@@ -118,46 +117,44 @@ pub(super) fn lengths(rank: usize, extents: &Extents) -> Selection {
     selection
 }
 
-/// From the beginning, so many items in each dimension.
-fn at_start(rank: usize, counts: &Extents) -> Selection {
-    from(rank, &[0; MAX_RANK], counts)
+/// In each dimension where it starts and how many items it has.
+fn tell_box(part: &mut Selection, rank: usize, start: &Extents, counts: &Extents) {
+    part.clear(rank);
+    set(part, Part::Start, start);
+    set(part, Part::Count, counts);
 }
 
-fn from(rank: usize, start: &Extents, counts: &Extents) -> Selection {
-    let mut selection = Selection::new(rank);
-    set(&mut selection, Part::Start, start);
-    set(&mut selection, Part::Count, counts);
-    selection
-}
+static NOTHING: Extents = [0; MAX_RANK];
 
-fn of_space(hdf5: Hdf5, space: Id, points: u64) -> Option<Selection> {
-    let (rank, extents) = hdf5.extent(space)?;
-    let is_hyperslabs = match hdf5.selecting(space)? {
-        Selecting::All => return Some(at_start(rank, &extents)),
-        Selecting::Nothing => return Some(at_start(rank, &[0; MAX_RANK])),
-        selecting => selecting == Selecting::Hyperslabs,
-    };
-    if rank == 0 || points == 0 {
-        return Some(at_start(rank, &[0; MAX_RANK]));
+fn tell_space(hdf5: Hdf5, space: Id, points: u64, part: &mut Selection) -> Option<()> {
+    let rank = hdf5.rank(space)?;
+    let selecting = hdf5.selecting(space)?;
+    if selecting == Selecting::All {
+        let (rank, extents) = hdf5.extent(space)?;
+        tell_box(part, rank, &NOTHING, &extents);
+        return Some(());
+    }
+    if selecting == Selecting::Nothing || points == 0 {
+        tell_box(part, rank, &NOTHING, &NOTHING);
+        return Some(());
     }
     // A selection may have been moved as a whole, which only its bounds tell.
-    let (first, last) = hdf5.bounds(space)?;
-    let slab = if is_hyperslabs { hdf5.hyperslab(space) } else { None };
-    Some(match slab {
-        Some(slab) => regular(rank, Hyperslab { start: first, ..slab }),
-        None => from(rank, &first, &box_of(&first, &last)),
-    })
-}
-
-fn box_of(first: &Extents, last: &Extents) -> Extents {
-    let mut lengths = [0; MAX_RANK];
-    for (length, (first, last)) in lengths.iter_mut().zip(first.iter().zip(last)) {
-        *length = last.saturating_sub(*first).saturating_add(1);
+    let (mut first, mut last) = (NOTHING, NOTHING);
+    hdf5.bounds(space, &mut first, &mut last)?;
+    let mut slab = Hyperslab { start: NOTHING, stride: NOTHING, count: NOTHING, block: NOTHING };
+    if selecting == Selecting::Hyperslabs && hdf5.hyperslab(space, &mut slab).is_some() {
+        slab.start = first;
+        tell_regular(part, rank, &mut slab);
+    } else {
+        for (last, first) in last.iter_mut().zip(&first).take(rank) {
+            *last = last.saturating_sub(*first).saturating_add(1);
+        }
+        tell_box(part, rank, &first, &last);
     }
-    lengths
+    Some(())
 }
 
-fn regular(rank: usize, mut slab: Hyperslab) -> Selection {
+fn tell_regular(part: &mut Selection, rank: usize, slab: &mut Hyperslab) {
     let blocks = slab.count.iter_mut().zip(slab.block.iter_mut()).zip(slab.stride.iter_mut());
     for ((count, block), stride) in blocks.take(rank) {
         if *count == 1 || *stride == *block {
@@ -165,13 +162,12 @@ fn regular(rank: usize, mut slab: Hyperslab) -> Selection {
             (*block, *stride) = (1, 1);
         }
     }
-    let mut selection = from(rank, &slab.start, &slab.count);
-    for (part, numbers) in [(Part::Stride, &slab.stride), (Part::Block, &slab.block)] {
+    tell_box(part, rank, &slab.start, &slab.count);
+    for (kind, numbers) in [(Part::Stride, &slab.stride), (Part::Block, &slab.block)] {
         if numbers.iter().take(rank).any(|&number| number != 1) {
-            set(&mut selection, part, numbers);
+            set(part, kind, numbers);
         }
     }
-    selection
 }
 
 fn set(selection: &mut Selection, part: Part, numbers: &Extents) {
@@ -190,7 +186,8 @@ mod tests {
             extents
         };
         let [start, stride, count, block] = [0, 1, 2, 3].map(extents);
-        let selection = regular(2, Hyperslab { start, stride, count, block });
+        let mut selection = Selection::new(0);
+        tell_regular(&mut selection, 2, &mut Hyperslab { start, stride, count, block });
         for (part, expected) in
             [Part::Start, Part::Count, Part::Stride, Part::Block].into_iter().zip(expected)
         {
