@@ -117,11 +117,13 @@ impl Arrival {
     fn near(&self, lateness: Duration) -> Option<(Instant, Instant)> {
         let (last, wait) = (self.last?, self.wait?);
         let at = last.checked_add(wait)?;
-        let early = LEAST_EARLY + lateness + 2 * self.error;
+        let least = LEAST_EARLY + 2 * self.error;
         if wait <= SHORT {
-            return Some((last, at + LEAST_EARLY + self.error));
+            return Some((last, at + least));
         }
-        (early <= wait / EARLY_PART).then(|| (at - early, at + early))
+        // One sleep that ended very late does not make the next ones useless.
+        let early = (least + lateness).min(wait / EARLY_PART);
+        (least <= early).then(|| (at - early, at + early))
     }
 }
 
@@ -171,6 +173,14 @@ mod tests {
         vigil.plan(start, LONG, [&arrival].into_iter());
         vigil.wake(start + us(4980));
         assert_eq!(vigil.plan(start, LONG, [&arrival].into_iter()), us(4820));
+        vigil.wake(start + us(9000));
+        assert_eq!(vigil.plan(start, LONG, [&arrival].into_iter()), us(3750), "not all the time");
+        for _ in 0..100 {
+            let in_time = vigil.plan(start, LONG, [&arrival].into_iter());
+            vigil.wake(start + in_time);
+        }
+        let faded = vigil.plan(start, LONG, [&arrival].into_iter());
+        assert!(faded > us(4800), "{faded:?}");
     }
 
     #[test]
