@@ -67,7 +67,7 @@ pub(crate) struct Begun {
     /// The number of its next record.
     began: Cell<u64>,
     depth: usize,
-    start_ns: u64,
+    start_ns: Cell<u64>,
 }
 
 /// Begins a call on this thread; None if it cannot be recorded.
@@ -86,7 +86,7 @@ pub(crate) fn begin() -> Option<Begun> {
         Some(unsafe { state.as_mut() }.begin(caller, job))
     });
     match begun {
-        Some(begun) => Some(Begun { start_ns: clock::now_ns(), ..begun? }),
+        Some(begun) => Some(Begun { start_ns: Cell::new(clock::now_ns()), ..begun? }),
         None => begin_interrupting(cell.state, caller),
     }
 }
@@ -128,7 +128,7 @@ fn begin_interrupting(state: *mut ThreadState, caller: Caller) -> Option<Begun> 
         RECORDER.count(Unrecorded::Interrupted);
         return None;
     }
-    let start_ns = clock::now_ns();
+    let start_ns = Cell::new(clock::now_ns());
     Some(Begun { state, sp: caller.sp, context: 0, began: Cell::new(n_begun), depth, start_ns })
 }
 
@@ -150,7 +150,7 @@ impl Begun {
 
     /// Only now does the real call begin.
     pub(crate) fn restart_clock(&mut self) {
-        self.start_ns = clock::now_ns();
+        *self.start_ns.get_mut() = clock::now_ns();
     }
 
     /// Ends the call without a record.
@@ -173,10 +173,12 @@ impl Begun {
     }
 
     /// Records a call that was made as a part of this one, in its place. The
-    /// first one has this one's number, so that calls inside it come after it.
+    /// first one has this one's number, so that calls inside it come after it,
+    /// and its time, so that it counts once: those that follow take none.
     pub(crate) fn append_beside(&self, end_ns: u64, call: Call) {
         self.append(self.began.get(), self.depth, end_ns, call);
         self.began.set(self.next_begun());
+        self.start_ns.set(end_ns);
     }
 
     fn next_begun(&self) -> u64 {
@@ -190,7 +192,7 @@ impl Begun {
 
     #[inline]
     fn append(&self, began: u64, depth: usize, end_ns: u64, call: Call) {
-        let (context, start_ns) = (self.context, self.start_ns);
+        let (context, start_ns) = (self.context, self.start_ns.get());
         let depth = depth.min(255) as u8;
         self.write(&Call { context, began, start_ns, end_ns, depth, ..call });
     }

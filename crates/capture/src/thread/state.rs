@@ -2,6 +2,7 @@
 
 //! The state of a thread that has recorded something: its stream and its walker.
 
+use core::cell::Cell;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
@@ -90,7 +91,7 @@ impl ThreadState {
         let state = NonNull::from(self);
         // SAFETY: just made from a reference.
         let began = unsafe { state.as_ref() }.n_begun.into();
-        Begun { state, sp: caller.sp, context, began, depth, start_ns: 0 }
+        Begun { state, sp: caller.sp, context, began, depth, start_ns: Cell::new(0) }
     }
 
     /// Tells the reader, once per stream, that `path` has this identity.

@@ -12,7 +12,8 @@ mod variables;
 
 pub(super) use inquiry::{Cdf, Dialect, Question};
 pub(super) use record::{
-    Real, access, begin_on, close, describe, forgetting, handle, has_moved, on_file, open, redefine,
+    Real, access, begin_on, close, describe, forgetting, handle, has_moved, on_file, open,
+    open_unseen, redefine,
 };
 pub(super) use selection::{Arrays, Chosen, Numbers, array};
 

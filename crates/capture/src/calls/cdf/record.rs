@@ -46,6 +46,24 @@ pub(in crate::calls) fn open(
     })
 }
 
+/// Opens what is not recorded, under a number that may have been a file's.
+pub(in crate::calls) fn open_unseen(
+    (dialect, library): (&Dialect, usize),
+    ncid: *const c_int,
+    real: Real<'_>,
+) -> c_int {
+    let result = real();
+    if result == 0
+        && !ncid.is_null()
+        && is_on()
+        && let Some(cdf) = Cdf::of(dialect, library)
+    {
+        // SAFETY: the library has just stored it there.
+        files::forget(cdf, unsafe { *ncid });
+    }
+    result
+}
+
 /// Closes a file.
 pub(in crate::calls) fn close(
     (dialect, library): (&Dialect, usize),

@@ -155,13 +155,58 @@ fn slots(table: &'static [Bucket]) -> impl Iterator<Item = &'static Slot> {
 
 /// Looks whether a copy has begun to number its files anew.
 fn note_file(hdf5: Hdf5, id: Id) {
-    /// Of each copy, the last identifier of a file plus one.
-    static AFTER_LAST: [AtomicU64; COPIES] = [const { AtomicU64::new(0) }; COPIES];
-    if let Some(after_last) = AFTER_LAST.get(hdf5.number()) {
-        let before = after_last.swap(id as u64 + 1, Ordering::Relaxed);
-        if before > id as u64 {
-            forget_copy(hdf5.number());
+    static GIVEN: [AtomicU64; COPIES] = [const { AtomicU64::new(0) }; COPIES];
+    let Some(given) = GIVEN.get(hdf5.number()) else { return };
+    let before = given.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |given| {
+        Some(Given::from(given).with(id as u32).0.into())
+    });
+    if before.is_ok_and(|before| Given::from(before).with(id as u32).1 == Numbering::Anew) {
+        forget_copy(hdf5.number());
+    }
+}
+
+/// The numbers that files were given lately. Threads that open files at once
+/// come here in another order than that of their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Given {
+    /// The highest number plus one; 0: none.
+    after_last: u32,
+    /// A bit for each of the last numbers that was seen, the highest lowest.
+    seen: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Numbering {
+    GoesOn,
+    Anew,
+}
+
+impl Given {
+    /// The same with a number more, and whether it was given before.
+    fn with(self, number: u32) -> (Given, Numbering) {
+        let Given { after_last, seen } = self;
+        let after = number.wrapping_add(1);
+        if number >= after_last {
+            let seen = seen.checked_shl(after.wrapping_sub(after_last)).unwrap_or(0) | 1;
+            return (Given { after_last: after, seen }, Numbering::GoesOn);
         }
+        let late = 1_u32.checked_shl(after_last.wrapping_sub(after)).unwrap_or(0);
+        if late != 0 && seen & late == 0 {
+            return (Given { after_last, seen: seen | late }, Numbering::GoesOn);
+        }
+        (Given { after_last: after, seen: 1 }, Numbering::Anew)
+    }
+}
+
+impl From<u64> for Given {
+    fn from(word: u64) -> Given {
+        Given { after_last: (word >> 32) as u32, seen: word as u32 }
+    }
+}
+
+impl From<Given> for u64 {
+    fn from(given: Given) -> u64 {
+        u64::from(given.after_last) << 32 | u64::from(given.seen)
     }
 }
 
@@ -287,6 +332,28 @@ mod tests {
 
     fn dataset(name: u64) -> Known {
         Known::new(Kind::Dataset(name), Some(7)).with_extent((2, [name; MAX_RANK]))
+    }
+
+    #[test]
+    fn numbers_that_come_late_are_told_from_those_that_come_again() {
+        let check = |numbers: &[u32], anew: &[u32]| {
+            let mut given = Given::from(0);
+            let mut found = Vec::new();
+            for &number in numbers {
+                let (next, numbering) = given.with(number);
+                if numbering == Numbering::Anew {
+                    found.push(number);
+                }
+                given = Given::from(u64::from(next));
+            }
+            assert_eq!(found, anew, "{numbers:?}");
+        };
+        check(&[0, 1, 2, 3], &[]);
+        check(&[0, 3, 1, 2, 4], &[]);
+        check(&[0, 1, 0, 1], &[0]);
+        check(&[1, 0, 1, 0], &[1]);
+        check(&[5, 100, 6, 101], &[6]);
+        check(&[0, 40, 20, 20], &[20]);
     }
 
     #[test]

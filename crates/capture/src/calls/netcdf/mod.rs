@@ -3,8 +3,9 @@
 //! The rows of netCDF. Calls of the Fortran library and of netCDF's own older
 //! interface come to these functions.
 //!
-//! There are none for files that are memory only (`nc_open_mem`): they are no
-//! files, and what is done with them passes through.
+//! Files that are memory only (`nc_open_mem`) are no files, and what is done with
+//! them passes through; their rows are there because they may be given the number
+//! of a file that was.
 
 mod paths;
 
@@ -64,6 +65,14 @@ library! {
 
     [nc_close] (ncid: c_int) -> c_int
         => |library, real| cdf::close((&NETCDF, library), Function::NcClose, ncid, &real);
+    [nc_close_memio] (ncid: c_int, memory: Word) -> c_int
+        => |library, real| cdf::close((&NETCDF, library), Function::NcClose, ncid, &real);
+    [nc_open_mem] (path: *const c_char, mode: c_int, size: Word, memory: Word, ncid: Out) -> c_int
+        => |library, real| cdf::open_unseen((&NETCDF, library), ncid, &real);
+    [nc_open_memio] (path: *const c_char, mode: c_int, memory: Word, ncid: Out) -> c_int
+        => |library, real| cdf::open_unseen((&NETCDF, library), ncid, &real);
+    [nc_create_mem] (path: *const c_char, mode: c_int, size: Word, ncid: Out) -> c_int
+        => |library, real| cdf::open_unseen((&NETCDF, library), ncid, &real);
     [nc_abort] (ncid: c_int) -> c_int
         => |library, real| cdf::close((&NETCDF, library), Function::NcAbort, ncid, &real);
     [nc_sync] (ncid: c_int) -> c_int

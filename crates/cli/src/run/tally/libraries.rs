@@ -89,7 +89,10 @@ impl Libraries {
         let Some(calls) = entry(&mut self.enclosing, event.stream, MAX_STREAMS) else { return };
         while calls.pop_if(|call| call.depth >= event.depth).is_some() {}
         if is_collective {
-            for call in calls.iter_mut().filter(|call| !call.is_collective) {
+            let untold = |call: &&mut Enclosing| {
+                !call.is_collective && matches!(call.library, Library::Hdf5 | Library::NetCdf)
+            };
+            for call in calls.iter_mut().filter(untold) {
                 call.is_collective = true;
                 self.tallies[call.library as usize].collective += 1;
             }
@@ -116,6 +119,9 @@ mod tests {
         libraries.add(&event("H5Dwrite", 1, Some((0, 300))));
         libraries.add(&Event { depth: 1, ..event("mpi_write_at", 1, Some((0, 300))) });
         libraries.add(&event("ncmpi_get_vara_all", 1, Some((0, 70))));
+        // A view is set for what one rank does alone, too.
+        libraries.add(&event("ncmpi_put_vara", 1, Some((0, 70))));
+        libraries.add(&Event { depth: 1, ..event("mpi_set_view", 1, None) });
         libraries.add(&Event { result: -1, ..event("H5Fopen", 1, None) });
         libraries.add(&Event { depth: 1, ..event("mpi_open", 1, None) });
         let told = |library| {
@@ -124,7 +130,7 @@ mod tests {
         };
         assert_eq!(told(Library::NetCdf), (1, 1, 0, 800, 10_000));
         assert_eq!(told(Library::Hdf5), (2, 1, 0, 1100, 20_000));
-        assert_eq!(told(Library::MpiIo), (4, 3, 0, 1900, 40_000));
-        assert_eq!(told(Library::PnetCdf), (1, 1, 70, 0, 10_000));
+        assert_eq!(told(Library::MpiIo), (5, 4, 0, 1900, 50_000));
+        assert_eq!(told(Library::PnetCdf), (2, 1, 70, 70, 20_000));
     }
 }
