@@ -13,6 +13,11 @@
 //! Found addresses are kept per place of call, and only as long as nothing is
 //! unloaded (`dlclose`), after which another library may be where one was.
 //!
+//! An application may have a function of its own in one of its libraries that is
+//! called like one of ours, `nc_open` for network connections, with any arguments.
+//! Where there is no sign of the library that we mean, such a call goes on with
+//! all registers as they were, before anything looks at its arguments.
+//!
 //! Looking up takes the dynamic linker's lock and may allocate. It happens once
 //! per place of call, in functions that may not be called by signal handlers.
 
@@ -30,13 +35,18 @@ const PLACES: usize = 1024;
 const MODULES: usize = 64;
 
 static LOCAL: [Kept; PLACES] = [const { Kept::nothing() }; PLACES];
+static JUDGED: [Kept; PLACES] = [const { Kept::nothing() }; PLACES];
 static OWN_COPY: [AtomicUsize; MODULES] = [const { AtomicUsize::new(0) }; MODULES];
 
 /// A function of a library that is found at run time.
 ///
 /// It does not hold its name: so all of them lie in memory that begins as
 /// zeroes, and thousands of rows cost a program nothing when it starts.
+#[repr(C)]
 pub(crate) struct Foreign {
+    /// All callers have the same function, and it is the library's: the entry
+    /// goes on without a question. The first field, which the entry looks at.
+    is_settled: AtomicBool,
     /// What the global scope has.
     global: Kept,
     /// Some caller was given another copy.
@@ -48,6 +58,7 @@ pub(crate) struct Foreign {
 impl Foreign {
     pub(crate) const fn new() -> Foreign {
         Foreign {
+            is_settled: AtomicBool::new(false),
             global: Kept::nothing(),
             has_copies: AtomicBool::new(false),
             last: AtomicUsize::new(0),
@@ -65,6 +76,21 @@ impl Foreign {
             return Some(address);
         }
         self.of_place(name, thread::return_address(), modules)
+    }
+
+    /// Where a call goes on that has just come: to our hook, or to a function that
+    /// only has the name of ours. Asked by the entry, before the hook.
+    #[cold]
+    pub(crate) fn target(&self, name: &CStr, hook: usize) -> usize {
+        let Some(address) = self.of_caller(name) else { return hook };
+        let modules = stack::modules_generation() as usize;
+        if !is_of_library(name, address, modules) {
+            return address;
+        }
+        if !self.has_copies.load(Ordering::Relaxed) && self.global.get(modules) == Some(address) {
+            self.is_settled.store(true, Ordering::Relaxed);
+        }
+        hook
     }
 
     #[cold]
@@ -140,6 +166,38 @@ fn find_anywhere(name: &CStr, caller: &Module) -> Option<usize> {
 /// An address that is one, and not of ours: a call of ours would come back to us.
 fn real(address: usize) -> Option<usize> {
     (address != 0 && !is_ours(address)).then_some(address)
+}
+
+/// Whether a function of this name is that of the library we mean: the module that
+/// has it, or the program as a whole, has another one that only the library has.
+/// (Not in the same module: tools that stand between have single functions.)
+fn is_of_library(name: &CStr, address: usize, modules: usize) -> bool {
+    const YES: usize = 1;
+    const NO: usize = 2;
+    let key = address ^ modules.rotate_left(48);
+    let judged = JUDGED.get(spread(key) % PLACES);
+    if let Some(verdict) = judged.and_then(|judged| judged.get(key)) {
+        return verdict == YES;
+    }
+    let sign = sign_of(name);
+    // SAFETY: the name is a C string.
+    let anywhere = unsafe { libc::dlsym(libc::RTLD_DEFAULT, sign.as_ptr()) as usize };
+    let there = || Module::of(address)?.with_scope(|scope| real(scope.find(sign)))?;
+    let is_there = real(anywhere).is_some() || there().is_some();
+    if let Some(judged) = judged {
+        judged.set(key, if is_there { YES } else { NO });
+    }
+    is_there
+}
+
+/// A function that a library has for certain, and that we do not define.
+fn sign_of(name: &CStr) -> &'static CStr {
+    match name.to_bytes() {
+        [b'H', b'5', ..] => c"H5open",
+        [b'n', b'c', b'm', b'p', b'i', b'_', ..] => c"ncmpi_inq_libvers",
+        [b'n', b'c', b'_', ..] => c"nc_inq_libvers",
+        _ => c"MPI_Initialized",
+    }
 }
 
 fn spread(key: usize) -> usize {
@@ -298,7 +356,13 @@ macro_rules! foreign {
 
             static FOREIGN: $crate::library::Foreign = $crate::library::Foreign::new();
 
-            $crate::arch::entry!(entry = $symbol, hook ($($argument: $type),*) -> $result);
+            $crate::arch::asking_entry!(
+                entry = $symbol, FOREIGN, target, hook ($($argument: $type),*) -> $result
+            );
+
+            extern "C" fn target() -> usize {
+                FOREIGN.target($crate::interpose::c_name!($symbol), hook as *const () as usize)
+            }
 
             unsafe extern "C-unwind" fn hook($($argument: $type),*) -> $result {
                 type Signature = unsafe extern "C-unwind" fn($($type),*) -> $result;

@@ -75,3 +75,12 @@ macro_rules! entry {
     };
 }
 pub(crate) use entry;
+
+/// The same for a function that may turn out not to be ours; here that cannot be
+/// asked without losing arguments.
+macro_rules! asking_entry {
+    ($function:ident = $symbol:expr, $foreign:ident, $target:ident, $($hook:tt)*) => {
+        $crate::arch::entry!($function = $symbol, $($hook)*);
+    };
+}
+pub(crate) use asking_entry;

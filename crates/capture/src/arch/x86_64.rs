@@ -111,3 +111,79 @@ macro_rules! entry {
     };
 }
 pub(crate) use entry;
+
+/// The same for a function that may turn out not to be ours: as long as the first
+/// byte of `$foreign` is 0, `$target` says where the call goes on.
+macro_rules! asking_entry {
+    ($function:ident = $symbol:expr, $foreign:ident, $target:ident, $hook:ident $($signature:tt)*) => {
+        #[unsafe(naked)]
+        #[unsafe(export_name = $symbol)]
+        unsafe extern "C-unwind" fn $function() {
+            core::arch::naked_asm!(
+                "mov r11, qword ptr [rip + ioracle_thread_cell@GOTTPOFF]",
+                "mov qword ptr fs:[r11], rsp",
+                "mov qword ptr fs:[r11 + 8], rbp",
+                "cmp byte ptr [rip + {foreign}], 0",
+                "je 2f",
+                "jmp {hook}",
+                "2:",
+                "lea r11, [rip + {target}]",
+                "jmp {ask}",
+                foreign = sym $foreign,
+                target = sym $target,
+                hook = sym $hook,
+                ask = sym $crate::arch::ask_and_go_on,
+            )
+        }
+    };
+}
+pub(crate) use asking_entry;
+
+/// Calls the function in `r11` and goes on where it says, with all registers that
+/// arguments can be in as they were.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C-unwind" fn ask_and_go_on() {
+    core::arch::naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "and rsp, -16",
+        "sub rsp, 192",
+        "movaps xmmword ptr [rsp], xmm0",
+        "movaps xmmword ptr [rsp + 16], xmm1",
+        "movaps xmmword ptr [rsp + 32], xmm2",
+        "movaps xmmword ptr [rsp + 48], xmm3",
+        "movaps xmmword ptr [rsp + 64], xmm4",
+        "movaps xmmword ptr [rsp + 80], xmm5",
+        "movaps xmmword ptr [rsp + 96], xmm6",
+        "movaps xmmword ptr [rsp + 112], xmm7",
+        "mov qword ptr [rsp + 128], rdi",
+        "mov qword ptr [rsp + 136], rsi",
+        "mov qword ptr [rsp + 144], rdx",
+        "mov qword ptr [rsp + 152], rcx",
+        "mov qword ptr [rsp + 160], r8",
+        "mov qword ptr [rsp + 168], r9",
+        "mov qword ptr [rsp + 176], rax",
+        "mov qword ptr [rsp + 184], r10",
+        "call r11",
+        "mov r11, rax",
+        "movaps xmm0, xmmword ptr [rsp]",
+        "movaps xmm1, xmmword ptr [rsp + 16]",
+        "movaps xmm2, xmmword ptr [rsp + 32]",
+        "movaps xmm3, xmmword ptr [rsp + 48]",
+        "movaps xmm4, xmmword ptr [rsp + 64]",
+        "movaps xmm5, xmmword ptr [rsp + 80]",
+        "movaps xmm6, xmmword ptr [rsp + 96]",
+        "movaps xmm7, xmmword ptr [rsp + 112]",
+        "mov rdi, qword ptr [rsp + 128]",
+        "mov rsi, qword ptr [rsp + 136]",
+        "mov rdx, qword ptr [rsp + 144]",
+        "mov rcx, qword ptr [rsp + 152]",
+        "mov r8, qword ptr [rsp + 160]",
+        "mov r9, qword ptr [rsp + 168]",
+        "mov rax, qword ptr [rsp + 176]",
+        "mov r10, qword ptr [rsp + 184]",
+        "mov rsp, rbp",
+        "pop rbp",
+        "jmp r11",
+    )
+}

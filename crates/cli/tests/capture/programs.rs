@@ -147,6 +147,16 @@ fn calls_from_very_deep_stacks_are_recorded() {
     checked("recursion");
 }
 
+/// Rows of libraries once took such functions for netCDF's: results were cut to 32
+/// bits, and what was no pointer was followed.
+#[test]
+fn functions_of_the_application_that_only_have_a_librarys_names_are_left_alone() {
+    let own = shared("namesakes_part");
+    let program = Program::new(c_with("namesakes", &["-Wl,--no-as-needed", own.to_str().unwrap()]));
+    let done = behaves_the_same(&program);
+    assert!(done.out.starts_with("0\n3\nbc\n285\n1099511627811\n0\n7.5\n"), "{}", done.out);
+}
+
 #[test]
 fn plugins_come_and_go() {
     let plugin = shared("plugin_part");
