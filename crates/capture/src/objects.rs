@@ -9,7 +9,6 @@ use crate::thread;
 /// The identity of an object by its name in the file; the reader is told, once
 /// per stream. Behind a zero byte there may be more to tell of it, as
 /// `chunk=100:10`. 0 for a call that cannot be asked for (see [`thread`]).
-#[allow(dead_code, reason = "for the tables of HDF5, netCDF and PnetCDF")]
 pub(crate) fn identity(text: &[u8]) -> u64 {
     let id = identity::of(text);
     thread::with_state(|state| state.define_object(id, text)).map_or(0, |()| id)

@@ -14,7 +14,6 @@ use crate::arch;
 use crate::recorder::RECORDER;
 
 /// A library whose calls may be nested in each other.
-#[allow(dead_code, reason = "for the tables of HDF5, netCDF and PnetCDF")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Library {
     /// MPI.
