@@ -28,10 +28,8 @@ mod interpose;
 mod library;
 mod observe;
 
-mod copies;
 mod descriptors;
 mod files;
-mod kept;
 mod mappings;
 mod objects;
 mod patterns;

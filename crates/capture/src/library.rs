@@ -246,11 +246,6 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    /// Where it is loaded.
-    pub(crate) fn base(&self) -> usize {
-        self.base
-    }
-
     /// The module that an address lies in.
     pub(crate) fn of(address: usize) -> Option<Module> {
         const RTLD_DL_LINKMAP: c_int = 2;

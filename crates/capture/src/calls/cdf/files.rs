@@ -11,7 +11,7 @@ use core::ffi::c_int;
 
 use super::inquiry::Cdf;
 use super::variables;
-use crate::kept::Kept;
+use crate::calls::kept::Kept;
 
 static OPEN: Kept<1024, 1> = Kept::nothing();
 
@@ -54,6 +54,13 @@ pub(super) fn is_in(ncid: c_int, file: c_int) -> bool {
     ncid == file || root(ncid) == Some(file)
 }
 
+/// Forgets all files of a copy.
+pub(super) fn forget_copy(number: u64) {
+    OPEN.forget(|key| key >> COPY_BIT == number);
+}
+
+const COPY_BIT: u32 = 32;
+
 fn key(cdf: Cdf, ncid: c_int) -> u64 {
-    cdf.copy.number() << 32 | u64::from(ncid as u32)
+    cdf.copy.number() << COPY_BIT | u64::from(ncid as u32)
 }

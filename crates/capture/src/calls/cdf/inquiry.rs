@@ -11,7 +11,7 @@ use core::ffi::{CStr, c_char, c_int};
 
 use ioracle_spool::selection::MAX_DIMENSIONS;
 
-use crate::copies::{LibraryCopy, MAX_FUNCTIONS};
+use crate::calls::copies::LibraryCopy;
 use crate::thread::Library;
 
 /// What is asked; the place of the function's name in [`Dialect::names`].
@@ -35,7 +35,7 @@ pub(in crate::calls) enum Question {
 pub(in crate::calls) struct Dialect {
     pub(in crate::calls) library: Library,
     /// In the order of [`Question`]; empty where there is no such function.
-    pub(in crate::calls) names: [&'static CStr; MAX_FUNCTIONS],
+    pub(in crate::calls) names: &'static [&'static CStr],
     /// The path of a local file that a name stands for.
     pub(in crate::calls) local_path: fn(*const c_char) -> Option<*const c_char>,
 }
@@ -53,7 +53,7 @@ const MAX_NAME: usize = 4096;
 impl Cdf {
     /// The copy that a real function lies in.
     pub(in crate::calls) fn of(dialect: &Dialect, real: usize) -> Option<Cdf> {
-        LibraryCopy::of(dialect.library, &dialect.names, real).map(|copy| Cdf { copy })
+        LibraryCopy::of(dialect.library, dialect.names, real).map(|copy| Cdf { copy })
     }
 
     /// Works with the name of a variable, in groups with those of all groups.

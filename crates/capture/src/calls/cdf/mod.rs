@@ -20,6 +20,12 @@ pub(super) use selection::{Arrays, Chosen, Numbers, array};
 use core::ffi::c_int;
 use ioracle_spool::Function;
 
+/// Forgets what a copy of a library has open.
+pub(super) fn forget_copy(number: u64) {
+    files::forget_copy(number);
+    variables::forget_copy(number);
+}
+
 /// What a program gets that found our functions without having the library:
 /// NC_ENOTBUILT, in both.
 pub(super) const NOT_THERE: c_int = -128;

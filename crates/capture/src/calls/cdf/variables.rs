@@ -8,7 +8,7 @@ use core::ffi::c_int;
 
 use super::files;
 use super::inquiry::Cdf;
-use crate::kept::Kept;
+use crate::calls::kept::Kept;
 use crate::objects;
 
 static KNOWN: Kept<2048, 3> = Kept::nothing();
@@ -37,8 +37,13 @@ pub(super) fn known(cdf: Cdf, ncid: c_int, varid: c_int) -> Option<Variable> {
 /// What is known of a file's variables may have changed.
 pub(super) fn forget(cdf: Cdf, ncid: c_int) {
     KNOWN.forget(|key| {
-        key >> 60 == cdf.copy.number() && files::is_in((key >> VARIABLE_BITS) as c_int, ncid)
+        key >> COPY_BIT == cdf.copy.number() && files::is_in((key >> VARIABLE_BITS) as c_int, ncid)
     });
+}
+
+/// Forgets all variables of a copy.
+pub(super) fn forget_copy(number: u64) {
+    KNOWN.forget(|key| key >> COPY_BIT == number);
 }
 
 #[cold]
@@ -55,9 +60,10 @@ fn ask(cdf: Cdf, ncid: c_int, varid: c_int) -> Option<Variable> {
 }
 
 const VARIABLE_BITS: u32 = 28;
+const COPY_BIT: u32 = 60;
 
 /// Copy, file and variable in one word; None for numbers that are too large.
 fn key(cdf: Cdf, ncid: c_int, varid: c_int) -> Option<u64> {
     let varid = u64::try_from(varid).ok().filter(|varid| varid >> VARIABLE_BITS == 0)?;
-    Some(cdf.copy.number() << 60 | u64::from(ncid as u32) << VARIABLE_BITS | varid)
+    Some(cdf.copy.number() << COPY_BIT | u64::from(ncid as u32) << VARIABLE_BITS | varid)
 }

@@ -11,7 +11,7 @@ use core::ffi::{c_char, c_int, c_uint};
 
 use ioracle_spool::Function;
 
-use super::copies::Id;
+use super::functions::Id;
 use super::record;
 use super::record::When;
 use super::selected::{Asked, Lists};

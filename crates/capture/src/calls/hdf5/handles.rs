@@ -3,25 +3,26 @@
 //! What is known of HDF5's open files, datasets and nameless objects, by their
 //! identifiers, so that calls on them need not ask again.
 //!
-//! HDF5 gives each identifier once, until the library is closed or unloaded; then
-//! it begins anew. Files tell that: a file that is given a number no higher than
-//! one before is of a library that has begun anew, and what was known of the
-//! copy is forgotten.
+//! A copy that numbers its files anew was closed in between, and what was known
+//! of it is forgotten.
 //!
 //! 512 files and 2048 objects are known at once. A dataset that has made room
 //! for another is asked for again when it is next used.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::copies::{COPIES, Hdf5, Id};
+use super::functions::{Hdf5, Id};
+use super::numbering;
 use super::questions::{Extents, MAX_RANK};
+use crate::calls::kept::Kept;
 
-const SLOTS: usize = 16;
 /// Dimensions of a dataset that are kept; those of one with more are asked for.
 pub(super) const KEPT_RANK: usize = 8;
 
-static FILES: [Bucket; 32] = [const { Bucket::empty() }; 32];
-static OBJECTS: [Bucket; 128] = [const { Bucket::empty() }; 128];
+static FILES: Kept<512, WORDS> = Kept::nothing();
+static OBJECTS: Kept<2048, WORDS> = Kept::nothing();
+/// Changes when a kept extent may not hold any more.
+static EXTENTS: AtomicU32 = AtomicU32::new(0);
 
 /// What an identifier stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,29 +69,73 @@ impl Known {
         }
         Some((rank, extents))
     }
+
+    /// As the tables keep it.
+    fn words(&self) -> [u64; WORDS] {
+        let (kind, name) = match self.kind {
+            Kind::File(name) => (0, name),
+            Kind::Dataset(name) => (1, name),
+            Kind::Nameless => (2, 0),
+        };
+        let is_recorded = if self.file.is_some() { IS_RECORDED } else { 0 };
+        let has_lengths = if self.lengths.is_some() { HAS_LENGTHS } else { 0 };
+        let rank = self.rank.map_or(0, |rank| rank as u64 + 1) << RANK_BIT;
+        let extents = u64::from(EXTENTS.load(Ordering::Relaxed)) << EXTENTS_BIT;
+        let what = kind | is_recorded | has_lengths | rank | extents;
+        let [a, b, c, d, e, f, g, h] = self.lengths.unwrap_or([0; KEPT_RANK]);
+        [what, self.file.unwrap_or(0), name, a, b, c, d, e, f, g, h]
+    }
+
+    /// What tables have kept.
+    #[inline]
+    fn from_words([what, file, name, lengths @ ..]: [u64; WORDS]) -> Known {
+        let kind = match what & KIND {
+            0 => Kind::File(name),
+            1 => Kind::Dataset(name),
+            _ => Kind::Nameless,
+        };
+        let has_lengths = what & HAS_LENGTHS != 0
+            && what >> EXTENTS_BIT == u64::from(EXTENTS.load(Ordering::Relaxed));
+        Known {
+            kind,
+            file: (what & IS_RECORDED != 0).then_some(file),
+            rank: (what >> RANK_BIT & 0xff).checked_sub(1).map(|rank| rank as usize),
+            lengths: has_lengths.then_some(lengths),
+        }
+    }
 }
+
+/// The first word: the kind in the lowest bits, then whether the file is recorded,
+/// whether there are lengths, the rank plus one, and for which value of
+/// [`EXTENTS`] the lengths hold. Then the file, what the kind holds, the lengths.
+const WORDS: usize = 3 + KEPT_RANK;
+const KIND: u64 = 0b11;
+const IS_RECORDED: u64 = 0b100;
+const HAS_LENGTHS: u64 = 0b1000;
+const RANK_BIT: u32 = 8;
+const EXTENTS_BIT: u32 = 32;
 
 /// Keeps what is known of an identifier.
 pub(super) fn keep(hdf5: Hdf5, id: Id, known: &Known) {
-    let is_file = matches!(known.kind, Kind::File(_));
-    if is_file {
-        note_file(hdf5, id);
+    let (key, words) = (key(hdf5, id), known.words());
+    if !matches!(known.kind, Kind::File(_)) {
+        return OBJECTS.put_anyway(key, words);
     }
-    let key = key(hdf5, id);
-    if let Some(bucket) = bucket_of(if is_file { &FILES } else { &OBJECTS }, key) {
-        bucket.keep(key, known);
+    if numbering::begins_anew(hdf5, id) {
+        forget_copy(hdf5.number());
     }
+    FILES.put_anyway(key, words);
 }
 
 /// What is known of a file's identifier.
 pub(super) fn file(hdf5: Hdf5, id: Id) -> Option<Known> {
-    find(&FILES, key(hdf5, id))
+    FILES.get(key(hdf5, id)).map(Known::from_words)
 }
 
 /// What is known of another object's identifier.
 #[inline]
 pub(super) fn object(hdf5: Hdf5, id: Id) -> Option<Known> {
-    find(&OBJECTS, key(hdf5, id))
+    OBJECTS.get(key(hdf5, id)).map(Known::from_words)
 }
 
 /// Whether an identifier is that of an object without a name.
@@ -102,21 +147,19 @@ pub(super) fn is_nameless(hdf5: Hdf5, id: Id) -> bool {
 pub(super) fn file_named(hdf5: Hdf5, name: u64) -> Option<Known> {
     let is_it = |known: &Known| known.kind == Kind::File(name);
     let is_here = |key| copy_of(key) == hdf5.number();
-    slots(&FILES).find_map(|slot| slot.get_if(is_here).filter(is_it))
+    FILES.find_map(is_here, |words| Some(Known::from_words(words)).filter(is_it))
 }
 
 /// An identifier stands for nothing any more.
 pub(super) fn forget(hdf5: Hdf5, id: Id) {
-    let key = key(hdf5, id);
-    for bucket in [bucket_of(&FILES, key), bucket_of(&OBJECTS, key)].into_iter().flatten() {
-        bucket.slots.iter().for_each(|slot| slot.forget_if(|it| it == key));
-    }
+    FILES.take(key(hdf5, id));
+    OBJECTS.take(key(hdf5, id));
 }
 
 /// Forgets all identifiers of a copy.
-pub(super) fn forget_copy(number: usize) {
-    let is_here = |key| copy_of(key) == number;
-    slots(&FILES).chain(slots(&OBJECTS)).for_each(|slot| slot.forget_if(is_here));
+pub(in crate::calls) fn forget_copy(number: u64) {
+    FILES.forget(|key| copy_of(key) == number);
+    OBJECTS.forget(|key| copy_of(key) == number);
 }
 
 /// The extent of some dataset has changed, by whatever identifier of it: no
@@ -128,202 +171,13 @@ pub(super) fn forget_extents() {
 /// Copies are told apart in bits that no count of identifiers reaches; the type
 /// of an identifier is above them.
 const COPY_BIT: u32 = 48;
-/// While a slot is being filled.
-const BEING_FILLED: u64 = u64::MAX;
-/// Changes when a kept extent may not hold any more.
-static EXTENTS: AtomicU32 = AtomicU32::new(0);
 
 fn key(hdf5: Hdf5, id: Id) -> u64 {
-    id as u64 ^ (hdf5.number() as u64 + 1) << COPY_BIT
+    id as u64 ^ hdf5.number() << COPY_BIT
 }
 
-fn copy_of(key: u64) -> usize {
-    ((key >> COPY_BIT & 0xff) as usize).wrapping_sub(1)
-}
-
-fn bucket_of(table: &'static [Bucket], key: u64) -> Option<&'static Bucket> {
-    table.get((key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % table.len().max(1))
-}
-
-fn find(table: &'static [Bucket], key: u64) -> Option<Known> {
-    bucket_of(table, key)?.slots.iter().find_map(|slot| slot.get_if(|it| it == key))
-}
-
-fn slots(table: &'static [Bucket]) -> impl Iterator<Item = &'static Slot> {
-    table.iter().flat_map(|bucket| &bucket.slots)
-}
-
-/// Looks whether a copy has begun to number its files anew.
-fn note_file(hdf5: Hdf5, id: Id) {
-    static GIVEN: [AtomicU64; COPIES] = [const { AtomicU64::new(0) }; COPIES];
-    let Some(given) = GIVEN.get(hdf5.number()) else { return };
-    let before = given.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |given| {
-        Some(Given::from(given).with(id as u32).0.into())
-    });
-    if before.is_ok_and(|before| Given::from(before).with(id as u32).1 == Numbering::Anew) {
-        forget_copy(hdf5.number());
-    }
-}
-
-/// The numbers that files were given lately. Threads that open files at once
-/// come here in another order than that of their numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Given {
-    /// The highest number plus one; 0: none.
-    after_last: u32,
-    /// A bit for each of the last numbers that was seen, the highest lowest.
-    seen: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Numbering {
-    GoesOn,
-    Anew,
-}
-
-impl Given {
-    /// The same with a number more, and whether it was given before.
-    fn with(self, number: u32) -> (Given, Numbering) {
-        let Given { after_last, seen } = self;
-        let after = number.wrapping_add(1);
-        if number >= after_last {
-            let seen = seen.checked_shl(after.wrapping_sub(after_last)).unwrap_or(0) | 1;
-            return (Given { after_last: after, seen }, Numbering::GoesOn);
-        }
-        let late = 1_u32.checked_shl(after_last.wrapping_sub(after)).unwrap_or(0);
-        if late != 0 && seen & late == 0 {
-            return (Given { after_last, seen: seen | late }, Numbering::GoesOn);
-        }
-        (Given { after_last: after, seen: 1 }, Numbering::Anew)
-    }
-}
-
-impl From<u64> for Given {
-    fn from(word: u64) -> Given {
-        Given { after_last: (word >> 32) as u32, seen: word as u32 }
-    }
-}
-
-impl From<Given> for u64 {
-    fn from(given: Given) -> u64 {
-        u64::from(given.after_last) << 32 | u64::from(given.seen)
-    }
-}
-
-struct Bucket {
-    slots: [Slot; SLOTS],
-    /// Which slot makes room next when all are taken.
-    next: AtomicU32,
-}
-
-impl Bucket {
-    const fn empty() -> Bucket {
-        Bucket { slots: [const { Slot::free() }; SLOTS], next: AtomicU32::new(0) }
-    }
-
-    fn keep(&self, key: u64, known: &Known) {
-        let with =
-            |wanted| self.slots.iter().find(move |slot| slot.key.load(Ordering::Relaxed) == wanted);
-        let any = || {
-            let next = self.next.fetch_add(1, Ordering::Relaxed) as usize;
-            self.slots.get(next % SLOTS)
-        };
-        if let Some(slot) = with(key).or_else(|| with(0)).or_else(any) {
-            slot.fill(key, known);
-        }
-    }
-}
-
-/// Written by whoever comes, one at a time; a reader looks at the key before
-/// and after.
-struct Slot {
-    /// 0: free.
-    key: AtomicU64,
-    /// The kind in the lowest bits, then whether the file is recorded, whether
-    /// there are lengths, the rank plus one, and for which value of [`EXTENTS`]
-    /// the lengths hold.
-    what: AtomicU64,
-    file: AtomicU64,
-    /// What the kind holds.
-    name: AtomicU64,
-    lengths: [AtomicU64; KEPT_RANK],
-}
-
-const KIND: u64 = 0b11;
-const IS_RECORDED: u64 = 0b100;
-const HAS_LENGTHS: u64 = 0b1000;
-const RANK_BIT: u32 = 8;
-const EXTENTS_BIT: u32 = 32;
-
-impl Slot {
-    const fn free() -> Slot {
-        Slot {
-            key: AtomicU64::new(0),
-            what: AtomicU64::new(0),
-            file: AtomicU64::new(0),
-            name: AtomicU64::new(0),
-            lengths: [const { AtomicU64::new(0) }; KEPT_RANK],
-        }
-    }
-
-    fn fill(&self, key: u64, known: &Known) {
-        if self.key.swap(BEING_FILLED, Ordering::Acquire) == BEING_FILLED {
-            return;
-        }
-        let (kind, name) = match known.kind {
-            Kind::File(name) => (0, name),
-            Kind::Dataset(name) => (1, name),
-            Kind::Nameless => (2, 0),
-        };
-        let is_recorded = if known.file.is_some() { IS_RECORDED } else { 0 };
-        let has_lengths = if known.lengths.is_some() { HAS_LENGTHS } else { 0 };
-        let rank = known.rank.map_or(0, |rank| rank as u64 + 1) << RANK_BIT;
-        let extents = u64::from(EXTENTS.load(Ordering::Relaxed)) << EXTENTS_BIT;
-        self.what.store(kind | is_recorded | has_lengths | rank | extents, Ordering::Relaxed);
-        self.file.store(known.file.unwrap_or(0), Ordering::Relaxed);
-        self.name.store(name, Ordering::Relaxed);
-        for (place, length) in self.lengths.iter().zip(known.lengths.iter().flatten()) {
-            place.store(*length, Ordering::Relaxed);
-        }
-        self.key.store(key, Ordering::Release);
-    }
-
-    #[inline]
-    fn get_if(&self, wanted: impl Fn(u64) -> bool) -> Option<Known> {
-        let key = self.key.load(Ordering::Acquire);
-        if key == 0 || key == BEING_FILLED || !wanted(key) {
-            return None;
-        }
-        let known = self.known();
-        fence(Ordering::Acquire);
-        (self.key.load(Ordering::Relaxed) == key).then_some(known)
-    }
-
-    fn known(&self) -> Known {
-        let [what, file, name] =
-            [&self.what, &self.file, &self.name].map(|word| word.load(Ordering::Relaxed));
-        let kind = match what & KIND {
-            0 => Kind::File(name),
-            1 => Kind::Dataset(name),
-            _ => Kind::Nameless,
-        };
-        let has_lengths = what & HAS_LENGTHS != 0
-            && what >> EXTENTS_BIT == u64::from(EXTENTS.load(Ordering::Relaxed));
-        let lengths = || self.lengths.each_ref().map(|length| length.load(Ordering::Relaxed));
-        Known {
-            kind,
-            file: (what & IS_RECORDED != 0).then_some(file),
-            rank: (what >> RANK_BIT & 0xff).checked_sub(1).map(|rank| rank as usize),
-            lengths: has_lengths.then(lengths),
-        }
-    }
-
-    fn forget_if(&self, unwanted: impl Fn(u64) -> bool) {
-        let key = self.key.load(Ordering::Relaxed);
-        if key != 0 && key != BEING_FILLED && unwanted(key) {
-            let _ = self.key.compare_exchange(key, 0, Ordering::Relaxed, Ordering::Relaxed);
-        }
-    }
+fn copy_of(key: u64) -> u64 {
+    key >> COPY_BIT & 0xff
 }
 
 #[cfg(test)]
@@ -335,47 +189,24 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_come_late_are_told_from_those_that_come_again() {
-        let check = |numbers: &[u32], anew: &[u32]| {
-            let mut given = Given::from(0);
-            let mut found = Vec::new();
-            for &number in numbers {
-                let (next, numbering) = given.with(number);
-                if numbering == Numbering::Anew {
-                    found.push(number);
-                }
-                given = Given::from(u64::from(next));
-            }
-            assert_eq!(found, anew, "{numbers:?}");
-        };
-        check(&[0, 1, 2, 3], &[]);
-        check(&[0, 3, 1, 2, 4], &[]);
-        check(&[0, 1, 0, 1], &[0]);
-        check(&[1, 0, 1, 0], &[1]);
-        check(&[5, 100, 6, 101], &[6]);
-        check(&[0, 40, 20, 20], &[20]);
-    }
-
-    #[test]
     fn identifiers_of_two_copies_are_told_apart_until_one_begins_anew() {
-        let [one, other] = [0, 1].map(|number| Hdf5::numbered(number).unwrap());
+        let [one, other] = [1, 2].map(Hdf5::numbered);
         let file_of = |name| Known::new(Kind::File(name), Some(name));
         for copy in [one, other] {
-            let number = copy.number() as u64;
-            keep(copy, 0x0100_0000_0000_0000, &file_of(100 + number));
-            keep(copy, 0x0500_0000_0000_0003, &dataset(200 + number));
+            keep(copy, 0x0100_0000_0000_0000, &file_of(100 + copy.number()));
+            keep(copy, 0x0500_0000_0000_0003, &dataset(200 + copy.number()));
         }
-        assert_eq!(object(one, 0x0500_0000_0000_0003), Some(dataset(200)));
-        assert_eq!(object(other, 0x0500_0000_0000_0003), Some(dataset(201)));
+        assert_eq!(object(one, 0x0500_0000_0000_0003), Some(dataset(201)));
+        assert_eq!(object(other, 0x0500_0000_0000_0003), Some(dataset(202)));
         assert_eq!(object(other, 0x0500_0000_0000_0004), None);
-        assert_eq!(file_named(other, 101), Some(file_of(101)));
-        assert_eq!(file_named(other, 100), None);
+        assert_eq!(file_named(other, 102), Some(file_of(102)));
+        assert_eq!(file_named(other, 101), None);
         // Another file goes on; one with the first number does not.
-        keep(one, 0x0100_0000_0000_0001, &file_of(102));
+        keep(one, 0x0100_0000_0000_0001, &file_of(103));
         assert!(object(one, 0x0500_0000_0000_0003).is_some());
-        keep(one, 0x0100_0000_0000_0000, &file_of(103));
+        keep(one, 0x0100_0000_0000_0000, &file_of(104));
         assert_eq!(object(one, 0x0500_0000_0000_0003), None);
-        assert_eq!(object(other, 0x0500_0000_0000_0003), Some(dataset(201)));
+        assert_eq!(object(other, 0x0500_0000_0000_0003), Some(dataset(202)));
         forget(other, 0x0500_0000_0000_0003);
         assert_eq!(object(other, 0x0500_0000_0000_0003), None);
 

@@ -5,9 +5,12 @@
 
 mod c;
 
-mod copies;
+mod functions;
 mod handles;
 mod names;
+mod numbering;
 mod questions;
 mod record;
 mod selected;
+
+pub(super) use handles::forget_copy;

@@ -3,7 +3,7 @@
 //! What is told of a dataset where it is opened: its name, the shape of its
 //! chunks, its filters; and of an attribute.
 
-use super::copies::{Hdf5, Id};
+use super::functions::{Hdf5, Id};
 use super::questions::{Extents, Properties};
 use crate::objects;
 

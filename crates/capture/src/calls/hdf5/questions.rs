@@ -11,7 +11,7 @@
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
-use super::copies::{Hdf5, Id, Symbol};
+use super::functions::{Hdf5, Id, Symbol};
 
 /// Calls a function of the library; None if it does not have it.
 macro_rules! ask {

@@ -9,7 +9,7 @@
 
 use ioracle_spool::selection::{Part, Selection};
 
-use super::copies::{Hdf5, Id};
+use super::functions::{Hdf5, Id};
 use super::handles::Known;
 use super::questions::{Extents, Hyperslab, MAX_RANK, Selecting};
 use super::record::When;

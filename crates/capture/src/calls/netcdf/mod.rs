@@ -19,7 +19,7 @@ use crate::thread::Library;
 
 static NETCDF: Dialect = Dialect {
     library: Library::NetCdf,
-    names: [
+    names: &[
         c"nc_inq_varname",
         c"nc_inq_varndims",
         c"nc_inq_vartype",

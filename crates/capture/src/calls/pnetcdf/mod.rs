@@ -14,11 +14,12 @@ use crate::calls::cdf::{
 use crate::calls::mpi::without_driver;
 use crate::library::{foreign, library};
 use crate::thread::Library;
+pub(super) use record::forget_copy;
 use record::{Many, Requests};
 
 static PNETCDF: Dialect = Dialect {
     library: Library::PnetCdf,
-    names: [
+    names: &[
         c"ncmpi_inq_varname",
         c"ncmpi_inq_varndims",
         c"ncmpi_inq_vartype",

@@ -205,6 +205,13 @@ fn name(cdf: Cdf, ncid: c_int, number: c_int, is_read: bool) -> usize {
 const NUMBER_BITS: u32 = 33;
 const IS_READ: usize = 1 << 32;
 
+const FILE_BITS: u32 = 27;
+
 fn file_name(cdf: Cdf, ncid: c_int) -> usize {
-    (cdf.copy.number() as usize) << 27 | ncid as usize & 0x07ff_ffff
+    (cdf.copy.number() as usize) << FILE_BITS | ncid as usize & ((1 << FILE_BITS) - 1)
+}
+
+/// Forgets what a copy of the library has under way.
+pub(in crate::calls) fn forget_copy(number: u64) {
+    UNDER_WAY.forget(|name| (name >> NUMBER_BITS >> FILE_BITS) as u64 == number);
 }
