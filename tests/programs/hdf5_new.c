@@ -44,10 +44,10 @@ static void many(void)
     sets[1] = DID("H5Dcreate", 0, H5Dcreate2(file, "b", type, space, 0, 0, 0), "/b");
     SURE(H5Dwrite_multi(2, sets, types, memories, parts, 0, out) >= 0);
     DID("H5Dwrite", 320, 0, "/a start=0:0 count=4:10");
-    DID("H5Dwrite", 48, 0, "/b start=1:2 count=2:3");
+    DID("H5Dwrite", 48, 0, "/b start=1:2 count=2:3 part=2");
     SURE(H5Dread_multi(2, sets, types, memories, parts, 0, in) >= 0);
     DID("H5Dread", 320, 0, "/a start=0:0 count=4:10");
-    DID("H5Dread", 48, 0, "/b start=1:2 count=2:3");
+    DID("H5Dread", 48, 0, "/b start=1:2 count=2:3 part=2");
     SURE(H5Dread_multi(2, NULL, types, memories, parts, 0, in) < 0);
     DID("H5Dclose", 0, H5Dclose(sets[0]), "/a");
     DID("H5Dclose", 0, H5Dclose(sets[1]), "/b");

@@ -66,7 +66,7 @@ pub struct Event {
     pub end_ns: u64,
     /// How many recorded calls of the same thread enclose this one.
     pub depth: u32,
-    /// Open flags, whence of a seek, or object name and selection.
+    /// Open flags, whence of a seek, or object name and selection; a request.
     pub detail: Box<str>,
 }
 
@@ -116,6 +116,14 @@ impl Event {
             "END" => Some(Whence::End),
             _ => None,
         }
+    }
+
+    /// Whether it is a further part of the call that the event before it at its
+    /// depth tells of: one wait for several requests, or one write of several
+    /// datasets, is an event each, of which only the first takes time.
+    pub fn is_further_part(&self) -> bool {
+        matches!(self.function.layer(), Layer::MpiIo | Layer::HighLevel)
+            && self.detail.rsplit_once(' ').is_some_and(|(_, last)| last.starts_with("part="))
     }
 
     /// Name of the dataset or variable, for data calls of HDF5 and netCDF.

@@ -7,7 +7,8 @@
 //! operation only if no data operation happened inside it, which is known when
 //! it has ended: an enclosing call precedes the nested ones in the order of
 //! events, so [`OperationFilter`] holds it back until an event comes that it
-//! does not enclose.
+//! does not enclose. The parts of one call are operations if the first is: what
+//! happened inside the call happened for all of them.
 
 use crate::event::{ContextId, Event, FileId};
 use crate::function::{Access, Function, Layer};
@@ -91,7 +92,9 @@ impl OperationFilter {
     /// Takes the next event of the stream and hands each operation that is now
     /// known to `emit`.
     pub fn push(&mut self, event: &Event, mut emit: impl FnMut(Operation)) {
+        let mut is_operation = !event.is_further_part();
         if let Some(held) = self.held.take_if(|held| held.depth >= event.depth) {
+            is_operation |= held.depth == event.depth;
             emit(held.operation);
         }
         if event.failed() {
@@ -105,7 +108,7 @@ impl OperationFilter {
                 }
                 emit(Operation::from(event));
             }
-            Layer::MpiIo | Layer::HighLevel if access.is_data() => {
+            Layer::MpiIo | Layer::HighLevel if access.is_data() && is_operation => {
                 let operation = Operation::from(event);
                 self.held = Some(Held { depth: event.depth, operation });
             }
@@ -118,5 +121,56 @@ impl OperationFilter {
         if let Some(held) = self.held.take() {
             emit(held.operation);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::StreamId;
+
+    /// Names with a point per enclosing call before them and `+` behind those of
+    /// further parts become the names of operations.
+    fn check(calls: &str, expected: &str) {
+        let mut filter = OperationFilter::default();
+        let mut told = Vec::new();
+        for call in calls.split(' ') {
+            let depth = call.chars().take_while(|&c| c == '.').count();
+            let name = call.trim_start_matches('.').trim_end_matches('+');
+            let layers = [Layer::Posix, Layer::MpiIo, Layer::HighLevel];
+            let function = layers.iter().find_map(|&layer| Function::from_name(layer, name));
+            let event = Event {
+                stream: StreamId { rank: 0, thread: 0 },
+                sequence: 0,
+                function: function.expect(name),
+                context: ContextId(1),
+                file: FileId(1),
+                handle: 3,
+                offset: None,
+                requested: 8,
+                result: 0,
+                start_ns: 0,
+                end_ns: 0,
+                depth: depth as u32,
+                detail: if call.ends_with('+') { "x part=2" } else { "x" }.into(),
+            };
+            filter.push(&event, |operation| told.push(operation.function.name()));
+        }
+        filter.finish(|operation| told.push(operation.function.name()));
+        assert_eq!(told.join(" "), expected, "{calls}");
+    }
+
+    #[test]
+    fn a_call_of_a_library_is_an_operation_if_nothing_inside_it_is() {
+        check("H5Dwrite .mpi_write_at ..pwrite H5Dwrite H5Dread", "pwrite H5Dwrite H5Dread");
+        check("H5Dwrite .mpi_write_at H5Dwrite", "mpi_write_at H5Dwrite");
+    }
+
+    #[test]
+    fn parts_of_a_call_are_operations_if_the_first_is() {
+        check("H5Dwrite .pwrite H5Dwrite+ H5Dwrite+ close", "pwrite close");
+        check("H5Dwrite .mpi_write_at H5Dwrite+ H5Dwrite+", "mpi_write_at");
+        check("H5Dwrite H5Dwrite+ H5Dwrite+ close", "H5Dwrite H5Dwrite H5Dwrite close");
+        check("H5Dwrite .pwrite H5Dwrite+ H5Dwrite", "pwrite H5Dwrite");
     }
 }

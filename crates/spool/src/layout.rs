@@ -14,7 +14,7 @@ pub const JOB_MAGIC: u64 = u64::from_ne_bytes(*b"ioraJOB\0");
 /// First bytes of a stream file.
 pub const STREAM_MAGIC: u64 = u64::from_ne_bytes(*b"ioraSTRM");
 /// Changes with every change of the layout; both sides must agree.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Name of the job file in its directory.
 pub const JOB_FILE: &str = "job";
@@ -221,7 +221,10 @@ pub struct Call {
     /// Recorded calls of the thread that enclose this one.
     pub depth: u8,
     /// Room for later; 0.
-    pub reserved: [u8; 5],
+    pub reserved: u8,
+    /// Parts of the same call that were recorded before this one: 0 for a call of
+    /// one record, and for the first of several.
+    pub part: u32,
 }
 
 /// What a definition gives a name to.
@@ -297,5 +300,6 @@ const _: () = {
     assert!(size_of::<Record>() == 96);
     assert!(offset_of!(Call, handle) == 72);
     assert!(offset_of!(Call, function) == 80);
+    assert!(offset_of!(Call, part) == 84);
     assert!(size_of::<DefinitionHeader>() == 16);
 };

@@ -86,7 +86,7 @@ fn close_all(first: u32, last: u32, real: impl FnOnce() -> c_int) -> c_int {
         }
         for (fd, entry) in descriptors::files_between(first, last) {
             if let (Some(begun), Kind::File) = (begun, entry.kind()) {
-                begun.append_beside(end_ns, call(Function::Close, entry.file(), fd, 0));
+                begun.append_part(end_ns, call(Function::Close, entry.file(), fd, 0));
             }
             entry.forget();
         }

@@ -68,6 +68,8 @@ pub(crate) struct Begun {
     began: Cell<u64>,
     depth: usize,
     start_ns: Cell<u64>,
+    /// Parts of it that were recorded.
+    part: Cell<u32>,
 }
 
 /// Begins a call on this thread; None if it cannot be recorded.
@@ -129,7 +131,8 @@ fn begin_interrupting(state: *mut ThreadState, caller: Caller) -> Option<Begun> 
         return None;
     }
     let start_ns = Cell::new(clock::now_ns());
-    Some(Begun { state, sp: caller.sp, context: 0, began: Cell::new(n_begun), depth, start_ns })
+    let (began, part) = (Cell::new(n_begun), Cell::new(0));
+    Some(Begun { state, sp: caller.sp, context: 0, began, depth, start_ns, part })
 }
 
 impl Begun {
@@ -139,7 +142,7 @@ impl Begun {
     pub(crate) fn end(self, end_ns: u64, call: Call) {
         // SAFETY: the state is this thread's own and lives until the thread ends.
         unsafe { (*self.state.as_ptr()).depth = self.depth };
-        self.append(self.began.get(), self.depth, end_ns, call);
+        self.append_in_place(end_ns, call);
     }
 
     /// Whether no recorded call is around this one.
@@ -160,7 +163,7 @@ impl Begun {
     }
 
     /// Records which part of an object the call is about; to be followed by its end,
-    /// or by [`Begun::append_beside`].
+    /// or by [`Begun::append_part`].
     pub(crate) fn select(&self, selection: &Selection) {
         for record in selection.records() {
             self.write(&Call { began: self.began.get(), ..record });
@@ -172,13 +175,20 @@ impl Begun {
         self.append(self.next_begun(), self.depth.saturating_add(1), end_ns, call);
     }
 
-    /// Records a call that was made as a part of this one, in its place. The
-    /// first one has this one's number, so that calls inside it come after it,
-    /// and its time, so that it counts once: those that follow take none.
-    pub(crate) fn append_beside(&self, end_ns: u64, call: Call) {
-        self.append(self.began.get(), self.depth, end_ns, call);
+    /// Records a part of this call; its end tells the last one, or none. The first
+    /// has the call's number, so that calls inside it come after it, and its
+    /// time, so that it counts once: those that follow take none.
+    pub(crate) fn append_part(&self, end_ns: u64, call: Call) {
+        self.append_in_place(end_ns, call);
         self.began.set(self.next_begun());
         self.start_ns.set(end_ns);
+        self.part.set(self.part.get().saturating_add(1));
+    }
+
+    #[inline]
+    fn append_in_place(&self, end_ns: u64, call: Call) {
+        let call = Call { part: self.part.get(), ..call };
+        self.append(self.began.get(), self.depth, end_ns, call);
     }
 
     fn next_begun(&self) -> u64 {

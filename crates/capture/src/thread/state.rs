@@ -91,7 +91,8 @@ impl ThreadState {
         let state = NonNull::from(self);
         // SAFETY: just made from a reference.
         let began = unsafe { state.as_ref() }.n_begun.into();
-        Begun { state, sp: caller.sp, context, began, depth, start_ns: Cell::new(0) }
+        let (start_ns, part) = (Cell::new(0), Cell::new(0));
+        Begun { state, sp: caller.sp, context, began, depth, start_ns, part }
     }
 
     /// Tells the reader, once per stream, that `path` has this identity.

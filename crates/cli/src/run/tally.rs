@@ -4,7 +4,8 @@
 //!
 //! Calls of the POSIX and stdio layers are counted wherever they stand, those of
 //! libraries above them apart; time only for calls that no other recorded call
-//! encloses, so that nothing counts twice. Everything is kept per file, threads
+//! encloses, so that nothing counts twice. A call of several parts is one, but an
+//! access to each of its variables. Everything is kept per file, threads
 //! and processes beside; each table has a bound, beyond which only the totals go
 //! on. A few hash lookups an event.
 
@@ -146,7 +147,8 @@ impl Tally {
     /// Counts an event.
     pub fn add(&mut self, event: &Event) {
         let io_ns = io_time_ns(event);
-        self.events += 1;
+        let n_calls = u64::from(!event.is_further_part());
+        self.events += n_calls;
         self.io_ns = self.io_ns.saturating_add(io_ns);
         if let Some(stream) = entry(&mut self.streams, event.stream, MAX_STREAMS) {
             stream.io_ns = stream.io_ns.saturating_add(io_ns);
@@ -154,7 +156,7 @@ impl Tally {
         }
         self.libraries.add(event);
         if event.failed() {
-            self.failed += 1;
+            self.failed += n_calls;
             return;
         }
         if Library::of(event.function).is_some() {

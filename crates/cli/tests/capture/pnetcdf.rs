@@ -17,13 +17,14 @@ fn built(compiler: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
     if is_here { other(compiler, source, flags) } else { None }
 }
 
-fn in_c() -> Option<PathBuf> {
-    built("mpicc.openmpi", "pnetcdf_io.c", &["-O1", "-std=gnu11", "-lpnetcdf"])
+/// A program in C for Open MPI.
+pub fn built_in_c(source: &str) -> Option<PathBuf> {
+    built("mpicc.openmpi", source, &["-O1", "-std=gnu11", "-lpnetcdf"])
 }
 
 #[test]
 fn every_form_of_pnetcdf_is_recorded_with_variable_and_selection() {
-    let Some(program) = in_c() else { return };
+    let Some(program) = built_in_c("pnetcdf_io.c") else { return };
     for ranks in [1, 2, 4] {
         let done = check_library(&OPEN_MPI.run(&program, ranks), "ncmpi_");
         assert_eq!(done.status(), 0, "{}", done.err);
@@ -51,7 +52,7 @@ fn pnetcdf_in_fortran_is_recorded_by_either_interface() {
 
 #[test]
 fn mpi_io_is_nested_in_pnetcdf_and_waits_name_what_they_complete() {
-    let Some(program) = in_c() else { return };
+    let Some(program) = built_in_c("pnetcdf_io.c") else { return };
     let done = OPEN_MPI.run(&program, 1).recorded();
     let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
     let events: Vec<_> = trace.events(None).unwrap().map(Result::unwrap).collect();
@@ -71,7 +72,8 @@ fn mpi_io_is_nested_in_pnetcdf_and_waits_name_what_they_complete() {
     };
     assert!(write.depth == 0 && within(Layer::MpiIo) && within(Layer::Posix));
     let request = |event: &ioracle_events::Event| {
-        event.detail.rsplit_once("request=").map(|(_, number)| number.to_owned())
+        let (_, behind) = event.detail.rsplit_once("request=")?;
+        behind.split(' ').next().map(str::to_owned)
     };
     let waits = calls("ncmpi_wait_all");
     assert!(waits.iter().filter(|wait| request(wait).is_some()).count() > 100);

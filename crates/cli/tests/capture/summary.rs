@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use crate::agree::behaves_the_same;
 use crate::compile::{has_header, other};
+use crate::parallel::OPEN_MPI;
+use crate::pnetcdf;
 use crate::run::Program;
 
 /// The row of a variable.
@@ -60,4 +62,22 @@ fn what_hdf5_tells_of_a_variable_of_netcdf_is_put_together_with_it() {
     assert_eq!(variable(&summary, "time")["part"], "points");
     let advice = summary["advice"][0]["sentence"].as_str().expect("advice");
     assert!(advice.contains("each to 128 chunks of 100×8×8 that hold 100.0 times"), "{advice}");
+}
+
+/// One wait for several requests, and one write of several variables, was once
+/// told as a call for each.
+#[test]
+fn requests_that_are_waited_for_together_are_one_call() {
+    let Some(program) = pnetcdf::built_in_c("pnetcdf_requests.c") else { return };
+    const STEPS: u64 = 3;
+    let done = behaves_the_same(&OPEN_MPI.run(&program, 2));
+    let summary = done.summary();
+    let pnetcdf = ["calls", "collective_calls"].map(|field| summary["pnetcdf"][field].as_u64());
+    // Of each rank: three requests, one given up, one wait; made, defined, put, closed.
+    assert_eq!(
+        pnetcdf,
+        [Some(2 * (STEPS * 5 + 4)), Some(2 * (STEPS + 4))],
+        "{}",
+        summary["pnetcdf"]
+    );
 }

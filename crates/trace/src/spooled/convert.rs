@@ -7,7 +7,7 @@ use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
 use ioracle_spool::layout::Call;
 use ioracle_spool::selection::Selection;
 
-use crate::spooled::detail::{detail, library_detail};
+use crate::spooled::detail::{detail, library_detail, with_part};
 
 /// The functions of records as those of events.
 #[derive(Debug)]
@@ -44,8 +44,13 @@ impl Functions {
             end_ns,
             depth: call.depth.into(),
             detail: match function.layer() {
-                Layer::HighLevel => library_detail(of.object, of.selection, call.detail),
-                _ => detail(recorded, call.detail),
+                Layer::HighLevel => {
+                    let text = library_detail(of.object, of.selection, call.detail);
+                    with_part(text, call.part)
+                }
+                Layer::MpiIo => with_part(detail(recorded, call.detail), call.part),
+                // What closes many descriptors is a close each.
+                Layer::Posix | Layer::Stdio => detail(recorded, call.detail),
             },
         })
     }
@@ -115,6 +120,20 @@ mod tests {
             detail: "".into(),
         };
         assert_eq!(Functions::new().event(&call, ORIGIN), Some(expected));
+    }
+
+    /// The text is all that traces keep of it.
+    #[test]
+    fn a_further_part_of_a_call_is_known_as_one() {
+        let is_part = |function: ioracle_spool::Function, part| {
+            let call = Call { function: function as u16, part, ..Call::default() };
+            Functions::new().event(&call, ORIGIN).unwrap().is_further_part()
+        };
+        use ioracle_spool::Function::{Close, H5Dwrite, MpiWait, NcmpiWaitAll};
+        for function in [MpiWait, H5Dwrite, NcmpiWaitAll] {
+            assert!(is_part(function, 1) && !is_part(function, 0), "{}", function.name());
+        }
+        assert!(!is_part(Close, 1));
     }
 
     #[test]

@@ -30,6 +30,9 @@ const FLAGS: [(i32, &str); 13] = [
     (libc::O_PATH, "PATH"),
 ];
 
+/// In the place of a name that is not known.
+const UNKNOWN: &str = "?";
+
 /// The text for what a record tells of the call's arguments.
 pub(crate) fn detail(function: Function, recorded: u32) -> Box<str> {
     match function {
@@ -54,7 +57,7 @@ pub(crate) fn library_detail(
     if let Some(selection) = selection {
         // Behind a name; one that is not known is told as such.
         if text.is_empty() {
-            text.push('?');
+            text.push_str(UNKNOWN);
         }
         for (part, name) in Part::ALL.into_iter().zip(["start", "count", "stride", "block", "imap"])
         {
@@ -75,6 +78,15 @@ pub(crate) fn library_detail(
         let _ = write!(text, "request={request}");
     }
     text.into()
+}
+
+/// The text of a further part of a call of a library; `part` is 0 for the first.
+pub(crate) fn with_part(text: Box<str>, part: u32) -> Box<str> {
+    if part == 0 {
+        return text;
+    }
+    let before = if text.is_empty() { UNKNOWN } else { &text };
+    format!("{before} part={}", u64::from(part) + 1).into()
 }
 
 fn request(recorded: u32) -> Box<str> {
@@ -170,5 +182,18 @@ mod tests {
         check(Some("/a/x"), None, 0, "/a/x");
         check(None, None, 5, "request=5");
         check(None, None, 0, "");
+    }
+
+    #[test]
+    fn further_parts_of_a_call_are_told_as_such() {
+        let check = |text: &str, part, expected| {
+            assert_eq!(&*with_part(text.into(), part), expected);
+        };
+        check("T start=0 count=4", 0, "T start=0 count=4");
+        check("T start=0 count=4", 1, "T start=0 count=4 part=2");
+        check("request=7", 2, "request=7 part=3");
+        check("", 1, "? part=2");
+        check("", 0, "");
+        check("/x", u32::MAX, "/x part=4294967296");
     }
 }

@@ -276,7 +276,7 @@ fn complete_some<R: Outcome>(
             let Request { offset, bytes, id, .. } = request;
             let call = Call { offset, requested: bytes, detail: id, ..call };
             if let Some(earlier) = last.replace(call) {
-                begun.append_beside(end_ns, earlier);
+                begun.append_part(end_ns, earlier);
             }
         });
         last

@@ -98,7 +98,7 @@ pub(super) fn complete(
             let call = call(function, file, number, code(result == 0));
             let call = Call { object, requested: bytes, detail: id, ..call };
             if let Some(earlier) = last.replace(call) {
-                begun.append_beside(end_ns, earlier);
+                begun.append_part(end_ns, earlier);
             }
         });
         last.or_else(|| Some(call(function, file, handle(ncid), code(result == 0))))
@@ -181,7 +181,7 @@ pub(super) fn access_many(
             let accessed = accessed(place);
             let call = accessed.call(function, file, ncid, result);
             if let Some(earlier) = last.replace(call) {
-                begun.append_beside(end_ns, earlier);
+                begun.append_part(end_ns, earlier);
             }
             if let Some(selection) = &accessed.selection {
                 begun.select(selection);

@@ -11,8 +11,11 @@ use ioracle_events::Event;
 pub struct Behaviour(u64);
 
 impl Behaviour {
-    /// Adds a call.
+    /// Adds a call. How many requests a wait finds complete is chance.
     pub fn add(&mut self, event: &Event) {
+        if event.is_further_part() {
+            return;
+        }
         let function = u64::from(u16::from(event.function)) << 1 | u64::from(event.failed());
         self.mix(u64::from(event.context.0) << 32 | function);
     }

@@ -66,6 +66,9 @@ impl Libraries {
     /// Counts an event, if it is a library's.
     pub fn add(&mut self, event: &Event) {
         let Some(library) = Library::of(event.function) else { return };
+        if event.is_further_part() {
+            return self.add_part(event, library);
+        }
         let is_collective = event.function.is_collective() && !event.failed();
         self.enclose(event, library, is_collective);
         if event.failed() {
@@ -81,6 +84,17 @@ impl Libraries {
             Access::Write => tally.written.add(event.transferred(), io_ns),
             _ => {}
         }
+    }
+
+    /// Counts what a further part of a call has moved.
+    fn add_part(&mut self, event: &Event, library: Library) {
+        let tally = &mut self.tallies[library as usize];
+        let moved = match event.function.access() {
+            Access::Read => &mut tally.read,
+            Access::Write => &mut tally.written,
+            _ => return,
+        };
+        moved.bytes = moved.bytes.saturating_add(event.transferred());
     }
 
     /// The names of HDF5's and netCDF's functions do not tell what is
@@ -132,5 +146,29 @@ mod tests {
         assert_eq!(told(Library::Hdf5), (2, 1, 0, 1100, 20_000));
         assert_eq!(told(Library::MpiIo), (5, 4, 0, 1900, 50_000));
         assert_eq!(told(Library::PnetCdf), (2, 1, 70, 70, 20_000));
+    }
+
+    /// One `ncmpi_wait_all` for 100 requests was once told as 100 collective calls.
+    #[test]
+    fn a_call_of_several_parts_is_one_that_has_moved_all_of_them() {
+        let mut libraries = Libraries::default();
+        let part = |name, bytes, detail: &str| Event {
+            detail: detail.into(),
+            ..event(name, 1, Some((0, bytes)))
+        };
+        libraries.add(&part("ncmpi_wait_all", 8, "a request=1"));
+        libraries.add(&part("ncmpi_wait_all", 8, "b request=2 part=2"));
+        libraries.add(&part("ncmpi_mput_vara_all", 8, "a"));
+        libraries.add(&part("ncmpi_mput_vara_all", 80, "b part=2"));
+        libraries.add(&part("H5Dread", 10, "/a"));
+        libraries.add(&Event { depth: 1, ..event("mpi_read_at_all", 1, Some((0, 30))) });
+        libraries.add(&part("H5Dread", 20, "/b part=2"));
+        libraries.add(&Event { result: -1, ..part("H5Dread", 20, "/b part=2") });
+        let pnetcdf = libraries.of(Library::PnetCdf);
+        assert_eq!((pnetcdf.calls, pnetcdf.collective), (2, 2));
+        assert_eq!((pnetcdf.written.operations, pnetcdf.written.bytes), (1, 88));
+        let hdf5 = libraries.of(Library::Hdf5);
+        assert_eq!((hdf5.calls, hdf5.collective), (1, 1));
+        assert_eq!((hdf5.read.operations, hdf5.read.bytes), (1, 30));
     }
 }

@@ -52,7 +52,7 @@ pub(in super::super) fn transfer_many(
             let call = transferred(hdf5, function, asked, true, &mut part);
             let Some(call) = call else { continue };
             if let Some(earlier) = last.replace(call) {
-                begun.append_beside(end_ns, earlier);
+                begun.append_part(end_ns, earlier);
             }
             begun.select(&part);
         }
