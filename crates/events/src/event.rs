@@ -126,6 +126,13 @@ impl Event {
             && self.detail.rsplit_once(' ').is_some_and(|(_, last)| last.starts_with("part="))
     }
 
+    /// The request that a call has submitted, or completes, where traces tell it:
+    /// a number that is its own in the process.
+    pub fn request(&self) -> Option<u32> {
+        let mut last_words = self.detail.rsplit(' ').take(2);
+        last_words.find_map(|word| word.strip_prefix("request="))?.parse().ok()
+    }
+
     /// Name of the dataset or variable, for data calls of HDF5 and netCDF.
     pub fn object(&self) -> Option<&str> {
         let has_object = self.function.layer() == Layer::HighLevel && !self.detail.is_empty();

@@ -11,6 +11,7 @@
 
 mod behaviour;
 mod libraries;
+mod requests;
 mod variables;
 
 use std::collections::HashMap;
@@ -20,6 +21,7 @@ use ioracle_events::{Access, Event, FileId, Function, Layer, StreamId};
 
 pub use self::behaviour::Behaviour;
 pub use self::libraries::{Libraries, Library, LibraryTally};
+use self::requests::{Outcome, Requests};
 pub use self::variables::{Part, Touched, VariableTally, Variables};
 
 /// Files counted apart.
@@ -55,6 +57,7 @@ pub struct Tally {
     pub streams: HashMap<StreamId, StreamTally>,
     /// By process, by its number.
     pub processes: HashMap<u32, ProcessTally>,
+    requests: Requests,
     places: HashMap<(u32, FileId, Access), u64>,
 }
 
@@ -141,6 +144,12 @@ impl Moved {
         self.bytes = self.bytes.saturating_add(bytes);
         self.io_ns = self.io_ns.saturating_add(io_ns);
     }
+
+    /// An operation did not come about; the time it took was taken.
+    fn take_back(&mut self, bytes: u64) {
+        self.operations = self.operations.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
 }
 
 impl Tally {
@@ -155,12 +164,16 @@ impl Tally {
             stream.behaviour.add(event);
         }
         self.libraries.add(event);
+        let outcome = self.requests.add(event);
         if event.failed() {
             self.failed += n_calls;
             return;
         }
         if Library::of(event.function).is_some() {
-            self.variables.add(event);
+            if let Some(Outcome::GivenUp(submitted)) = outcome {
+                self.libraries.give_up(submitted, event.requested);
+            }
+            self.variables.add(event, outcome);
             if let Some(file) = self.file(event.file) {
                 file.add_outer(event, io_ns);
             }
@@ -187,6 +200,11 @@ impl Tally {
         if let Some(file) = self.file(event.file) {
             file.add(event, bytes, io_ns, jumped);
         }
+    }
+
+    /// A thread makes no more calls.
+    pub fn end(&mut self, stream: StreamId) {
+        self.variables.end(stream);
     }
 
     /// Counts the time of a call that is no operation with its file. One that
@@ -320,11 +338,16 @@ fn entry<K: Eq + Hash, T: Default>(
 
 /// Counts a call of a function.
 fn count_call(calls: &mut Vec<(Function, Moved)>, function: Function, bytes: u64, io_ns: u64) {
+    calls_of(calls, function).add(bytes, io_ns);
+}
+
+/// The calls of a function.
+fn calls_of(calls: &mut Vec<(Function, Moved)>, function: Function) -> &mut Moved {
     let place = calls.iter().position(|(other, _)| *other == function).unwrap_or_else(|| {
         calls.push((function, Moved::default()));
         calls.len() - 1
     });
-    calls[place].1.add(bytes, io_ns);
+    &mut calls[place].1
 }
 
 /// Time of a call that counts: not of an enclosed one.

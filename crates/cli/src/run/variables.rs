@@ -155,13 +155,13 @@ mod tests {
     use super::*;
 
     fn told(events: impl Iterator<Item = (u32, String)>) -> Vec<(String, String, usize, u64)> {
-        let mut variables = Variables::default();
+        let mut tally = Tally::default();
         for (file, detail) in events {
             let call = event("nc_put_vara", file, Some((0, 100)));
-            variables.add(&Event { detail: detail.into(), ..call });
+            tally.add(&Event { detail: detail.into(), ..call });
         }
         let path = |file: FileId| format!("out_{}.nc", file.0);
-        busiest_variables(&series(&variables, &path))
+        busiest_variables(&series(&tally.variables, &path))
             .into_iter()
             .map(|it| (it.name, it.path, it.variables, it.bytes_written))
             .collect()
@@ -195,15 +195,15 @@ mod tests {
     #[test]
     fn parts_are_told_where_all_of_a_row_have_them_in_common() {
         let part = |steps: u32| {
-            let mut variables = Variables::default();
+            let mut tally = Tally::default();
             for n in 0..steps * 10 {
                 let detail = format!("x{} start={}:0 count=1:5", n / 10, n % 10);
                 let call = event("nc_get_vara", 1, Some((0, 40)));
-                variables.add(&Event { detail: detail.into(), ..call });
+                tally.add(&Event { detail: detail.into(), ..call });
             }
             let whole = Event { detail: "x0".into(), ..event("nc_get_var", 1, Some((0, 400))) };
-            variables.add(&whole);
-            let rows = busiest_variables(&series(&variables, &|_| "a.nc".to_owned()));
+            tally.add(&whole);
+            let rows = busiest_variables(&series(&tally.variables, &|_| "a.nc".to_owned()));
             rows.into_iter().map(|row| (row.part, row.counts)).collect::<Vec<_>>()
         };
         let irregular = (Some(Part::Irregular), None);

@@ -248,6 +248,7 @@ impl Observer for Watch<'_> {
 
     fn stream_ended(&mut self, id: StreamId) {
         self.learner.end(id);
+        self.tally.end(id);
         if let Some(recorder) = &mut self.recorder {
             recorder.stream_ended(id);
         }

@@ -65,9 +65,9 @@ fn what_hdf5_tells_of_a_variable_of_netcdf_is_put_together_with_it() {
 }
 
 /// One wait for several requests, and one write of several variables, was once
-/// told as a call for each.
+/// told as a call for each, and what was given up as written.
 #[test]
-fn requests_that_are_waited_for_together_are_one_call() {
+fn requests_that_are_waited_for_together_are_one_call_of_their_variables() {
     let Some(program) = pnetcdf::built_in_c("pnetcdf_requests.c") else { return };
     const STEPS: u64 = 3;
     let done = behaves_the_same(&OPEN_MPI.run(&program, 2));
@@ -80,4 +80,24 @@ fn requests_that_are_waited_for_together_are_one_call() {
         "{}",
         summary["pnetcdf"]
     );
+
+    const BYTES: u64 = 512 * 8;
+    let written = ["writes", "bytes_written"].map(|field| summary["pnetcdf"][field].as_u64());
+    assert_eq!(written, [Some(2 * (STEPS * 2 + 1)), Some(2 * (STEPS * 2 + 2) * BYTES)]);
+    let told = |name| {
+        let row = variable(&summary, name);
+        let of = |function: &str| {
+            let calls = row["calls"].as_array().expect("calls");
+            calls.iter().find(|it| it["function"] == function).map(|it| it["calls"].clone())
+        };
+        let calls = ["ncmpi_wait_all", "ncmpi_cancel"].map(of);
+        (row["writes"].as_u64(), row["bytes_written"].as_u64(), calls)
+    };
+    for name in ["temperature", "pressure"] {
+        let writes = 2 * (STEPS + 1);
+        let calls = [Some(json!(2 * STEPS)), None];
+        assert_eq!(told(name), (Some(writes), Some(writes * BYTES), calls), "{name}");
+        assert!(variable(&summary, name)["io_time_s"].as_f64() > Some(0.0));
+    }
+    assert_eq!(told("given_up"), (Some(0), Some(0), [None, Some(json!(2 * STEPS))]));
 }

@@ -46,7 +46,8 @@ pub fn advise(measured: &Measured) -> Vec<Advice> {
 
 /// Many calls that each move next to nothing.
 fn tiny(variable: &Series) -> Option<Finding> {
-    let (function, moved) = variable.calls.iter().max_by_key(|(_, moved)| moved.io_ns)?;
+    let accesses = variable.calls.iter().filter(|(function, _)| function.access().is_data());
+    let (function, moved) = accesses.max_by_key(|(_, moved)| moved.io_ns)?;
     // What is written once in each of many files cannot be put together.
     let again = moved.operations / variable.variables.max(1) as u64;
     if moved.operations < MANY || again < SEVERAL || moved.mean_bytes() >= TINY {

@@ -67,7 +67,7 @@ impl Libraries {
     pub fn add(&mut self, event: &Event) {
         let Some(library) = Library::of(event.function) else { return };
         if event.is_further_part() {
-            return self.add_part(event, library);
+            return self.add_part(event);
         }
         let is_collective = event.function.is_collective() && !event.failed();
         self.enclose(event, library, is_collective);
@@ -79,22 +79,33 @@ impl Libraries {
         tally.calls += 1;
         tally.collective += u64::from(is_collective);
         tally.io_ns = tally.io_ns.saturating_add(io_ns);
-        match event.function.access() {
-            Access::Read => tally.read.add(event.transferred(), io_ns),
-            Access::Write => tally.written.add(event.transferred(), io_ns),
-            _ => {}
+        if let Some(moved) = self.moved(event.function) {
+            moved.add(event.transferred(), io_ns);
         }
     }
 
     /// Counts what a further part of a call has moved.
-    fn add_part(&mut self, event: &Event, library: Library) {
-        let tally = &mut self.tallies[library as usize];
-        let moved = match event.function.access() {
-            Access::Read => &mut tally.read,
-            Access::Write => &mut tally.written,
-            _ => return,
-        };
-        moved.bytes = moved.bytes.saturating_add(event.transferred());
+    fn add_part(&mut self, event: &Event) {
+        if let Some(moved) = self.moved(event.function) {
+            moved.bytes = moved.bytes.saturating_add(event.transferred());
+        }
+    }
+
+    /// An access of so many bytes that was submitted will not be made.
+    pub fn give_up(&mut self, submitted: Function, bytes: u64) {
+        if let Some(moved) = self.moved(submitted) {
+            moved.take_back(bytes);
+        }
+    }
+
+    /// What a function adds its data to.
+    fn moved(&mut self, function: Function) -> Option<&mut Moved> {
+        let tally = &mut self.tallies[Library::of(function)? as usize];
+        match function.access() {
+            Access::Read => Some(&mut tally.read),
+            Access::Write => Some(&mut tally.written),
+            _ => None,
+        }
     }
 
     /// The names of HDF5's and netCDF's functions do not tell what is

@@ -7,14 +7,17 @@
 //! from the calls inside.
 
 mod part;
+mod shared;
 
 use std::collections::HashMap;
 
-use ioracle_events::{Access, Event, FileId, Function, Layer};
+use ioracle_events::{Access, Event, FileId, Function, Layer, StreamId};
 
 use self::part::Selected;
 pub use self::part::{Part, Parts};
-use super::{Moved, count_call, duration_ns};
+use self::shared::{Counted, LastCall};
+use super::requests::Outcome;
+use super::{MAX_STREAMS, Moved, calls_of, count_call, duration_ns, entry};
 
 /// Variables counted apart, and bytes of their names.
 const MAX_VARIABLES: usize = 1 << 16;
@@ -23,10 +26,12 @@ const MAX_NAME_BYTES: usize = 1 << 24;
 /// All variables that were seen.
 #[derive(Debug, Default)]
 pub struct Variables {
-    /// By file, and name without the slash before it, which only HDF5 writes.
-    files: HashMap<FileId, HashMap<Box<str>, VariableTally>>,
-    n_variables: usize,
+    /// Numbers by file, and name without the slash before it, which only HDF5 writes.
+    files: HashMap<FileId, HashMap<Box<str>, usize>>,
+    known: Vec<(FileId, VariableTally)>,
     n_name_bytes: usize,
+    /// Of each thread, to share its time when its parts are known.
+    last_calls: HashMap<StreamId, LastCall>,
 }
 
 /// What was done to one variable.
@@ -57,66 +62,129 @@ pub struct Touched {
 }
 
 impl Variables {
-    /// Takes an event in, if it is of a variable.
-    pub fn add(&mut self, event: &Event) {
-        let access = event.function.access();
+    /// Takes an event in, if it is of a variable, or is the end of a request that
+    /// is.
+    pub fn add(&mut self, event: &Event, outcome: Option<Outcome>) {
         let is_of_attribute = event.function.name().starts_with("H5A");
         if event.function.layer() != Layer::HighLevel || event.failed() || is_of_attribute {
             return;
         }
+        if event.depth == 0 && !event.is_further_part() {
+            self.begin_call(event);
+        }
         let Some(name) = event.object().filter(|name| !matches!(*name, "" | "?")) else { return };
         let told = event.selection().unwrap_or_default();
-        if access.is_data() && event.depth == 0 {
-            if let Some(variable) = self.variable(event.file, name) {
-                variable.add(event, name, told);
+        let access = event.function.access();
+        if event.depth == 0 && (access.is_data() || outcome.is_some()) {
+            let Some(variable) = self.number(event.file, name) else { return };
+            let (_, tally) = &mut self.known[variable];
+            if tally.name.is_empty() {
+                tally.name = name.into();
+            }
+            let way = match outcome {
+                None => tally.add(event, told),
+                Some(outcome) => tally.add_outcome(event, outcome),
+            };
+            if let Some(call) = self.last_calls.get_mut(&event.stream) {
+                let (function, bytes) = (event.function, event.requested);
+                call.push(Counted { variable, function, way, bytes });
             }
         } else if access == Access::Define
             && let Some(chunk) = part::numbers(told, "chunk")
-            && let Some(variable) = self.variable(event.file, name)
+            && let Some(variable) = self.number(event.file, name)
         {
-            variable.chunk = Some(chunk.into());
+            self.known[variable].1.chunk = Some(chunk.into());
         }
     }
 
     /// All with their files, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &VariableTally)> {
-        let files = self.files.iter();
-        files
-            .flat_map(|(file, variables)| variables.values().map(|variable| (*file, variable)))
-            .filter(|(_, variable)| !variable.calls.is_empty())
+        let known = self.known.iter().map(|(file, variable)| (*file, variable));
+        known.filter(|(_, variable)| !variable.calls.is_empty())
     }
 
-    fn variable(&mut self, file: FileId, name: &str) -> Option<&mut VariableTally> {
-        let key = name.trim_start_matches('/');
-        let is_known = self.files.get(&file).is_some_and(|names| names.contains_key(key));
-        if !is_known {
-            if self.n_variables >= MAX_VARIABLES || self.n_name_bytes + key.len() > MAX_NAME_BYTES {
-                return None;
-            }
-            self.n_variables += 1;
-            self.n_name_bytes += key.len();
-            let names = self.files.entry(file).or_default();
-            names.insert(key.into(), VariableTally::default());
+    /// A thread makes no more calls.
+    pub fn end(&mut self, stream: StreamId) {
+        self.share(stream);
+        self.last_calls.remove(&stream);
+    }
+
+    /// A thread begins a call: the one before has no more parts.
+    fn begin_call(&mut self, event: &Event) {
+        self.share(event.stream);
+        if let Some(call) = entry(&mut self.last_calls, event.stream, MAX_STREAMS) {
+            call.begin(duration_ns(event));
         }
-        self.files.get_mut(&file)?.get_mut(key)
+    }
+
+    /// Shares the time of a thread's last call by the variables of its parts.
+    fn share(&mut self, stream: StreamId) {
+        let Some(call) = self.last_calls.get(&stream) else { return };
+        let Some(first) = call.first() else { return };
+        for (part, io_ns) in call.shares() {
+            let time = |moved: &mut Moved| moved.io_ns = moved.io_ns.saturating_add(io_ns);
+            self.known[part.variable].1.change(part, time);
+            let time = |moved: &mut Moved| moved.io_ns = moved.io_ns.saturating_sub(io_ns);
+            self.known[first.variable].1.change(first, time);
+        }
+    }
+
+    /// The number of a variable; None if there is no room for a new one.
+    fn number(&mut self, file: FileId, name: &str) -> Option<usize> {
+        let key = name.trim_start_matches('/');
+        if let Some(number) = self.files.get(&file).and_then(|names| names.get(key)) {
+            return Some(*number);
+        }
+        let number = self.known.len();
+        if number >= MAX_VARIABLES || self.n_name_bytes + key.len() > MAX_NAME_BYTES {
+            return None;
+        }
+        self.n_name_bytes += key.len();
+        self.known.push((file, VariableTally::default()));
+        self.files.entry(file).or_default().insert(key.into(), number);
+        Some(number)
     }
 }
 
 impl VariableTally {
-    fn add(&mut self, event: &Event, name: &str, selection: &str) {
-        if self.name.is_empty() {
-            self.name = name.into();
-        }
+    /// Counts an access, and tells which way its data goes.
+    fn add(&mut self, event: &Event, selection: &str) -> Access {
         let (bytes, io_ns) = (event.transferred(), duration_ns(event));
-        match event.function.access() {
-            Access::Read => self.read.add(bytes, io_ns),
-            _ => self.written.add(bytes, io_ns),
-        }
+        let way = event.function.access();
+        self.moved(way).add(bytes, io_ns);
         count_call(&mut self.calls, event.function, bytes, io_ns);
         let selected = self.parts.add(selection);
         if let (Some(selected), Some(chunk)) = (&selected, &self.chunk) {
             self.touched.add(selected, chunk, io_ns);
         }
+        way
+    }
+
+    /// Counts a call that ends a request. Its data was counted when it was
+    /// submitted.
+    fn add_outcome(&mut self, event: &Event, outcome: Outcome) -> Access {
+        let (Outcome::Completed(submitted) | Outcome::GivenUp(submitted)) = outcome;
+        let io_ns = duration_ns(event);
+        let way = submitted.access();
+        let moved = self.moved(way);
+        moved.io_ns = moved.io_ns.saturating_add(io_ns);
+        if let Outcome::GivenUp(_) = outcome {
+            moved.take_back(event.requested);
+            let calls = calls_of(&mut self.calls, submitted);
+            calls.bytes = calls.bytes.saturating_sub(event.requested);
+        }
+        count_call(&mut self.calls, event.function, 0, io_ns);
+        way
+    }
+
+    /// Changes all that a part of a call was added to.
+    fn change(&mut self, part: &Counted, change: impl Fn(&mut Moved)) {
+        change(self.moved(part.way));
+        change(calls_of(&mut self.calls, part.function));
+    }
+
+    fn moved(&mut self, way: Access) -> &mut Moved {
+        if way == Access::Read { &mut self.read } else { &mut self.written }
     }
 }
 
@@ -148,6 +216,7 @@ impl Touched {
 #[cfg(test)]
 mod tests {
     use super::super::tests::event;
+    use super::super::{Library, Tally};
     use super::*;
 
     fn call(name: &str, file: u32, bytes: u64, detail: &str) -> Event {
@@ -159,15 +228,15 @@ mod tests {
         let mut variables = Variables::default();
         for step in 0..4 {
             let detail = format!("T start={step}:0 count=1:100");
-            variables.add(&call("nc_put_vara", 1, 800, &detail));
+            variables.add(&call("nc_put_vara", 1, 800, &detail), None);
             let inner = call("H5Dwrite", 1, 800, &format!("/{detail}"));
-            variables.add(&Event { depth: 1, ..inner });
+            variables.add(&Event { depth: 1, ..inner }, None);
         }
-        variables.add(&call("nc_get_var", 2, 30, "T"));
-        variables.add(&Event { result: -1, ..call("nc_get_var", 2, 30, "T") });
-        variables.add(&call("ncmpi_wait_all", 1, 0, "request=3"));
-        variables.add(&call("H5Aread", 2, 8, "/T@units"));
-        variables.add(&call("nc_get_vara", 2, 30, "? start=0 count=1"));
+        variables.add(&call("nc_get_var", 2, 30, "T"), None);
+        variables.add(&Event { result: -1, ..call("nc_get_var", 2, 30, "T") }, None);
+        variables.add(&call("ncmpi_wait_all", 1, 0, "request=3"), None);
+        variables.add(&call("H5Aread", 2, 8, "/T@units"), None);
+        variables.add(&call("nc_get_vara", 2, 30, "? start=0 count=1"), None);
         let mut told: Vec<_> =
             variables.iter().map(|(file, it)| (file.0, &*it.name, it.read, it.written)).collect();
         told.sort_unstable_by_key(|row| row.0);
@@ -181,11 +250,11 @@ mod tests {
     fn chunks_that_hdf5_tells_are_those_of_the_variable() {
         let mut variables = Variables::default();
         let inner = call("H5Dopen", 1, 0, "/T chunk=10:10 filters=deflate");
-        variables.add(&Event { depth: 1, ..inner });
+        variables.add(&Event { depth: 1, ..inner }, None);
         assert_eq!(variables.iter().count(), 0);
         for row in 0..5 {
             let detail = format!("T start={row}:0 count=1:100");
-            variables.add(&call("nc_get_vara", 1, 400, &detail));
+            variables.add(&call("nc_get_vara", 1, 400, &detail), None);
         }
         let (_, variable) = variables.iter().next().unwrap();
         let touched = variable.touched;
@@ -196,11 +265,71 @@ mod tests {
     fn names_beyond_the_bound_are_not_kept() {
         let mut variables = Variables::default();
         let long = "x".repeat(MAX_NAME_BYTES - 1);
-        variables.add(&call("nc_get_var", 1, 8, &long));
-        variables.add(&call("nc_get_var", 1, 8, "ab"));
-        variables.add(&call("nc_get_var", 1, 8, "a"));
-        variables.add(&call("nc_get_var", 1, 8, "a"));
+        variables.add(&call("nc_get_var", 1, 8, &long), None);
+        variables.add(&call("nc_get_var", 1, 8, "ab"), None);
+        variables.add(&call("nc_get_var", 1, 8, "a"), None);
+        variables.add(&call("nc_get_var", 1, 8, "a"), None);
         let names: Vec<_> = variables.iter().map(|(_, it)| it.calls[0].1.operations).collect();
         assert_eq!(names.iter().sum::<u64>(), 3);
+    }
+
+    /// What the tables of a variable say.
+    fn rows(tally: &Tally) -> Vec<(&str, Moved, Moved)> {
+        let all = tally.variables.iter();
+        let mut rows: Vec<_> = all.map(|(_, it)| (&*it.name, it.read, it.written)).collect();
+        rows.sort_unstable_by_key(|(name, ..)| *name);
+        rows
+    }
+
+    /// Waits once belonged to nobody, and what was given up counted as written.
+    #[test]
+    fn requests_belong_to_their_variables_to_the_end() {
+        let mut tally = Tally::default();
+        tally.add(&call("ncmpi_iput_vara", 1, 100, "T start=0 count=1 request=1"));
+        tally.add(&call("ncmpi_bput_vara", 1, 60, "U start=0 count=1 request=2"));
+        tally.add(&call("ncmpi_iget_var", 1, 30, "T request=3"));
+        tally.add(&call("ncmpi_cancel", 1, 60, "U request=2"));
+        tally.add(&Event { result: -1, ..call("ncmpi_cancel", 1, 30, "T request=3") });
+        tally.add(&call("ncmpi_wait_all", 1, 100, "T request=1"));
+        let moved = |operations, bytes, io_ns| Moved { operations, bytes, io_ns };
+        let of_t = ("T", moved(1, 30, 10_000), moved(1, 100, 20_000));
+        assert_eq!(rows(&tally), [of_t, ("U", Moved::default(), moved(0, 0, 20_000))]);
+        let library = tally.libraries.of(Library::PnetCdf);
+        assert_eq!((library.calls, library.read.bytes, library.written.bytes), (5, 30, 100));
+        assert_eq!((library.read.operations, library.written.operations), (1, 1));
+    }
+
+    #[test]
+    fn the_time_of_one_wait_is_shared_by_what_it_waits_for() {
+        let mut tally = Tally::default();
+        let at_once = |call: Event| Event { start_ns: 500, end_ns: 500, ..call };
+        for (n, (name, bytes)) in [("T", 599), ("U", 299), ("V", 99)].into_iter().enumerate() {
+            let submitted = call("ncmpi_iput_var", 1, bytes, &format!("{name} request={n}"));
+            tally.add(&at_once(submitted));
+        }
+        tally.add(&call("ncmpi_wait_all", 1, 599, "T request=0"));
+        // What happens inside comes between the parts.
+        tally.add(&Event { depth: 1, ..event("mpi_write_at_all", 1, Some((0, 997))) });
+        tally.add(&Event { depth: 1, ..call("H5Dwrite", 1, 8, "/other") });
+        tally.add(&at_once(call("ncmpi_wait_all", 1, 299, "U request=1 part=2")));
+        tally.add(&at_once(call("ncmpi_wait_all", 1, 99, "V request=2 part=3")));
+        let times = |tally: &Tally| -> Vec<u64> {
+            rows(tally).iter().map(|(_, _, written)| written.io_ns).collect()
+        };
+        assert_eq!(times(&tally), [10_000, 0, 0]);
+        tally.end(event("open", 1, None).stream);
+        assert_eq!(times(&tally), [6000, 3000, 1000]);
+        // The same where another call follows.
+        tally.add(&at_once(call("ncmpi_iput_var", 1, 9, "U request=7")));
+        tally.add(&at_once(call("ncmpi_iput_var", 1, 9, "V request=8")));
+        tally.add(&call("ncmpi_wait_all", 1, 9, "U request=7"));
+        tally.add(&at_once(call("ncmpi_wait_all", 1, 9, "V request=8 part=2")));
+        tally.add(&at_once(call("ncmpi_close", 1, 0, "")));
+        assert_eq!(times(&tally), [6000, 8000, 6000]);
+        let waits = |(_, it): (_, &VariableTally)| {
+            let of_wait = it.calls.iter().find(|(call, _)| call.name() == "ncmpi_wait_all");
+            of_wait.map_or(0, |(_, moved)| moved.io_ns)
+        };
+        assert_eq!(tally.variables.iter().map(waits).sum::<u64>(), 20_000);
     }
 }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Requests of PnetCDF: which call submitted what another one completes, or
+//! gives up. An access counts when it is submitted, so what is given up must be
+//! known to be taken back. At [`MAX_UNDER_WAY`] further ones are not followed.
+
+use std::collections::HashMap;
+
+use ioracle_events::{Event, Function};
+
+use super::{Library, entry};
+
+/// Requests under way of all processes.
+const MAX_UNDER_WAY: usize = 1 << 18;
+
+/// The requests that are under way, by process and number.
+#[derive(Debug, Default)]
+pub struct Requests {
+    under_way: HashMap<(u32, u32), Option<Function>>,
+}
+
+/// What became of a request, and the function that had submitted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Completed(Function),
+    GivenUp(Function),
+}
+
+impl Requests {
+    /// Takes an event in, and tells what became of the request that it is the
+    /// end of.
+    pub fn add(&mut self, event: &Event) -> Option<Outcome> {
+        if Library::of(event.function) != Some(Library::PnetCdf) {
+            return None;
+        }
+        let key = (event.stream.rank, event.request()?);
+        if event.function.access().is_data() {
+            if let Some(submitted) = entry(&mut self.under_way, key, MAX_UNDER_WAY) {
+                *submitted = Some(event.function);
+            }
+            return None;
+        }
+        let submitted = self.under_way.remove(&key)??;
+        match event.function.name() {
+            "ncmpi_cancel" if !event.failed() => Some(Outcome::GivenUp(submitted)),
+            _ => Some(Outcome::Completed(submitted)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::event;
+    use super::*;
+
+    #[test]
+    fn a_request_ends_once_and_in_its_own_process() {
+        let mut requests = Requests::default();
+        let mut ends = |name: &str, rank: u32, detail: &str| {
+            let mut event = event(name, 1, Some((0, 8)));
+            (event.detail, event.stream.rank) = (detail.into(), rank);
+            requests.add(&event)
+        };
+        for (rank, detail) in [(0, "T start=1 count=2 request=1"), (1, "U request=1")] {
+            assert_eq!(ends("ncmpi_iput_vara", rank, detail), None);
+        }
+        assert_eq!(ends("ncmpi_bput_var", 0, "U request=2"), None);
+        assert_eq!(ends("ncmpi_iget_var", 0, "U request=3"), None);
+        let named = |outcome| match outcome {
+            Some(Outcome::Completed(function)) => function.name().to_owned(),
+            Some(Outcome::GivenUp(function)) => format!("no {}", function.name()),
+            None => String::new(),
+        };
+        assert_eq!(named(ends("ncmpi_wait_all", 0, "T request=1")), "ncmpi_iput_vara");
+        assert_eq!(named(ends("ncmpi_wait_all", 0, "U request=2 part=2")), "ncmpi_bput_var");
+        assert_eq!(named(ends("ncmpi_wait_all", 0, "T request=1")), "");
+        assert_eq!(named(ends("ncmpi_wait_all", 0, "")), "");
+        assert_eq!(named(ends("ncmpi_cancel", 0, "U request=3")), "no ncmpi_iget_var");
+        assert_eq!(named(ends("ncmpi_cancel", 1, "U request=1")), "no ncmpi_iput_vara");
+    }
+}
