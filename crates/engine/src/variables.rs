@@ -69,7 +69,7 @@ impl Variables {
             && let Some(Meaning::Is(stack) | Meaning::OneOf { new: stack, .. }) =
                 all.contexts.get(&place.stack)
         {
-            self.names.contexts.insert(access.context, Meaning::Is(stack.on(&place.pattern)));
+            self.names.contexts.insert(access.context, Meaning::Is(stack.on(&place.mark())));
         }
         if !self.names.files.contains_key(&access.file)
             && let Some((file, name)) = self.known.get(access.file)

@@ -139,6 +139,16 @@ impl Event {
         has_object.then(|| self.detail.split(' ').next().unwrap_or(""))
     }
 
+    /// The variable that the program itself reads or writes by this call of a
+    /// library: not by one inside another, and no attribute.
+    pub fn variable(&self) -> Option<&str> {
+        let is_access = self.function.access().is_data()
+            && self.depth == 0
+            && !self.failed()
+            && !self.function.name().starts_with("H5A");
+        self.object().filter(|name| is_access && !matches!(*name, "" | "?"))
+    }
+
     /// The selection of a netCDF call, `start=a:b count=a:b`, as it was recorded.
     pub fn selection(&self) -> Option<&str> {
         self.object()?;

@@ -23,4 +23,4 @@ pub use function::{Access, Function, Layer};
 pub use level::{Level, Picker};
 pub use operation::{Operation, OperationFilter};
 pub use prediction::{Burst, ContextSymbol, PredictedFile, Prediction, Spread, WithinTime};
-pub use variable::{SEPARATOR, VariableContext, Variables};
+pub use variable::{Part, SEPARATOR, VariableContext, Variables};

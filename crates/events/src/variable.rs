@@ -3,41 +3,65 @@
 //! Accesses to variables: data calls of HDF5, netCDF and PnetCDF as operations
 //! of a stream of their own, above the one of bytes.
 //!
+//! Only calls of the program itself count. A netCDF-4 variable is a dataset of
+//! HDF5, and `nc_put_vara` calls `H5Dwrite`: that is how the library does it,
+//! nothing the program could do otherwise, and told twice it would be two
+//! accesses. Attributes are no variables.
+//!
 //! A variable takes the place of the file, so that all that is known of files
 //! (order, names with counters, positions) holds for variables too; its name is
 //! the file's path and its own. The offset is where the selection begins when
 //! the variable lies row by row. Its shape is not told, so it is taken to reach
-//! as far as any access has, which is right once the program has been through
-//! one round of it.
+//! as far as any access has, to it or to the last one of its name, which is
+//! right once the program has been through one round of it.
 //!
 //! A loop over all variables of a file makes its calls in one place. The place
 //! and the variable together are the context here, so that what is learned is
 //! the order of variables; digits in a name do not count, since `/step_12/x` is
 //! the same thing as `/step_11/x` one step later.
+//!
+//! Nor do files: `x` in `out_12.nc` is what `x` in `out_11.nc` was. So that it
+//! can be learned when a program goes on to the next file, however many accesses
+//! each file takes, the first access to a variable since its file was opened is
+//! a context apart.
 
-use std::collections::HashMap;
+mod opened;
+mod shape;
 
+use std::collections::{HashMap, VecDeque};
+
+pub use self::shape::Part;
+
+use self::opened::Opened;
+use self::shape::Shape;
 use crate::event::{ContextId, Event, FileId};
-use crate::function::Layer;
+use crate::function::{Access, Layer};
 use crate::operation::Operation;
+use crate::prediction::PredictedFile;
 
 /// Stands between the path of a file and the name of a variable in it. Neither
 /// can hold it.
 pub const SEPARATOR: char = '\0';
 
-/// Variables told apart, and contexts; accesses beyond them are not told.
+/// Variables told apart; beyond, the one that was new first is forgotten, and
+/// gets a new number when it comes again.
 const MAX_VARIABLES: usize = 1 << 16;
 
-/// Dimensions looked at; the first ones of a variable with more.
-const MAX_DIMENSIONS: usize = 32;
+/// Contexts told apart; accesses in further ones are not told.
+const MAX_CONTEXTS: usize = 1 << 16;
 
 /// The variables of a job by number, and their accesses.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
     numbers: HashMap<FileId, HashMap<Box<str>, FileId>>,
-    known: Vec<Variable>,
+    known: VecDeque<Variable>,
+    /// Numbers of variables that are known no more, which are the lowest.
+    n_forgotten: u32,
+    /// The variable accessed last, by its name without digits.
+    latest: HashMap<Box<str>, FileId>,
     contexts: Vec<VariableContext>,
     context_numbers: HashMap<VariableContext, ContextId>,
+    opened: Opened,
 }
 
 /// Where variables are accessed, and which.
@@ -47,28 +71,40 @@ pub struct VariableContext {
     pub stack: ContextId,
     /// The name without its digits.
     pub pattern: Box<str>,
+    /// Whether they are accessed there for the first time since their files were
+    /// opened.
+    pub is_first: bool,
+}
+
+impl VariableContext {
+    /// What tells contexts of one call stack apart, the same in every run.
+    pub fn mark(&self) -> String {
+        let first = if self.is_first { "first" } else { "" };
+        format!("{}{SEPARATOR}{first}", self.pattern)
+    }
 }
 
 #[derive(Clone, Debug)]
 struct Variable {
     file: FileId,
     name: Box<str>,
-    /// How far accesses have reached, by dimension.
-    extents: Vec<u64>,
+    shape: Shape,
 }
 
 impl Variables {
     /// An event as an access to a variable; None if it is none.
     pub fn access(&mut self, event: &Event) -> Option<Operation> {
-        let is_access = event.function.layer() == Layer::HighLevel
-            && event.function.access().is_data()
-            && !event.failed();
-        let name = event.object().filter(|_| is_access)?;
-        let number = self.number(event.file, name)?;
-        let variable = self.known.get_mut(place(number)?)?;
-        let offset = variable.offset(event.selection().unwrap_or_default(), event.requested);
-        let context = self.context_number(event.context, name)?;
-        Some(Operation { file: number, context, offset, ..Operation::from(event) })
+        if event.function.layer() != Layer::HighLevel || event.depth > 0 || event.failed() {
+            return None;
+        }
+        match event.function.access() {
+            Access::Open | Access::Close => {
+                self.opened.begin(event.stream, event.file);
+                None
+            }
+            Access::Read | Access::Write => self.data_access(event, event.variable()?),
+            _ => None,
+        }
     }
 
     /// What the context of an access stands for.
@@ -78,17 +114,45 @@ impl Variables {
 
     /// The file of a variable, and its name there.
     pub fn get(&self, number: FileId) -> Option<(FileId, &str)> {
-        let variable = self.known.get(place(number)?)?;
+        let variable = self.known.get(self.place(number)?)?;
         Some((variable.file, &variable.name))
     }
 
-    fn context_number(&mut self, stack: ContextId, name: &str) -> Option<ContextId> {
-        let pattern: String = name.chars().filter(|c| !c.is_ascii_digit()).collect();
-        let context = VariableContext { stack, pattern: pattern.into() };
+    /// The part of a variable that an access to it is about, as far as earlier
+    /// ones tell; of one never seen, as far as those to the last of its name do.
+    pub fn part(&self, variable: &PredictedFile, offset: u64, bytes: u64) -> Option<Part> {
+        let number = match variable {
+            PredictedFile::Known(number) => *number,
+            PredictedFile::New(name) => {
+                let (_, name) = name.split_once(SEPARATOR)?;
+                *self.latest.get(pattern(name).as_str())?
+            }
+        };
+        self.known.get(self.place(number)?)?.shape.part(offset, bytes)
+    }
+
+    fn data_access(&mut self, event: &Event, name: &str) -> Option<Operation> {
+        let pattern = pattern(name);
+        let number = self.number(event.file, name, &pattern)?;
+        let is_first = self.opened.is_first(event.stream, event.file, number);
+        let context =
+            VariableContext { stack: event.context, pattern: pattern.as_str().into(), is_first };
+        let context = self.context_number(context)?;
+        match self.latest.get_mut(pattern.as_str()) {
+            Some(latest) => *latest = number,
+            None => drop(self.latest.insert(pattern.into(), number)),
+        }
+        let place = self.place(number)?;
+        let shape = &mut self.known.get_mut(place)?.shape;
+        let offset = shape.offset(event.selection().unwrap_or_default(), event.requested);
+        Some(Operation { file: number, context, offset, ..Operation::from(event) })
+    }
+
+    fn context_number(&mut self, context: VariableContext) -> Option<ContextId> {
         if let Some(number) = self.context_numbers.get(&context) {
             return Some(*number);
         }
-        if self.contexts.len() >= MAX_VARIABLES {
+        if self.contexts.len() >= MAX_CONTEXTS {
             return None;
         }
         self.contexts.push(context.clone());
@@ -97,46 +161,40 @@ impl Variables {
         Some(number)
     }
 
-    fn number(&mut self, file: FileId, name: &str) -> Option<FileId> {
+    fn number(&mut self, file: FileId, name: &str, pattern: &str) -> Option<FileId> {
         if let Some(number) = self.numbers.get(&file).and_then(|names| names.get(name)) {
             return Some(*number);
         }
         if self.known.len() >= MAX_VARIABLES {
-            return None;
+            self.forget_oldest();
         }
-        let variable = Variable { file, name: name.into(), extents: Vec::new() };
-        self.known.push(variable);
-        let number = FileId(self.known.len() as u32);
+        let like_last = self.latest.get(pattern).and_then(|last| self.known.get(self.place(*last)?));
+        let shape = like_last.map(|last| last.shape.clone()).unwrap_or_default();
+        let number = FileId(self.n_forgotten.checked_add(self.known.len() as u32)?.checked_add(1)?);
+        self.known.push_back(Variable { file, name: name.into(), shape });
         self.numbers.entry(file).or_default().insert(name.into(), number);
         Some(number)
     }
-}
 
-impl Variable {
-    /// Where an access of so many bytes begins.
-    fn offset(&mut self, selection: &str, bytes: u64) -> Option<u64> {
-        let (start, count) = (numbers(selection, "start="), numbers(selection, "count="));
-        let n_elements = count.iter().fold(1, |n: u64, count| n.saturating_mul(*count));
-        let element = bytes.checked_div(n_elements)?;
-        self.extents.resize(self.extents.len().max(start.len()), 0);
-        let mut offset = 0_u64;
-        for (n, (extent, first)) in self.extents.iter_mut().zip(&start).enumerate() {
-            let end = first.saturating_add(count.get(n).copied().unwrap_or(1));
-            *extent = (*extent).max(end);
-            offset = offset.saturating_mul(*extent).saturating_add(*first);
+    fn forget_oldest(&mut self) {
+        let Some(Variable { file, name, .. }) = self.known.pop_front() else { return };
+        self.n_forgotten += 1;
+        if let Some(names) = self.numbers.get_mut(&file) {
+            names.remove(&name);
+            if names.is_empty() {
+                self.numbers.remove(&file);
+            }
         }
-        Some(offset.saturating_mul(element))
+    }
+
+    fn place(&self, number: FileId) -> Option<usize> {
+        Some(number.0.checked_sub(self.n_forgotten)?.checked_sub(1)? as usize)
     }
 }
 
-fn place(number: FileId) -> Option<usize> {
-    (number.0 as usize).checked_sub(1)
-}
-
-/// The numbers of a part of a selection, as `start=0:12:4`.
-fn numbers(selection: &str, part: &str) -> Vec<u64> {
-    let text = selection.split(' ').find_map(|word| word.strip_prefix(part)).unwrap_or_default();
-    text.split(':').take(MAX_DIMENSIONS).map_while(|number| number.parse().ok()).collect()
+/// A name without its digits.
+fn pattern(name: &str) -> String {
+    name.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 #[cfg(test)]
@@ -193,7 +251,8 @@ mod tests {
         let numbers = [("/s_1/x", 5), ("/s_1/y", 5), ("/s_12/x", 5), ("/s_2/x", 6)]
             .map(|(name, stack)| context(name, stack));
         assert_eq!(numbers, [1, 2, 1, 3]);
-        let third = VariableContext { stack: ContextId(6), pattern: "/s_/x".into() };
+        let third =
+            VariableContext { stack: ContextId(6), pattern: "/s_/x".into(), is_first: true };
         assert_eq!(variables.context(ContextId(3)), Some(&third));
     }
 

@@ -2,7 +2,7 @@
 
 //! Which file: the table of files, and the hypotheses on the next one.
 
-use ioracle_events::FileId;
+use ioracle_events::{FileId, SEPARATOR};
 use serde::{Deserialize, Serialize};
 
 use crate::file_motion::FileMotion;
@@ -213,8 +213,19 @@ impl Files {
     }
 }
 
-/// Stands for a file that has no number yet.
+/// Stands for a file that has no number yet and is expected by its name.
 pub const NEW_FILE: i64 = -1;
+
+/// The same for a neighbour of the last one.
+pub const NEW_NEIGHBOUR: i64 = -2;
+
+/// The variable of the same name as that of `own` in the file of `last`; `None`
+/// where these are no variables.
+pub fn neighbour(last: &str, own: &str) -> Option<String> {
+    let (path, _) = last.split_once(SEPARATOR)?;
+    let (_, variable) = own.split_once(SEPARATOR)?;
+    Some(format!("{path}{SEPARATOR}{variable}"))
+}
 
 /// Which files an operation can work on: those that are open, unless it names
 /// its file itself.
@@ -223,11 +234,11 @@ pub fn possible(motions: &impl Motions, names: bool) -> impl Fn(i64) -> bool {
 }
 
 /// The hypotheses on the file of a symbol's next operation. `named` is the file
-/// that an open is expected to name.
+/// that an open is expected to name, and the neighbour of the last one.
 pub fn put_evidence(
     motions: &impl Motions,
     symbol: u32,
-    named: Option<i64>,
+    named: [Option<i64>; 2],
     recalled_ranks: [Option<i64>; 2],
     evidence: &mut Evidence,
 ) {
@@ -245,10 +256,11 @@ pub fn put_evidence(
     evidence.computed(known(now.opened[0]));
     evidence.computed(at(&now.opened, recalled_ranks[0]));
     evidence.computed(at(&now.used, recalled_ranks[1]));
-    evidence.computed(named);
+    evidence.computed(named[0]);
     // What the open did whose file this symbol worked on last time.
     evidence.computed(known(motions.symbol(own.opener).file));
     evidence.remembered(with(tag(now.file)), 0);
     evidence.remembered(with(tag(own.file)), 0);
     evidence.remembered(with(now.history_short), 0);
+    evidence.computed(named[1]);
 }

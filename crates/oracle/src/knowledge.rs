@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Rates;
 use crate::config::{Config, Improvements, Naming};
-use crate::files::{self, NEW_FILE};
+use crate::files::{self, NEW_FILE, NEW_NEIGHBOUR};
 use crate::hash::{Map, combine};
 use crate::motion::{Motions, Move, NONE, reserve_some};
 use crate::names::Opener;
@@ -86,13 +86,33 @@ impl Default for Outlook {
     }
 }
 
-/// A name that an open is expected to use, and its number if it has one.
+/// A name that an operation is expected to use, and its number if it has one.
 #[derive(Clone, Debug)]
 pub struct ExpectedName {
     /// The file of that name, [`NONE`] if it is new.
     pub file: u32,
     /// The name.
     pub name: String,
+}
+
+/// The files that an operation may name.
+#[derive(Clone, Debug, Default)]
+pub struct ExpectedNames {
+    /// As the names before it go on.
+    pub next: Option<ExpectedName>,
+    /// Where variables take the place of files: the same variable as last time,
+    /// in the file of the operation before.
+    pub neighbour: Option<ExpectedName>,
+}
+
+impl ExpectedNames {
+    /// Their numbers, or what stands for those that have none.
+    fn files(&self) -> [Option<i64>; 2] {
+        [(&self.next, NEW_FILE), (&self.neighbour, NEW_NEIGHBOUR)].map(|(expected, new)| {
+            let number = |it: &ExpectedName| if it.file == NONE { new } else { i64::from(it.file) };
+            expected.as_ref().map(number)
+        })
+    }
 }
 
 /// The trackers of a stream.
@@ -148,13 +168,13 @@ impl Knowledge {
         &mut self,
         motions: &impl Motions,
         step: &Move,
-        named: Option<&ExpectedName>,
+        names: &ExpectedNames,
         outlook: &mut Outlook,
     ) {
         let same_symbol = outlook.symbol == step.symbol;
         let same_file = same_symbol && outlook.expected_file == step.file;
         let same_size = same_file && outlook.expected_size == step.size;
-        self.learn_file(motions, step, named, &mut outlook.file, same_symbol);
+        self.learn_file(motions, step, names, &mut outlook.file, same_symbol);
         let Some(known) = self.symbols.get_mut(step.symbol as usize) else { return };
         let (symbol, file, size) = (step.symbol, step.file, step.size);
         if step.access.is_data() && motions.file(file).cuts_short(step) {
@@ -174,29 +194,29 @@ impl Knowledge {
     }
 
     /// What the next operation of `symbol` will be if it is the next of all.
-    /// `named` is the file an open is expected to name. What it was concluded
-    /// from is left in `outlook`.
+    /// `names` are the files it may name. What it was concluded from is left in
+    /// `outlook`.
     pub fn expect(
         &self,
         motions: &impl Motions,
         symbol: u32,
-        named: Option<ExpectedName>,
+        names: ExpectedNames,
         outlook: &mut Outlook,
     ) -> Option<Expected> {
         let known = self.symbols.get(symbol as usize)?;
         outlook.symbol = symbol;
         let same_file = motions.now().file;
         let expected_file = known.file.as_ref().and_then(|rates| {
-            let named_file = named.as_ref().map(|named| file_number(named.file));
-            self.look_for_file(motions, symbol, named_file, &mut outlook.file);
+            self.look_for_file(motions, symbol, names.files(), &mut outlook.file);
             outlook.file.choose(rates)
         });
-        let file = match expected_file {
-            Some(NEW_FILE) => NONE,
-            Some(file) => u32::try_from(file).unwrap_or(same_file),
-            None => same_file,
+        let (file, new) = match expected_file {
+            Some(NEW_FILE) => (NONE, names.next),
+            Some(NEW_NEIGHBOUR) => (NONE, names.neighbour),
+            Some(file) => (u32::try_from(file).unwrap_or(same_file), None),
+            None => (same_file, None),
         };
-        let new_name = if file == NONE { named.map(|named| named.name) } else { None };
+        let new_name = new.map(|new| new.name);
         let (offset, size) = self.expect_data(motions, known, file, outlook);
         let (interarrival_ns, interarrival_spread) =
             self.expect_wait(motions, symbol).unwrap_or_default();
@@ -326,7 +346,7 @@ impl Knowledge {
         &self,
         motions: &impl Motions,
         symbol: u32,
-        named: Option<i64>,
+        named: [Option<i64>; 2],
         looked: &mut Looked,
     ) {
         let known = self.symbols.get(symbol as usize);
@@ -340,7 +360,7 @@ impl Knowledge {
         &mut self,
         motions: &impl Motions,
         step: &Move,
-        named: Option<&ExpectedName>,
+        names: &ExpectedNames,
         looked: &mut Looked,
         is_fresh: bool,
     ) {
@@ -351,8 +371,7 @@ impl Knowledge {
         }
         // A file that was new when it was expected has its number by now.
         if !is_fresh || known.file.is_none() || self.naming.is_by(step.access) {
-            let named = named.map(|named| file_number(named.file));
-            self.look_for_file(motions, step.symbol, named, looked);
+            self.look_for_file(motions, step.symbol, names.files(), looked);
         }
         if let Some(known) = self.symbols.get_mut(step.symbol as usize) {
             let prior = || Box::new(self.files.overall());
@@ -376,8 +395,4 @@ impl Knowledge {
 fn rank_contexts(motions: &impl Motions, symbol: u32) -> [u64; 2] {
     let tag = u64::from(motions.symbol(symbol).tag);
     [combine(combine(6, motions.now().last_tag()), tag), combine(7, tag)]
-}
-
-fn file_number(file: u32) -> i64 {
-    if file == NONE { NEW_FILE } else { i64::from(file) }
 }

@@ -12,8 +12,8 @@ use crate::burst::QuietLine;
 use crate::config::{Config, Naming};
 use crate::contexts::Contexts;
 use crate::contiguity::Contiguity;
-use crate::files::Files;
-use crate::knowledge::{Expected, ExpectedName, Knowledge, Outlook};
+use crate::files::{Files, neighbour};
+use crate::knowledge::{Expected, ExpectedName, ExpectedNames, Knowledge, Outlook};
 use crate::motion::{Motions, Move, NONE, RealMotions, SymbolMotion};
 use crate::names::Opener;
 use crate::stacks::StackId;
@@ -158,8 +158,8 @@ impl Oracle {
             self.knowledge.transitions.learn(&self.motions, symbol, interarrival_ns);
             self.quiet.learn(interarrival_ns);
         }
-        let named = self.expected_name(symbol);
-        self.knowledge.learn(&self.motions, &step, named.as_ref(), &mut self.outlook);
+        let names = self.expected_names(symbol);
+        self.knowledge.learn(&self.motions, &step, &names, &mut self.outlook);
         self.learn_name(&step);
         let io_time_ns = operation.end_ns.saturating_sub(operation.start_ns);
         self.knowledge.symbols[symbol as usize].io_time.learn(io_time_ns, [None; 3]);
@@ -243,16 +243,38 @@ impl Oracle {
         symbol
     }
 
-    /// The file that the next open by `symbol` is expected to name.
-    fn expected_name(&self, symbol: u32) -> Option<ExpectedName> {
-        let access = self.knowledge.symbols.get(symbol as usize)?.function.access();
-        if !self.config.learns_names_of(access) {
-            return None;
+    /// The files that the next operation of `symbol` may name.
+    fn expected_names(&self, symbol: u32) -> ExpectedNames {
+        let known = self.knowledge.symbols.get(symbol as usize);
+        if !known.is_some_and(|known| self.config.learns_names_of(known.function.access())) {
+            return ExpectedNames::default();
         }
-        let opener = self.knowledge.openers.get(&symbol)?;
-        let name = opener.expect(self.files.name(self.companion(&self.motions)))?;
-        let file = self.files.by_name(&name).unwrap_or(NONE);
-        Some(ExpectedName { file, name })
+        let opener = self.knowledge.openers.get(&symbol);
+        self.names_by(opener, &self.motions, symbol, |file| self.files.name(file), |_| None)
+    }
+
+    /// The same by what an opener has seen, where files of this path that are
+    /// not known have names and numbers too.
+    pub(crate) fn names_by<'a>(
+        &self,
+        opener: Option<&Opener>,
+        motions: &impl Motions,
+        symbol: u32,
+        name_of: impl Fn(u32) -> Option<&'a str>,
+        supposed: impl Fn(&str) -> Option<u32>,
+    ) -> ExpectedNames {
+        let numbered = |name: String| {
+            let file = self.files.by_name(&name).or_else(|| supposed(&name)).unwrap_or(NONE);
+            ExpectedName { file, name }
+        };
+        let next = opener.and_then(|opener| opener.expect(name_of(self.companion(motions))));
+        let neighbour = match self.config.naming {
+            Naming::Opens => None,
+            Naming::All => name_of(motions.now().file)
+                .zip(name_of(motions.symbol(symbol).file))
+                .and_then(|(last, own)| neighbour(last, own)),
+        };
+        ExpectedNames { next: next.map(numbered), neighbour: neighbour.map(numbered) }
     }
 
     /// The file that was named last, by any symbol.
@@ -282,9 +304,9 @@ impl Oracle {
         let n_candidates = self.grammar.next().len().min(self.config.max_predictions);
         for i in 0..n_candidates {
             let Candidate { terminal: symbol, probability } = self.grammar.next()[i];
-            let named = self.expected_name(symbol);
+            let names = self.expected_names(symbol);
             let outlook = if i == 0 { &mut self.outlook } else { &mut self.other_outlook };
-            let expected = self.knowledge.expect(&self.motions, symbol, named, outlook);
+            let expected = self.knowledge.expect(&self.motions, symbol, names, outlook);
             if let Some(mut expected) = expected {
                 let new_name = expected.new_name.take();
                 let prediction = self.prediction(symbol, &expected, new_name);

@@ -11,7 +11,7 @@ use ioracle_events::{Access, Prediction};
 
 use crate::file_motion::FileMotion;
 use crate::hash::Map;
-use crate::knowledge::{ExpectedName, Outlook};
+use crate::knowledge::{ExpectedNames, Outlook};
 use crate::motion::{Motions, Move, NONE};
 use crate::names::Opener;
 use crate::oracle::Oracle;
@@ -50,9 +50,9 @@ impl<'a> Supposed<'a> {
     /// What the next operation will be if it is of this symbol, which has this
     /// probability; then supposes that it happened.
     pub fn step(&mut self, symbol: u32, probability: f64) -> Option<Prediction> {
-        let named = self.expected_name(symbol);
+        let names = self.expected_names(symbol);
         let knowledge = &self.oracle.knowledge;
-        let expected = knowledge.expect(&self.motions, symbol, named, &mut self.outlook)?;
+        let expected = knowledge.expect(&self.motions, symbol, names, &mut self.outlook)?;
         let mut file = expected.file;
         let new_name = expected.new_name.clone().or_else(|| {
             let n_new = file.checked_sub(self.oracle.files.len())?;
@@ -88,20 +88,18 @@ impl<'a> Supposed<'a> {
         Some(prediction)
     }
 
-    fn expected_name(&self, symbol: u32) -> Option<ExpectedName> {
+    fn expected_names(&self, symbol: u32) -> ExpectedNames {
         if !self.oracle.config.improvements.name_templates {
-            return None;
+            return ExpectedNames::default();
         }
         let real = || self.oracle.knowledge.openers.get(&symbol);
-        let opener = self.openers.get(&symbol).or_else(real)?;
-        let name = opener.expect(self.name(self.oracle.companion(&self.motions)))?;
-        let n_known = self.oracle.files.len();
-        let supposed = || {
+        let opener = self.openers.get(&symbol).or_else(real);
+        let supposed = |name: &str| {
             let n_new = self.new_files.iter().position(|new| *new == name)?;
-            Some(n_known + n_new as u32)
+            Some(self.oracle.files.len() + n_new as u32)
         };
-        let file = self.oracle.files.by_name(&name).or_else(supposed).unwrap_or(NONE);
-        Some(ExpectedName { file, name })
+        let name_of = |file| self.name(file);
+        self.oracle.names_by(opener, &self.motions, symbol, name_of, supposed)
     }
 
     fn name(&self, file: u32) -> Option<&str> {

@@ -175,7 +175,7 @@ fn tell_variable(oracle: &mut Oracle, trace: &Trace, variables: &Variables, oper
         && let Some(place) = variables.context(operation.context)
         && let Some(frames) = trace.contexts().get(place.stack)
     {
-        oracle.define_stack(operation.context, StackId::of(frames).on(&place.pattern));
+        oracle.define_stack(operation.context, StackId::of(frames).on(&place.mark()));
     }
     if !oracle.knows_file(operation.file)
         && let Some(name) = variable_name(trace, variables, operation.file)
