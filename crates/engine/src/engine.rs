@@ -198,6 +198,13 @@ impl Engine {
         self.variables.predict(stream, horizon)
     }
 
+    /// What a number stands for that such a prediction has in the place of a file:
+    /// the path of the file, a [`SEPARATOR`](ioracle_events::SEPARATOR) and the
+    /// name of the variable.
+    pub fn variable_name(&self, number: FileId) -> Option<String> {
+        self.variables.name(number, &self.names)
+    }
+
     /// The highest number of an event of the stream that was taken in; 0 if none
     /// was.
     pub fn last_sequence(&self, stream: StreamId) -> u64 {

@@ -3,12 +3,15 @@
 //! What is learned of variables: an oracle more for each stream that accesses
 //! any, above the one of its bytes.
 
-use ioracle_events::{Event, Operation, Prediction, SEPARATOR, StreamId};
+use ioracle_events::{Event, FileId, Operation, Prediction, SEPARATOR, StreamId};
 use ioracle_oracle::{Config, Model, Naming};
 
 use crate::engine::Map;
 use crate::learner::{Learner, Meaning, Names, Taught};
 use crate::score::Score;
+
+/// Names kept at hand; they are made again when they are needed.
+const MAX_NAMES: usize = 1 << 16;
 
 /// Accesses to variables, learned and scored as operations are.
 #[derive(Clone, Debug)]
@@ -57,6 +60,13 @@ impl Variables {
         taught.map(|it| it.oracle.ahead(0).take(horizon).collect()).unwrap_or_default()
     }
 
+    /// The name of a variable by its number.
+    pub(crate) fn name(&self, number: FileId, all: &Names) -> Option<String> {
+        let (file, name) = self.known.get(number)?;
+        let path = all.files.get(&file).map_or("", |path| path);
+        Some(format!("{path}{SEPARATOR}{name}"))
+    }
+
     /// How good the predictions have been so far.
     pub(crate) fn score(&self) -> Score {
         self.score
@@ -72,10 +82,13 @@ impl Variables {
             self.names.contexts.insert(access.context, Meaning::Is(stack.on(&place.mark())));
         }
         if !self.names.files.contains_key(&access.file)
-            && let Some((file, name)) = self.known.get(access.file)
+            && let Some(name) = self.name(access.file, all)
         {
-            let path = all.files.get(&file).map_or("", |path| path);
-            self.names.files.insert(access.file, format!("{path}{SEPARATOR}{name}").into());
+            // Variables that are forgotten leave their names here.
+            if self.names.files.len() >= MAX_NAMES {
+                self.names.files.clear();
+            }
+            self.names.files.insert(access.file, name.into());
         }
     }
 }

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod escape;
 mod event;
 mod function;
 mod level;
@@ -18,6 +19,7 @@ mod operation;
 mod prediction;
 mod variable;
 
+pub use escape::{readable, unescaped};
 pub use event::{ContextId, Event, FileId, StreamId, Whence};
 pub use function::{Access, Function, Layer};
 pub use level::{Level, Picker};

@@ -34,6 +34,7 @@ pub use self::shape::Part;
 
 use self::opened::Opened;
 use self::shape::Shape;
+use crate::escape::readable;
 use crate::event::{ContextId, Event, FileId};
 use crate::function::{Access, Layer};
 use crate::operation::Operation;
@@ -102,7 +103,7 @@ impl Variables {
                 self.opened.begin(event.stream, event.file);
                 None
             }
-            Access::Read | Access::Write => self.data_access(event, event.variable()?),
+            Access::Read | Access::Write => self.data_access(event, &readable(event.variable()?)),
             _ => None,
         }
     }
@@ -168,7 +169,8 @@ impl Variables {
         if self.known.len() >= MAX_VARIABLES {
             self.forget_oldest();
         }
-        let like_last = self.latest.get(pattern).and_then(|last| self.known.get(self.place(*last)?));
+        let like_last =
+            self.latest.get(pattern).and_then(|last| self.known.get(self.place(*last)?));
         let shape = like_last.map(|last| last.shape.clone()).unwrap_or_default();
         let number = FileId(self.n_forgotten.checked_add(self.known.len() as u32)?.checked_add(1)?);
         self.known.push_back(Variable { file, name: name.into(), shape });

@@ -4,9 +4,10 @@
 //! `/step_17/x` or `x` in `out_0017.nc`: many that differ by numbers in their
 //! names only are told as one.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use ioracle_events::{FileId, Function};
+use ioracle_events::{FileId, Function, readable};
 
 use super::report::{busiest_calls, in_seconds};
 use super::summary::BusyVariable;
@@ -43,7 +44,7 @@ pub fn series(variables: &Variables, path: &dyn Fn(FileId) -> String) -> Vec<Ser
     let mut alike: HashMap<(String, String), Vec<Variable>> = HashMap::new();
     for (file, variable) in variables.iter() {
         let path = path(file);
-        let key = (without_numbers(&path), without_numbers(&variable.name));
+        let key = (without_numbers(&path), without_numbers(&readable(&variable.name)));
         alike.entry(key).or_default().push((path, variable));
     }
     let mut all: Vec<Series> = Vec::new();
@@ -86,8 +87,8 @@ fn busy_variable(series: &Series) -> BusyVariable {
 impl Series {
     fn of(row: &[Variable]) -> Series {
         let mut sum = Series {
-            name: common(row.iter().map(|(_, variable)| &*variable.name)),
-            path: common(row.iter().map(|(path, _)| path.as_str())),
+            name: common(row.iter().map(|(_, variable)| readable(&variable.name))),
+            path: common(row.iter().map(|(path, _)| path.as_str().into())),
             variables: row.len(),
             part: the_same(row, |variable| variable.parts.common()),
             counts: the_same(row, |variable| variable.parts.counts()).map(<[u64]>::to_vec),
@@ -124,9 +125,9 @@ fn the_same<'a, T: PartialEq>(
 }
 
 /// The name that all have, or what they have in common.
-fn common<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
+fn common<'a>(mut names: impl Iterator<Item = Cow<'a, str>>) -> String {
     let first = names.next().unwrap_or_default();
-    if names.all(|name| name == first) { first.to_owned() } else { without_numbers(first) }
+    if names.all(|name| name == first) { first.into_owned() } else { without_numbers(&first) }
 }
 
 /// A name with a `*` in place of every number.

@@ -153,18 +153,25 @@ fn learn_stream(trace: Trace, stream: StreamId, extent: Extent) -> Result<Learne
             rest.push(operation);
         }
         seen += 1;
+        seen < operations || rest.len() < extent.rest
     };
     let mut picker = Picker::new(extent.level);
     let mut picked = Vec::new();
     for event in trace.events(Some(stream.rank))? {
         let event = event?;
-        if event.stream == stream {
-            picker.push(&event, |operation| picked.push(operation));
-            picked.drain(..).for_each(|operation| take(operation, picker.variables()));
+        if event.stream != stream {
+            continue;
+        }
+        picker.push(&event, |operation| picked.push(operation));
+        // Variables of what follows would be forgotten in a long trace.
+        if !picked.drain(..).all(|operation| take(operation, picker.variables())) {
+            break;
         }
     }
     picker.finish(|operation| picked.push(operation));
-    picked.drain(..).for_each(|operation| take(operation, picker.variables()));
+    for operation in picked {
+        take(operation, picker.variables());
+    }
     progress.finish();
     let variables = picker.variables().cloned();
     Ok(Learned { trace, stream, other_streams: 0, operations, end_ns, oracle, rest, variables })

@@ -33,4 +33,5 @@ mod signatures;
 mod summary;
 mod trouble;
 mod unseen;
+mod variables;
 mod witness;

@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use foldhash::fast::RandomState;
-use ioracle_events::{ContextId, FileId};
+use ioracle_events::{ContextId, FileId, unescaped};
 use ioracle_spool::layout::{Call, DefinitionKind};
 
 use crate::spooled::frames::{self, frames, module_name, module_parts};
@@ -123,7 +123,7 @@ impl Definitions {
 
     /// The bytes of a path that was told, or could be, as the program has it.
     pub(crate) fn untold(&self, path: &str) -> Vec<u8> {
-        let bytes = text::unescaped(path);
+        let bytes = unescaped(path);
         // What is no path of the file system stays what it is.
         if bytes.starts_with(b"/") || bytes.starts_with(b"<") || self.inside.is_empty() {
             return bytes;

@@ -39,21 +39,6 @@ pub(crate) fn escaped(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes behind a text made by [`escaped`]; what is no escape stays as it is.
-pub(crate) fn unescaped(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let digits = tail.first_chunk::<2>().filter(|_| *first == b'%');
-        let byte = digits
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &tail[2..] } else { tail };
-    }
-    bytes
-}
-
 /// Adds all of `piece`, or nothing and says so if there is no room.
 pub(crate) fn push(text: &mut String, piece: &str) -> bool {
     let fits = text.len() + piece.len() <= MAX_TEXT_BYTES;
@@ -69,6 +54,8 @@ fn push_hexadecimal(text: &mut String, bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use ioracle_events::unescaped;
+
     use super::*;
 
     #[test]

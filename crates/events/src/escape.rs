@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Names as traces hold them: what a table cannot hold stands there as `%` and
+//! two hexadecimal digits per byte.
+
+use std::borrow::Cow;
+
+/// The bytes that a text of a trace stands for; what is no escape stays as it is.
+pub fn unescaped(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let digits = tail.first_chunk::<2>().filter(|_| *first == b'%');
+        let byte = digits
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &tail[2..] } else { tail };
+    }
+    bytes
+}
+
+/// The same for people; what is no text that a terminal could show stays escaped.
+pub fn readable(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    match String::from_utf8(unescaped(text)) {
+        Ok(name) if !name.contains(char::is_control) => Cow::Owned(name),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_as_they_are_unless_they_would_do_harm() {
+        let check = |text, shown: &str| assert_eq!(readable(text), shown);
+        check("/step%201/a%2Cb%25", "/step 1/a,b%");
+        check("100%", "100%");
+        check("a%1B[2J", "a%1B[2J");
+        check("a%00b", "a%00b");
+        check("a%FF", "a%FF");
+    }
+}
