@@ -70,25 +70,32 @@ impl Foreign {
     #[inline]
     pub(crate) fn of_caller(&self, name: &CStr) -> Option<usize> {
         let modules = stack::modules_generation() as usize;
-        if !self.has_copies.load(Ordering::Relaxed)
-            && let Some(address) = self.global.get(modules)
-        {
-            return Some(address);
-        }
-        self.of_place(name, thread::return_address(), modules)
+        self.of_all(modules)
+            .or_else(|| thread::take_real(&raw const *self as usize))
+            .or_else(|| self.of_place(name, thread::return_address(), modules))
+    }
+
+    /// The real function if it is the same for all callers, and known.
+    #[inline]
+    fn of_all(&self, modules: usize) -> Option<usize> {
+        if self.has_copies.load(Ordering::Relaxed) { None } else { self.global.get(modules) }
     }
 
     /// Where a call goes on that has just come: to our hook, or to a function that
     /// only has the name of ours. Asked by the entry, before the hook.
     #[cold]
     pub(crate) fn target(&self, name: &CStr, hook: usize) -> usize {
-        let Some(address) = self.of_caller(name) else { return hook };
         let modules = stack::modules_generation() as usize;
+        let of_all = self.of_all(modules);
+        let of_place = || self.of_place(name, thread::return_address(), modules);
+        let Some(address) = of_all.or_else(of_place) else { return hook };
         if !is_of_library(name, address, modules) {
             return address;
         }
-        if !self.has_copies.load(Ordering::Relaxed) && self.global.get(modules) == Some(address) {
+        if self.of_all(modules) == Some(address) {
             self.is_settled.store(true, Ordering::Relaxed);
+        } else {
+            thread::keep_real(&raw const *self as usize, address);
         }
         hook
     }

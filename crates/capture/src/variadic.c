@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-// The layout is `ThreadCell` in thread.rs.
-__attribute__((tls_model("initial-exec"))) __thread void *ioracle_thread_cell[8];
+// The layout is `ThreadCell` in thread/mod.rs.
+__attribute__((tls_model("initial-exec"))) __thread void *ioracle_thread_cell[10];
 
 void *ioracle_portable_thread_cell(void) { return ioracle_thread_cell; }
 

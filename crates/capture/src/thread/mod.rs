@@ -10,6 +10,7 @@
 //! void once the stack is shorter than that.
 
 mod asking;
+mod coming;
 pub(crate) mod ending;
 mod guard;
 mod inside;
@@ -28,6 +29,7 @@ use crate::clock;
 use crate::recorder::RECORDER;
 use crate::stack::Caller;
 pub(crate) use asking::{ask, definition, record, standing};
+pub(crate) use coming::{keep_real, take_real};
 use guard::{guarded, guarded_here};
 pub(crate) use inside::{Library, begin_in, is_inside};
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
@@ -57,7 +59,14 @@ pub(crate) struct ThreadCell {
     patience: u32,
     /// Why it could not, as a number of [`Unrecorded::ALL`].
     refused: usize,
+    /// The real function that the entry of a call has found, for whom, and where
+    /// that call came; see `coming`.
+    real: usize,
+    real_row: usize,
+    real_sp: usize,
 }
+
+const _: () = assert!(size_of::<ThreadCell>() == 10 * size_of::<usize>(), "see variadic.c");
 
 /// A call that has begun.
 pub(crate) struct Begun {
