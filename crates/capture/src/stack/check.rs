@@ -6,10 +6,8 @@
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 
+use super::own::{MAX_OWN_FRAMES, is_own};
 use super::{Caller, MAX_FRAMES, Walker};
-
-/// Frames of ours that may lie between `backtrace()` and the caller.
-const OWN_FRAMES: usize = 32;
 
 type Backtrace = unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int;
 
@@ -27,7 +25,7 @@ pub(super) fn backtrace() -> Option<Backtrace> {
 /// `backtrace()` finds. To be called from the function that `caller` has called.
 pub fn agrees_with_backtrace(walker: &mut Walker, caller: Caller, context: u64) -> bool {
     let Some(backtrace) = backtrace() else { return false };
-    let mut found = [core::ptr::null_mut(); MAX_FRAMES + OWN_FRAMES];
+    let mut found = [core::ptr::null_mut(); MAX_FRAMES + MAX_OWN_FRAMES];
     // SAFETY: as long as told.
     let n_found = unsafe { backtrace(found.as_mut_ptr(), found.len() as c_int) };
     let found = found.get(..n_found as usize).unwrap_or_default();
@@ -36,6 +34,7 @@ pub fn agrees_with_backtrace(walker: &mut Walker, caller: Caller, context: u64) 
     let Some(start) = found.iter().position(|&address| address as usize == *first) else {
         return false;
     };
-    let expected = found.iter().skip(start).take(MAX_FRAMES).map(|&address| address as usize);
+    let expected = found.iter().skip(start).map(|&address| address as usize);
+    let expected = expected.filter(|&address| !is_own(address)).take(MAX_FRAMES);
     walked == context && expected.eq(addresses.iter().copied())
 }

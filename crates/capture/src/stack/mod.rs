@@ -16,7 +16,7 @@
 //! to its end is a context too: the frames that were found. At most
 //! [`MAX_FRAMES`] innermost frames count; the outer ones of a deeper stack are
 //! left out. Code outside any module (made at run time) ends the stack with the
-//! frame `{ module: 0, offset: 0 }`.
+//! frame `{ module: 0, offset: 0 }`. Frames of this library are left out.
 //!
 //! Frames are told as module and offset from its load address, and identities
 //! are hashes of what they stand for, so that they are the same in all
@@ -27,6 +27,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 mod check;
 mod modules;
 mod object;
+mod own;
 mod seen;
 
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
@@ -101,6 +102,7 @@ pub(crate) fn module_around(address: usize) -> Option<(usize, usize)> {
 /// themselves.
 pub fn prepare() {
     object::prepare();
+    own::prepare();
 }
 
 /// Mixes two words into one; all bits of the result depend on all bits of both.

@@ -8,20 +8,17 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 
 use super::modules::{ModuleId, Modules, NoModule};
+use super::own::{MAX_OWN_FRAMES, is_own};
 use super::seen::Seen;
-use super::{Caller, Definitions, Frame, GENERATION, MAX_FRAMES, check, identify, object};
-
-/// Frames of ours between `backtrace()` and the caller, at most.
-const OWN_FRAMES: usize = 32;
+use super::{Caller, Definitions, Frame, GENERATION, MAX_FRAMES, check, identify};
 
 /// Finds the contexts of one thread's calls. Valid when all zero.
 pub struct Walker {
     generation: u32,
     modules: Modules,
     seen: Seen,
-    found: [usize; MAX_FRAMES + OWN_FRAMES],
-    /// The caller's frames among those found.
-    first: usize,
+    /// What `backtrace()` has found; then without our frames.
+    found: [usize; MAX_FRAMES + MAX_OWN_FRAMES],
     n_frames: usize,
     frames: [Frame; MAX_FRAMES],
     frame_modules: [ModuleId; MAX_FRAMES],
@@ -57,22 +54,30 @@ impl Walker {
         let room = self.found.as_mut_ptr().cast::<*mut c_void>();
         // SAFETY: as long as told.
         let n_found = unsafe { backtrace(room, self.found.len() as c_int) } as usize;
-        self.first = self.first_of_caller(n_found);
-        self.name_frames(n_found);
-        let addresses = self.found.get(self.first..self.first + self.n_frames);
+        let n_kept = self.leave_out_own(n_found);
+        self.name_frames(n_kept);
+        let addresses = self.found.get(..self.n_frames);
         let frames = self.frames.get(..self.n_frames).unwrap_or_default();
         (identify(frames), addresses.unwrap_or_default())
     }
 
-    /// Where the frames of this library end.
-    fn first_of_caller(&self, n_found: usize) -> usize {
-        let Some(own) = object::containing(identify as *const () as usize) else { return 0 };
-        let found = self.found.iter().take(n_found);
-        found.take_while(|address| (own.low..own.high).contains(address)).count()
+    /// Takes the frames of this library out of those found; how many are left.
+    fn leave_out_own(&mut self, n_found: usize) -> usize {
+        let mut n_kept = 0;
+        for number in 0..n_found {
+            let address = self.found.get(number).copied().unwrap_or(0);
+            if !is_own(address)
+                && let Some(place) = self.found.get_mut(n_kept)
+            {
+                *place = address;
+                n_kept += 1;
+            }
+        }
+        n_kept
     }
 
     fn name_frames(&mut self, n_found: usize) {
-        for number in self.first..n_found.min(self.first + MAX_FRAMES) {
+        for number in 0..n_found.min(MAX_FRAMES) {
             let Some(&address) = self.found.get(number) else { return };
             let mut module = self.modules.find(address);
             if let Err(NoModule::Stale) = module {

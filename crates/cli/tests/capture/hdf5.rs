@@ -7,6 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use ioracle_events::Layer;
+use ioracle_trace::{Options, Trace};
 
 use crate::compile::{c_with, other, sources};
 use crate::listed::{check_listed, events};
@@ -25,6 +26,22 @@ fn every_form_of_hdf5_is_recorded_with_object_and_selection() {
     let done = check_listed(&Program::new(program), "H5");
     assert!(done.out.contains("6 errors"), "{}", done.out);
     is_nested(&done, "H5Dwrite", &[Layer::Posix]);
+}
+
+/// A call inside another comes through the hook of the outer one. When contexts held
+/// that frame, each build of the capture library had others, and saved models knew
+/// none of them.
+#[test]
+fn contexts_of_nested_calls_hold_no_frame_of_ours() {
+    let Some(program) = built("h5cc", "hdf5_calls.c", &[]) else { return };
+    let done = Program::new(program).env("IORACLE_CHECK_STACKS", "1").recorded();
+    assert_eq!(done.status(), 0, "{}", done.err);
+    assert_eq!(done.summary()["stacks"]["different"], 0, "{}", done.err);
+    let trace = Trace::open(&done.beside().join("trace"), Options::default()).expect("a trace");
+    let contexts: Vec<&str> = trace.contexts().iter().map(|(_, frames)| frames).collect();
+    assert!(contexts.iter().any(|frames| frames.contains("libhdf5")), "{contexts:?}");
+    let ours = contexts.iter().find(|frames| frames.contains("ioracle"));
+    assert_eq!(ours, None);
 }
 
 #[test]

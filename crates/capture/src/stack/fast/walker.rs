@@ -5,6 +5,7 @@
 use core::sync::atomic::Ordering;
 
 use super::super::modules::{ModuleId, Modules, NoModule};
+use super::super::own::{MAX_OWN_FRAMES, is_own};
 use super::super::seen::Seen;
 use super::super::{Caller, Definitions, Frame, GENERATION, MAX_FRAMES, identify};
 use super::cfi;
@@ -171,7 +172,8 @@ impl Walker {
             self.walk.trail.unrepeatable();
         }
         let mut cursor = Cursor::new(caller, return_address);
-        while self.walk.n_frames < MAX_FRAMES {
+        let mut n_own_frames = 0;
+        while self.walk.n_frames < MAX_FRAMES && n_own_frames <= MAX_OWN_FRAMES {
             if self.rules.get(cursor.pc).is_none() && !self.learn(cursor.pc)? {
                 self.walk.note(ModuleId::OUTSIDE, cursor.pc.address, Frame::default());
                 // A module may be loaded there the next time.
@@ -180,7 +182,11 @@ impl Walker {
             }
             let Some(known) = self.rules.get(cursor.pc) else { break };
             let address = cursor.pc.address;
-            self.walk.note(known.module, address, self.modules.frame(known.module, address));
+            if is_own(address) {
+                n_own_frames += 1;
+            } else {
+                self.walk.note(known.module, address, self.modules.frame(known.module, address));
+            }
             let caller = known
                 .rule
                 .and_then(|rule| cursor.caller(rule, &mut self.memory, &mut self.walk.trail));
