@@ -35,3 +35,28 @@ fn doctor_tells_what_keeps_capture_from_working() {
     assert!(unwritable.out.contains("/no/such/base"), "{}", unwritable.out);
     assert_eq!(run("IORACLE_DISABLE", "1").code, Some(1));
 }
+
+#[test]
+fn doctor_looks_at_a_program() {
+    let of = |program: &str| {
+        let done = ioracle(["doctor", "--json", program]);
+        let findings = done.json().as_array().unwrap().clone();
+        let of_program = findings.into_iter().filter(|finding| finding["about"] == "program");
+        (done.code, of_program.collect::<Vec<_>>())
+    };
+    let (code, found) = of("cat");
+    assert_eq!((code, found.len()), (Some(0), 1), "{found:?}");
+    assert_eq!(found[0]["level"], "ok");
+    let (code, found) = of("/no/such/program");
+    assert_eq!(code, Some(1));
+    assert_eq!(found[0]["level"], "problem");
+    // This command has the texts inside by which libraries are told.
+    let (code, found) = of(env!("CARGO_BIN_EXE_ioracle"));
+    assert_eq!(code, Some(0));
+    let warned = |library: &str| {
+        found.iter().any(|finding| {
+            finding["level"] == "warning" && finding["text"].as_str().unwrap().starts_with(library)
+        })
+    };
+    assert!(warned("HDF5 is linked into") && warned("PnetCDF is linked into"), "{found:?}");
+}

@@ -8,7 +8,9 @@ mod limits;
 mod machine;
 mod place;
 mod preload;
+mod program;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -20,6 +22,7 @@ use crate::shared::{jobs, output};
 const EXAMPLES: &str = "\
 Examples:
   ioracle doctor              one line for each finding, and what to do
+  ioracle doctor ./app        also whether this program can be watched
   ioracle doctor --json       the same for scripts
 
 Exit codes: 0 capture works here, 1 it does not, 2 wrong use.";
@@ -28,6 +31,8 @@ Exit codes: 0 capture works here, 1 it does not, 2 wrong use.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
+    /// A program to look at, as it would be given to 'ioracle run'
+    program: Option<OsString>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -35,7 +40,8 @@ pub struct Arguments {
 
 /// Runs the subcommand; the exit code says whether capture works.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let findings = examine();
+    let mut findings = examine();
+    findings.extend(arguments.program.iter().flat_map(|program| program::examine(program)));
     if arguments.json {
         output::print_json(&findings)?;
     } else {

@@ -16,7 +16,7 @@ use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_s
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::Pid;
 
-use super::find::NotStarted;
+use crate::shared::find::NotStarted;
 
 /// Variable that names libraries to load first.
 pub const LD_PRELOAD: &str = "LD_PRELOAD";

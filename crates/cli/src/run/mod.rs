@@ -10,9 +10,6 @@
 mod session;
 mod settings;
 
-mod elf;
-mod executable;
-mod find;
 mod launch;
 mod learner;
 mod model;
@@ -40,13 +37,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use ioracle_trace::Times;
 
-use self::executable::Kind;
 use self::ranks::Place;
 use self::session::Plan;
 use self::settings::Settings;
 use self::summary::Summary;
 use self::supervise::Ending;
+use crate::shared::executable::Kind;
 use crate::shared::failure;
+use crate::shared::find::find;
 use crate::shared::output::{self, say};
 use crate::shared::table::Colours;
 
@@ -116,7 +114,7 @@ struct Ran {
 
 /// Runs the subcommand; the exit code is the program's.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let found = find::find(&arguments.command[0], std::env::var_os("PATH").as_deref());
+    let found = find(&arguments.command[0], std::env::var_os("PATH").as_deref());
     let done = match found {
         Ok(path) => Plan::make(arguments, path)?.perform()?,
         Err(not_started) => Err(not_started),

@@ -316,6 +316,9 @@ fn what_is_missing(summary: &Summary, page: &mut Page) {
         let different = grouped(stacks.different);
         page.say("compared", &format!("{checked} with those of backtrace(); {different} differ"));
     }
+    for (n, linked_in) in summary.linked_in.iter().take(3).enumerate() {
+        page.say(if n == 0 { "not seen" } else { "" }, &linked_in.sentence);
+    }
     let processes = &summary.processes;
     if processes.still_running > 0 {
         let running = counted(processes.still_running, "process");

@@ -2,7 +2,8 @@
 
 //! Makes the summary of what was seen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
 
 use ioracle_engine::Score;
 use ioracle_events::{FileId, Function, StreamId};
@@ -21,6 +22,7 @@ use super::tally::{FileTally, Library, LibraryTally, Moved, Tally};
 use super::unseen::{Circumstances, Unseen};
 use super::variables::{busiest_variables, series};
 use super::watch::Watch;
+use crate::shared::linked::{LinkedIn, Module, linked_into};
 use crate::shared::loops::loops_of;
 use crate::shared::process::is_alive;
 
@@ -73,6 +75,7 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
         bursts: main.and_then(|(stream, oracle)| bursts(watch, stream, oracle)),
         advice: advise(&measured),
         unrecorded: unrecorded(watch, totals),
+        linked_in: linked_in(watch, processes),
         stacks: stacks(totals),
         unseen: (tally.events == 0).then(|| Unseen::why(&circumstances)),
         trace: None,
@@ -101,6 +104,19 @@ fn who_took_part(ran: &Ran, processes: &[Process], totals: &Totals) -> Processes
         ranks_expected,
         ranks_seen,
     }
+}
+
+/// Libraries that are linked into what made calls. This command has their names too.
+fn linked_in(watch: &Watch, processes: &[Process]) -> Vec<LinkedIn> {
+    let programs: HashSet<&Path> =
+        processes.iter().map(|process| Path::new(&process.executable)).collect();
+    let own = std::env::current_exe().ok();
+    let modules = watch.modules.iter().filter(|path| own.as_ref() != Some(path));
+    let found = modules.flat_map(|path| match programs.contains(path.as_path()) {
+        true => linked_into(path, Module::Program),
+        false => linked_into(path, Module::Shared),
+    });
+    found.collect()
 }
 
 fn still_running(processes: &[Process]) -> u64 {

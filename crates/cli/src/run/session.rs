@@ -18,8 +18,6 @@ use ioracle_trace::{Description, Follower, Recorder};
 use nix::unistd::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::executable::Kind;
-use super::find::NotStarted;
 use super::launch::{self, LD_PRELOAD, Variables};
 use super::model::{Identity, Recognition, RunModel};
 use super::ranks::Place;
@@ -29,7 +27,9 @@ use super::summary::Summary;
 use super::supervise::supervise;
 use super::watch::Watch;
 use super::{Arguments, Ran, settings};
+use crate::shared::executable::Kind;
 use crate::shared::failure::sentence;
+use crate::shared::find::NotStarted;
 use crate::shared::output::{self, say};
 use crate::shared::{jobs, library};
 

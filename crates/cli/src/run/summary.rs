@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::supervise::Ending;
 use super::tally::Part;
 use super::unseen::Unseen;
+use crate::shared::linked::LinkedIn;
 
 /// The whole summary.
 #[derive(Clone, Debug, Serialize)]
@@ -45,6 +46,8 @@ pub struct Summary {
     /// What took most time first.
     pub advice: Vec<Advice>,
     pub unrecorded: Unrecorded,
+    /// Libraries whose calls are not seen.
+    pub linked_in: Vec<LinkedIn>,
     /// Only when that was asked for.
     pub stacks: Option<StacksCompared>,
     /// Why there is nothing to tell.

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::executable::Kind;
+use crate::shared::executable::Kind;
 
 /// A reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

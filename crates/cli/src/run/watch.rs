@@ -9,8 +9,8 @@
 //! it falls behind, reading comes before learning: a record that is lost is
 //! worse than one that nothing is learned from.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -46,12 +46,16 @@ const MAX_AFTER_END: Duration = Duration::from_secs(1);
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// Paths kept for the summary.
 const MAX_PATHS: usize = 1 << 18;
+/// Modules that are looked into for the summary.
+const MAX_MODULES: usize = 256;
 
 /// All that is known of a job.
 pub struct Watch<'a> {
     pub learner: Learner,
     pub tally: Tally,
     pub paths: HashMap<FileId, Box<str>>,
+    /// Files of programs and libraries that made calls.
+    pub modules: BTreeSet<PathBuf>,
     /// Only if there is a model to be learned for.
     pub recognition: Option<Recognition>,
     recorder: Option<Recorder>,
@@ -72,6 +76,7 @@ impl<'a> Watch<'a> {
             learner: Learner::new(),
             tally: Tally::default(),
             paths: HashMap::new(),
+            modules: BTreeSet::new(),
             recognition: None,
             recorder,
             not_recorded: None,
@@ -193,6 +198,9 @@ impl Observer for Watch<'_> {
     }
 
     fn module(&mut self, name: &str, build_id: &[u8], path: &Path) {
+        if self.modules.len() < MAX_MODULES {
+            self.modules.insert(path.to_owned());
+        }
         if let Some(recognition) = &mut self.recognition {
             recognition.module(name, build_id, path);
         }

@@ -3,10 +3,14 @@
 //! What the subcommands share.
 
 pub mod converted;
+mod elf;
+pub mod executable;
 pub mod failure;
+pub mod find;
 pub mod jobs;
 pub mod learn;
 pub mod library;
+pub mod linked;
 pub mod lock;
 pub mod loops;
 pub mod models;

@@ -47,6 +47,24 @@ fn a_setuid_program_runs_and_is_named_as_such() {
     assert!(done.err.contains("set-user-ID"), "{}", done.err);
 }
 
+/// Debian's h5cc links statically unless it is told not to; of such a program's
+/// calls of HDF5 nothing was seen, and nothing said so.
+#[test]
+fn a_library_that_is_linked_into_the_program_is_named() {
+    let Some(inside) = other("h5cc", "hdf5_habits.c", &["-O2"]) else { return };
+    let Some(shared) = other("h5cc", "hdf5_habits.c", &["-O2", "-shlib"]) else { return };
+    let done = behaves_the_same(&Program::new(&inside));
+    let summary = done.summary();
+    assert!(summary["hdf5"].is_null() && summary["io"]["operations"].as_u64() > Some(0));
+    let linked_in = summary["linked_in"].as_array().expect("a list");
+    assert_eq!(linked_in.len(), 1, "{linked_in:?}");
+    assert_eq!(linked_in[0]["library"], "HDF5");
+    assert!(done.err.contains("HDF5 is linked into"), "{}", done.err);
+    let done = behaves_the_same(&Program::new(&shared));
+    assert!(!done.summary()["hdf5"].is_null(), "{}", done.err);
+    assert_eq!(done.summary()["linked_in"], serde_json::json!([]), "{}", done.err);
+}
+
 #[test]
 fn switched_off_the_library_records_nothing() {
     let done = behaves_the_same(&Program::new(c("writer")).env("IORACLE_DISABLE", "1"));

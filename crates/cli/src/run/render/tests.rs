@@ -46,6 +46,7 @@ fn idle() -> Summary {
         bursts: None,
         advice: Vec::new(),
         unrecorded: Unrecorded::default(),
+        linked_in: Vec::new(),
         stacks: None,
         unseen: None,
         trace: None,
