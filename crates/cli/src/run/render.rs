@@ -13,7 +13,7 @@ use self::files::files;
 use self::page::{Page, Room};
 use self::ranks::ranks_in_words;
 use self::variables::variables;
-use super::summary::{Bursts, LibraryCalls, LoopSeen, ModelUse, Predicted, Summary};
+use super::summary::{Bursts, LibraryCalls, LoopSeen, ModelUse, MpiOwn, Predicted, Summary};
 use super::supervise::Ending;
 use crate::shared::numbers::{bytes, counted, grouped, seconds};
 use crate::shared::table::{Cell, Colours, Tone};
@@ -128,6 +128,9 @@ fn what_was_done(summary: &Summary, page: &mut Page) {
             page.say(name, &library_in_words(calls));
         }
     }
+    if let Some(own) = &summary.mpi_own {
+        page.say("MPI's own", &mpi_own_in_words(own));
+    }
     if let Some(ranks) = &summary.ranks {
         page.say("ranks", &ranks_in_words(ranks, page.room.kinds_of_ranks));
     }
@@ -149,6 +152,16 @@ fn what_was_done(summary: &Summary, page: &mut Page) {
     if !summary.busiest_variables.is_empty() {
         variables(&summary.busiest_variables, page);
     }
+}
+
+fn mpi_own_in_words(own: &MpiOwn) -> String {
+    format!(
+        "{} on {} of shared memory, sessions and settings, counted only here: {} read, {} written",
+        counted(own.operations, "operation"),
+        counted(own.files, "file"),
+        bytes(own.bytes_read),
+        bytes(own.bytes_written)
+    )
 }
 
 /// Calls of a library, in one line.

@@ -15,10 +15,10 @@ use super::Ran;
 use super::advice::{Measured, advise};
 use super::alike::Ranks;
 use super::summary::{
-    Bursts, BusyFile, Calls, Io, LibraryCalls, LoopSeen, Missing, NextBurst, Predicted, Processes,
-    StacksCompared, Summary, Unrecorded,
+    Bursts, BusyFile, Calls, Io, LibraryCalls, LoopSeen, Missing, MpiOwn, NextBurst, Predicted,
+    Processes, StacksCompared, Summary, Unrecorded,
 };
-use super::tally::{FileTally, Library, LibraryTally, Moved, Tally};
+use super::tally::{self, FileTally, Library, LibraryTally, Moved, Tally};
 use super::unseen::{Circumstances, Unseen};
 use super::variables::{busiest_variables, series};
 use super::watch::Watch;
@@ -63,6 +63,7 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
         processes: who_took_part(ran, processes, totals),
         ranks: ranks.groups(),
         io: io(tally),
+        mpi_own: mpi_own(&tally.mpi_own),
         mpi_io: library(tally.libraries.of(Library::MpiIo)),
         hdf5: library(tally.libraries.of(Library::Hdf5)),
         netcdf: library(tally.libraries.of(Library::NetCdf)),
@@ -136,6 +137,17 @@ fn io(tally: &Tally) -> Io {
         io_time_s: in_seconds(tally.io_ns),
         busiest_thread_s: in_seconds(tally.busiest_thread_ns()),
     }
+}
+
+fn mpi_own(own: &tally::MpiOwn) -> Option<MpiOwn> {
+    (own.operations + own.failed > 0).then(|| MpiOwn {
+        operations: own.operations,
+        failed_calls: own.failed,
+        files: own.files.len() as u64,
+        bytes_read: own.bytes_read,
+        bytes_written: own.bytes_written,
+        io_time_s: in_seconds(own.io_ns),
+    })
 }
 
 fn library(calls: &LibraryTally) -> Option<LibraryCalls> {

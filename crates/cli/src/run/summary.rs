@@ -28,6 +28,8 @@ pub struct Summary {
     /// Only where there are several, below this command.
     pub ranks: Option<RanksAlike>,
     pub io: Io,
+    /// What MPI did for itself, which is no part of [`Io`]; None: nothing.
+    pub mpi_own: Option<MpiOwn>,
     /// Calls of libraries, only of those that are used.
     pub mpi_io: Option<LibraryCalls>,
     pub hdf5: Option<LibraryCalls>,
@@ -118,6 +120,18 @@ pub struct Io {
     pub io_time_s: f64,
     /// Of the thread that spent most.
     pub busiest_thread_s: f64,
+}
+
+/// Shared memory between ranks, files of a session, configuration.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct MpiOwn {
+    pub operations: u64,
+    pub failed_calls: u64,
+    pub files: u64,
+    pub bytes_read: u64,
+    pub bytes_written: u64,
+    /// Over all threads.
+    pub io_time_s: f64,
 }
 
 /// Calls of a library; what happens inside them is part of [`Io`].

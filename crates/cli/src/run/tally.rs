@@ -11,16 +11,18 @@
 
 mod behaviour;
 mod libraries;
+mod mpi_own;
 mod requests;
 mod variables;
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use ioracle_events::{Access, Event, FileId, Function, Layer, StreamId};
+use ioracle_events::{Access, ContextId, Event, FileId, Function, Layer, StreamId};
 
 pub use self::behaviour::Behaviour;
 pub use self::libraries::{Libraries, Library, LibraryTally};
+pub use self::mpi_own::MpiOwn;
 use self::requests::{Outcome, Requests};
 pub use self::variables::{Part, Touched, VariableTally, Variables};
 
@@ -50,6 +52,8 @@ pub struct Tally {
     pub read: Moved,
     pub written: Moved,
     pub libraries: Libraries,
+    /// In none of the other counts but `events`.
+    pub mpi_own: MpiOwn,
     pub variables: Variables,
     /// By file; not all, where there were more than the bound.
     pub files: HashMap<FileId, FileTally>,
@@ -158,12 +162,15 @@ impl Tally {
         let io_ns = io_time_ns(event);
         let n_calls = u64::from(!event.is_further_part());
         self.events += n_calls;
+        self.libraries.add(event);
+        if self.mpi_own.take(event, &self.libraries) {
+            return;
+        }
         self.io_ns = self.io_ns.saturating_add(io_ns);
         if let Some(stream) = entry(&mut self.streams, event.stream, MAX_STREAMS) {
             stream.io_ns = stream.io_ns.saturating_add(io_ns);
             stream.behaviour.add(event);
         }
-        self.libraries.add(event);
         let outcome = self.requests.add(event);
         if event.failed() {
             self.failed += n_calls;
@@ -200,6 +207,11 @@ impl Tally {
         if let Some(file) = self.file(event.file) {
             file.add(event, bytes, io_ns, jumped);
         }
+    }
+
+    /// A call stack, before the first event that names it.
+    pub fn define_context(&mut self, id: ContextId, frames: &str) {
+        self.mpi_own.define_context(id, frames);
     }
 
     /// A thread makes no more calls.

@@ -207,6 +207,7 @@ impl Observer for Watch<'_> {
     }
 
     fn context(&mut self, id: ContextId, frames: &str) {
+        self.tally.define_context(id, frames);
         match &mut self.recognition {
             Some(recognition) => recognition.context(id, frames, &mut self.learner.engine),
             None => self.learner.engine.define_context(id, frames),

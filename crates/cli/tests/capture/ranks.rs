@@ -41,6 +41,28 @@ fn check_alike(ranks: &serde_json::Value, mpi: &str) {
     assert_eq!((&groups[1]["ranks"][0][0], &ranks["kinds"]), (&0.into(), &2.into()), "{mpi}");
 }
 
+/// Shared memory and files of the session were once the busiest files of a program
+/// that writes 600 bytes.
+#[test]
+fn what_mpi_does_for_itself_is_told_apart() {
+    for mpi in installed() {
+        let Some(program) = mpi.c("mpi_ranks") else { continue };
+        let done = behaves_the_same(&mpi.run(&program, 2));
+        let summary = done.summary();
+        assert_eq!(summary["io"]["bytes_written"], 600, "{}: {}", mpi.name, done.err);
+        let files = summary["busiest_files"].as_array().expect("files");
+        let is_own =
+            |path: &str| ["/dev/shm/", "/ompi.", "pmix"].iter().any(|it| path.contains(it));
+        let own = files.iter().find(|file| is_own(file["path"].as_str().unwrap()));
+        assert_eq!(own, None, "{}", mpi.name);
+        let operations = summary["mpi_own"]["operations"].as_u64();
+        assert!(operations > Some(5), "{}: {}", mpi.name, summary["mpi_own"]);
+        assert!(done.err.contains("MPI's own"), "{}: {}", mpi.name, done.err);
+        let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
+        assert!(trace.files().iter().any(|(_, path)| is_own(path)), "{}", mpi.name);
+    }
+}
+
 /// A world of one is no parallel job: its processes stay together.
 #[test]
 fn a_program_that_was_started_without_a_launcher_is_no_rank() {

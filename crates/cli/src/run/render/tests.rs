@@ -34,6 +34,7 @@ fn idle() -> Summary {
         processes: Processes { seen: 1, threads: 1, ..Processes::default() },
         ranks: None,
         io: Io::default(),
+        mpi_own: None,
         mpi_io: None,
         hdf5: None,
         netcdf: None,

@@ -55,6 +55,16 @@ struct Enclosing {
     depth: u32,
     library: Library,
     is_collective: bool,
+    moves_data: bool,
+}
+
+/// A call of MPI-IO around another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Around {
+    /// It reads or writes.
+    Data,
+    /// It opens, closes, or sets something.
+    NoData,
 }
 
 impl Libraries {
@@ -65,7 +75,7 @@ impl Libraries {
 
     /// Counts an event, if it is a library's.
     pub fn add(&mut self, event: &Event) {
-        let Some(library) = Library::of(event.function) else { return };
+        let Some(library) = Library::of(event.function) else { return self.leave(event) };
         if event.is_further_part() {
             return self.add_part(event);
         }
@@ -124,7 +134,26 @@ impl Libraries {
         }
         // One that failed is not counted, whatever it encloses.
         let is_collective = is_collective || event.failed();
-        calls.push(Enclosing { depth: event.depth, library, is_collective });
+        let moves_data = event.function.access().is_data();
+        calls.push(Enclosing { depth: event.depth, library, is_collective, moves_data });
+    }
+
+    /// Calls that do not enclose an event are over.
+    fn leave(&mut self, event: &Event) {
+        if let Some(calls) = self.enclosing.get_mut(&event.stream) {
+            while calls.pop_if(|call| call.depth >= event.depth).is_some() {}
+        }
+    }
+
+    /// Whether there is a call of MPI-IO around an event that was just counted, and
+    /// if so, whether it moves data.
+    pub fn mpi_io_around(&self, event: &Event) -> Option<Around> {
+        let calls = self.enclosing.get(&event.stream)?;
+        let around = calls
+            .iter()
+            .rev()
+            .find(|call| call.library == Library::MpiIo && call.depth < event.depth)?;
+        Some(if around.moves_data { Around::Data } else { Around::NoData })
     }
 }
 
