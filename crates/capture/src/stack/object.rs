@@ -90,17 +90,40 @@ fn ask_lock_free(find_object: FindObject, address: usize) -> Option<Object> {
         }
         let found = found.assume_init_ref();
         let link_map = found.link_map.as_ref()?;
-        let header = &*(found.map_start as *const Elf64_Ehdr);
-        let is_elf = header.e_ident.starts_with(b"\x7fELF");
-        Some(Object {
+        let (headers, n_headers) = headers_of(found, link_map).unwrap_or((ptr::null(), 0));
+        let object = Object {
             low: found.map_start,
             high: found.map_end,
             load_address: link_map.load_address,
             name: link_map.name,
-            headers: found.map_start.wrapping_add(header.e_phoff as usize) as *const Elf64_Phdr,
-            // A module that does not begin with its header has no parts for us.
-            n_headers: if is_elf { usize::from(header.e_phnum) } else { 0 },
-        })
+            headers,
+            n_headers,
+        };
+        Some(object.with_all_parts())
+    }
+}
+
+/// Where a module's program headers are, and how many; None if nobody knows.
+///
+/// # Safety
+///
+/// What is given is what the linker has told, and the module is still loaded.
+unsafe fn headers_of(found: &Found, link_map: &LinkMap) -> Option<(*const Elf64_Phdr, usize)> {
+    // SAFETY: the first page of what the linker calls a mapping is there, and so
+    // is the module's name.
+    unsafe {
+        let header = &*(found.map_start as *const Elf64_Ehdr);
+        if header.e_ident.starts_with(b"\x7fELF") {
+            let headers = found.map_start.wrapping_add(header.e_phoff as usize);
+            return Some((headers as *const Elf64_Phdr, usize::from(header.e_phnum)));
+        }
+        // The kernel leaves holes between the parts of a program, and the linker
+        // then knows each part as a mapping of its own. It closes those of all
+        // other modules.
+        let is_program = link_map.name.is_null() || *link_map.name == 0;
+        let headers = libc::getauxval(libc::AT_PHDR) as *const Elf64_Phdr;
+        let n_headers = libc::getauxval(libc::AT_PHNUM) as usize;
+        (is_program && !headers.is_null()).then_some((headers, n_headers))
     }
 }
 
@@ -124,7 +147,7 @@ unsafe extern "C" fn consider(
 ) -> c_int {
     // SAFETY: both are what `ask_iterating` and the linker gave.
     let (info, question) = unsafe { (&*info, &mut *question.cast::<Question>()) };
-    let mut object = Object {
+    let object = Object {
         low: usize::MAX,
         high: 0,
         load_address: info.dlpi_addr as usize,
@@ -132,13 +155,8 @@ unsafe extern "C" fn consider(
         headers: info.dlpi_phdr,
         n_headers: usize::from(info.dlpi_phnum),
     };
-    let (mut low, mut high) = (usize::MAX, 0);
-    for (start, end) in object.parts(libc::PT_LOAD) {
-        low = low.min(start & !4095);
-        high = high.max(end);
-    }
-    (object.low, object.high) = (low, high);
-    let is_it = (low..high).contains(&question.address);
+    let object = object.with_all_parts();
+    let is_it = (object.low..object.high).contains(&question.address);
     if is_it {
         question.answer = Some(object);
     }
@@ -146,6 +164,17 @@ unsafe extern "C" fn consider(
 }
 
 impl Object {
+    /// From its first loaded part to its last.
+    fn with_all_parts(mut self) -> Object {
+        let (mut low, mut high) = (self.low, self.high);
+        for (start, end) in self.parts(libc::PT_LOAD) {
+            low = low.min(start & !4095);
+            high = high.max(end);
+        }
+        (self.low, self.high) = (low, high);
+        self
+    }
+
     fn headers(&self) -> &[Elf64_Phdr] {
         if self.n_headers == 0 {
             return &[];
@@ -227,7 +256,7 @@ mod tests {
         let iterating = ask_iterating(address).expect("the test is a module");
         let asked = containing(address).expect("the test is a module");
         assert_eq!(asked.load_address, iterating.load_address);
-        assert_eq!(asked.low, iterating.low);
+        assert_eq!((asked.low, asked.high), (iterating.low, iterating.high));
         assert!(asked.parts(libc::PT_GNU_EH_FRAME).eq(iterating.parts(libc::PT_GNU_EH_FRAME)));
         assert_eq!(asked.build_id(), iterating.build_id());
         assert_eq!(asked.path(), iterating.path());

@@ -11,7 +11,8 @@ use crate::compile::{c, c_with, shared};
 use crate::run::{Done, Program};
 
 /// Deep stacks, handlers, alternate stacks, coroutines, plug-ins, threads, and
-/// code with and without frame pointers.
+/// code with and without frame pointers. A program whose parts lie 64 KiB apart
+/// has holes between them, which the dynamic linker tells in another way.
 fn programs() -> Vec<Program> {
     let mut programs: Vec<Program> = [
         "coroutines",
@@ -28,9 +29,13 @@ fn programs() -> Vec<Program> {
     .map(|name| Program::new(c(name)))
     .into();
     programs.push(Program::new(c("plugin")).arg(shared("plugin_part")));
+    programs.push(Program::new(c("signal_binding")).arg(shared("signal_binding_part")));
     let with_frame_pointers = ["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"];
     programs.push(Program::new(c_with("stdio_calls", &with_frame_pointers)));
     programs.push(Program::new(c_with("recursion", &["-O0"])));
+    let with_holes = "-Wl,-z,max-page-size=0x10000";
+    programs.push(Program::new(c_with("recursion", &[with_holes])));
+    programs.push(Program::new(c_with("recursion", &[with_holes, "-no-pie"])));
     programs
 }
 
