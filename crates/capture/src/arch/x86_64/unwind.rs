@@ -9,6 +9,8 @@ use core::ffi::c_void;
 pub(crate) mod dwarf {
     use gimli::Register;
 
+    /// One that functions give back unchanged.
+    pub(crate) const BX: Register = Register(3);
     pub(crate) const FP: Register = Register(6);
     pub(crate) const SP: Register = Register(7);
     /// The return address.

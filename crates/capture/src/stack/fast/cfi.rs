@@ -3,15 +3,16 @@
 //! Makes rules of a module's `.eh_frame`.
 //!
 //! gimli reads the tables and their instructions; the instructions are carried
-//! out here, because we want to know of three registers only (frame address,
-//! return address, frame pointer), and gimli's rows of all registers are too
-//! large for the stacks that we run on. Costs about a microsecond, once per
+//! out here, because we want to know of four registers only (frame address,
+//! return address, frame pointer, base register), and gimli's rows of all
+//! registers are too large for the stacks that we run on. Costs about a microsecond, once per
 //! program counter.
 //!
 //! Not understood, so that the stack ends there: frame addresses that count
-//! from other registers than the stack and frame pointer (the first
-//! instructions of a function that realigns its stack; a few routines written
-//! in assembly), and modules without unwind tables.
+//! from other registers than the stack pointer, the frame pointer and, above a
+//! signal handler, the base register (the first instructions of a function that
+//! realigns its stack; a few routines written in assembly), and modules without
+//! unwind tables.
 
 use gimli::{
     BaseAddresses, CallFrameInstruction, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry,
@@ -20,7 +21,7 @@ use gimli::{
 
 use super::super::object::Object;
 use super::expression::{Value, evaluate};
-use super::rules::{Base, CallerFp, Pc, Rule};
+use super::rules::{Base, Kept, Pc, Rule};
 use crate::arch::dwarf;
 
 type Bytes<'a> = EndianSlice<'a, NativeEndian>;
@@ -71,6 +72,7 @@ struct Row {
     cfa: Cfa,
     return_address: Saved,
     fp: Saved,
+    bx: Saved,
     sp: Saved,
 }
 
@@ -91,6 +93,7 @@ fn row(
         cfa: Cfa::Sum(Register(u16::MAX), 0),
         return_address: Saved::Unchanged,
         fp: Saved::Unchanged,
+        bx: Saved::Unchanged,
         sp: Saved::Unchanged,
     };
     let mut machine = Machine {
@@ -192,6 +195,7 @@ impl Machine {
         match register {
             dwarf::PC => self.row.return_address = saved,
             dwarf::FP => self.row.fp = saved,
+            dwarf::BX => self.row.bx = saved,
             dwarf::SP => self.row.sp = saved,
             _ => (),
         }
@@ -203,6 +207,7 @@ impl Row {
         match register {
             dwarf::PC => self.return_address,
             dwarf::FP => self.fp,
+            dwarf::BX => self.bx,
             _ => self.sp,
         }
     }
@@ -231,6 +236,7 @@ impl Row {
         let (cfa_base, cfa_offset, cfa_is_word) = match self.cfa {
             Cfa::Sum(dwarf::SP, offset) => (Base::Sp, offset, false),
             Cfa::Sum(dwarf::FP, offset) => (Base::Fp, offset, false),
+            Cfa::Sum(dwarf::BX, offset) => (Base::Bx, offset, false),
             Cfa::Sum(..) => return None,
             Cfa::Expression(expression) => match evaluate(&expression, None)? {
                 Value::Sum(base, offset) => (base, offset, false),
@@ -249,14 +255,19 @@ impl Row {
             return None;
         }
         let (return_base, return_offset) = place(self.return_address)?;
-        let (fp, fp_offset) = match self.fp {
-            Saved::Unchanged | Saved::Undefined => (CallerFp::Same, 0),
+        let kept = |saved| match saved {
+            Saved::Unchanged | Saved::Undefined => (Kept::Same, 0),
             saved => match place(saved) {
-                Some((Base::Cfa, offset)) => (CallerFp::AtCfa, offset),
-                Some((Base::Sp, offset)) => (CallerFp::AtSp, offset),
-                Some((Base::Fp, offset)) => (CallerFp::AtFp, offset),
-                None => (CallerFp::Lost, 0),
+                Some((Base::Cfa, offset)) => (Kept::AtCfa, offset),
+                Some((Base::Sp, offset)) => (Kept::AtSp, offset),
+                Some((Base::Fp, offset)) => (Kept::AtFp, offset),
+                Some((Base::Bx, _)) | None => (Kept::Lost, 0),
             },
+        };
+        let (fp, fp_offset) = kept(self.fp);
+        let (bx, bx_offset) = match kept(self.bx) {
+            (bx, offset) if i16::try_from(offset).is_ok() => (bx, offset),
+            _ => (Kept::Lost, 0),
         };
         Some(Rule {
             cfa_base,
@@ -266,6 +277,8 @@ impl Row {
             return_offset: return_offset.try_into().ok()?,
             fp,
             fp_offset: fp_offset.try_into().ok()?,
+            bx,
+            bx_offset: bx_offset.try_into().ok()?,
             is_interrupted: entry.is_signal_trampoline(),
         })
     }

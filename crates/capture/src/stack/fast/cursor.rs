@@ -5,14 +5,14 @@
 
 use super::super::Caller;
 use super::memory::Memory;
-use super::rules::{Base, CallerFp, Pc, Rule};
+use super::rules::{Base, Kept, Pc, Rule};
 use super::trail::Trail;
 
-/// What is known of the frame pointer. Where it was saved is remembered without
+/// What is known of a register. Where it was saved is remembered without
 /// looking, because most of the time no rule further out uses it.
 #[derive(Clone, Copy)]
-enum FramePointer {
-    /// As it was when the intercepted function was entered.
+enum Tracked {
+    /// The frame pointer as it was when the intercepted function was entered.
     Incoming(usize),
     /// Saved at an address.
     At(usize),
@@ -28,7 +28,8 @@ pub(super) struct Cursor {
     entry_sp: usize,
     pub(super) pc: Pc,
     sp: usize,
-    fp: FramePointer,
+    fp: Tracked,
+    bx: Tracked,
 }
 
 impl Cursor {
@@ -38,7 +39,8 @@ impl Cursor {
             entry_sp: caller.sp,
             pc: Pc { address: return_address, is_interrupted: false },
             sp: caller.sp.wrapping_add(8),
-            fp: FramePointer::Incoming(caller.fp),
+            fp: Tracked::Incoming(caller.fp),
+            bx: Tracked::Lost,
         }
     }
 
@@ -53,24 +55,37 @@ impl Cursor {
         if rule.cfa_is_word {
             cfa = self.read(cfa, memory, trail)?;
         }
-        let return_place = self.place(rule.return_base, rule.return_offset, cfa, memory, trail)?;
+        let return_offset = rule.return_offset.into();
+        let return_place = self.place(rule.return_base, return_offset, cfa, memory, trail)?;
         let address = self.read(return_place, memory, trail)?;
         if address == 0 {
             return None;
         }
-        let saved_from = match rule.fp {
-            CallerFp::AtCfa => Some(Base::Cfa),
-            CallerFp::AtSp => Some(Base::Sp),
-            CallerFp::AtFp => Some(Base::Fp),
-            CallerFp::Same | CallerFp::Lost => None,
-        };
-        let fp = match saved_from {
-            Some(base) => FramePointer::At(self.place(base, rule.fp_offset, cfa, memory, trail)?),
-            None if rule.fp == CallerFp::Same => self.fp,
-            None => FramePointer::Lost,
-        };
+        let fp = self.kept(self.fp, rule.fp, rule.fp_offset, cfa, memory, trail)?;
+        let bx = self.kept(self.bx, rule.bx, rule.bx_offset.into(), cfa, memory, trail);
+        let bx = bx.unwrap_or(Tracked::Lost);
         let pc = Pc { address, is_interrupted: rule.is_interrupted };
-        Some(Cursor { pc, sp: cfa, fp, ..self })
+        Some(Cursor { pc, sp: cfa, fp, bx, ..self })
+    }
+
+    /// What the caller has in a register.
+    fn kept(
+        &mut self,
+        here: Tracked,
+        kept: Kept,
+        offset: i32,
+        cfa: usize,
+        memory: &mut Memory,
+        trail: &mut Trail,
+    ) -> Option<Tracked> {
+        let base = match kept {
+            Kept::Same => return Some(here),
+            Kept::Lost => return Some(Tracked::Lost),
+            Kept::AtCfa => Base::Cfa,
+            Kept::AtSp => Base::Sp,
+            Kept::AtFp => Base::Fp,
+        };
+        Some(Tracked::At(self.place(base, offset, cfa, memory, trail)?))
     }
 
     fn place(
@@ -84,23 +99,26 @@ impl Cursor {
         let start = match base {
             Base::Cfa => cfa,
             Base::Sp => self.sp,
-            Base::Fp => self.frame_pointer(memory, trail)?,
+            Base::Fp => {
+                let value = self.value(self.fp, memory, trail)?;
+                self.fp = Tracked::Known(value);
+                value
+            }
+            Base::Bx => self.value(self.bx, memory, trail)?,
         };
         Some(start.wrapping_add_signed(offset as isize))
     }
 
-    fn frame_pointer(&mut self, memory: &mut Memory, trail: &mut Trail) -> Option<usize> {
-        let value = match self.fp {
-            FramePointer::Known(value) => value,
-            FramePointer::Incoming(value) => {
+    fn value(&self, register: Tracked, memory: &mut Memory, trail: &mut Trail) -> Option<usize> {
+        match register {
+            Tracked::Known(value) => Some(value),
+            Tracked::Incoming(value) => {
                 trail.incoming_fp();
-                value
+                Some(value)
             }
-            FramePointer::At(address) => self.read(address, memory, trail)?,
-            FramePointer::Lost => return None,
-        };
-        self.fp = FramePointer::Known(value);
-        Some(value)
+            Tracked::At(address) => self.read(address, memory, trail),
+            Tracked::Lost => None,
+        }
     }
 
     /// Reads a word and notes it in the trail.

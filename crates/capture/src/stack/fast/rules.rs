@@ -18,15 +18,18 @@ pub(super) enum Base {
     Sp,
     /// The frame pointer in the function.
     Fp,
+    /// The base register in the function, which the dynamic linker's own code
+    /// uses where it binds a function at its first call.
+    Bx,
 }
 
-/// What becomes of the frame pointer.
+/// What becomes of a register that a function has to give back unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum CallerFp {
+pub(super) enum Kept {
     /// The function has not changed it.
     Same,
-    /// It was saved at the frame's address plus [`Rule::fp_offset`].
+    /// It was saved at the frame's address plus an offset.
     AtCfa,
     /// It was saved at the stack pointer plus the offset.
     AtSp,
@@ -39,17 +42,20 @@ pub(super) enum CallerFp {
 /// How to find the caller of a function at one of its instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
-    /// The frame's address: [`Base::Sp`] or [`Base::Fp`] plus an offset…
+    /// The frame's address: a register plus an offset…
     pub(super) cfa_base: Base,
     pub(super) cfa_offset: i32,
     /// …or the word there.
     pub(super) cfa_is_word: bool,
     /// Where the return address lies.
     pub(super) return_base: Base,
-    pub(super) return_offset: i32,
+    pub(super) return_offset: i16,
     /// Where the caller's frame pointer lies.
-    pub(super) fp: CallerFp,
+    pub(super) fp: Kept,
     pub(super) fp_offset: i32,
+    /// Where the caller's base register lies.
+    pub(super) bx: Kept,
+    pub(super) bx_offset: i16,
     /// The "return address" is the instruction that a signal interrupted, not
     /// the one after a call.
     pub(super) is_interrupted: bool,
