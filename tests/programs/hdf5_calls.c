@@ -162,6 +162,9 @@ static void ways(hid_t file)
     old = DID("H5Dopen", 0, H5Dopen1(file, "/old way"), "/old%%20way");
     SURE(H5Iinc_ref(old) == 2 && H5Idec_ref(old) == 1);
     OK("H5Dread", 8, H5Dread(old, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, transfer, &number), "/old%%20way");
+    /* What has more references stays open: no close. */
+    SURE(H5Iinc_ref(old) == 2 && H5Iinc_ref(old) == 3 && H5Dclose(old) >= 0 && H5Oclose(old) >= 0);
+    OK("H5Dread", 8, H5Dread(old, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, transfer, &number), "/old%%20way");
     OK("H5Dclose", 0, H5Oclose(old), "/old%%20way");
     hid_t group = DID("H5Oopen", 0, H5Oopen(file, "Timestep_0", H5P_DEFAULT), "/Timestep_0");
     hid_t below = DID("H5Oopen", 0, H5Oopen(group, "x", H5P_DEFAULT), "/Timestep_0/x chunk=4:10");
@@ -182,6 +185,10 @@ static void ways(hid_t file)
     OK("H5Fflush", 0, H5Fflush(file, H5F_SCOPE_LOCAL), "%s", "");
     hid_t again = DID("H5Freopen", 0, H5Freopen(file), "%s", "");
     OK("H5Fclose", 0, H5Idec_ref(again), "%s", "");
+    again = DID("H5Freopen", 0, H5Freopen(file), "%s", "");
+    SURE(H5Iinc_ref(again) == 2 && H5Fclose(again) >= 0);
+    OK("H5Fflush", 0, H5Fflush(again, H5F_SCOPE_LOCAL), "%s", "");
+    OK("H5Fclose", 0, H5Fclose(again), "%s", "");
 }
 
 #ifndef PARALLEL
@@ -226,6 +233,13 @@ static void failures(hid_t file, hid_t closed)
     SURE(DID("H5Dread", 0, H5Dread(plain, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, data), "/plain") < 0);
     SURE(DID("H5Dset_extent", 0, H5Dset_extent(plain, outside), "/plain") < 0);
     SURE(DID("H5Dwrite_chunk", 0, H5Dwrite_chunk(plain, H5P_DEFAULT, 0, outside, 8, data), "/plain") < 0);
+    int got;
+    hid_t attribute = H5Aopen_by_name(file, "Timestep_0", "one", H5P_DEFAULT, H5P_DEFAULT);
+    SURE(DID("H5Aread", 0, H5Aread(attribute, memory, &got), "/Timestep_0@one") < 0);
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, tell, NULL);
+    SURE(DID("H5Awrite", 0, H5Awrite(attribute, memory, &got), "/Timestep_0@one") < 0);
+    OK("H5Aread", 4, H5Aread(attribute, H5T_NATIVE_INT, &got), "/Timestep_0@one");
+    SURE(H5Aclose(attribute) >= 0 && H5Aread(attribute, H5T_NATIVE_INT, &got) < 0);
     /* Without a printer, and with one of its own, which must still be there. */
     H5E_auto2_t printer;
     void *with;

@@ -25,6 +25,10 @@ hid_t H5Dcreate_async(WHERE, hid_t, const char *, hid_t, hid_t, hid_t, hid_t, hi
 int H5Dread_async(WHERE, hid_t, hid_t, hid_t, hid_t, hid_t, void *, hid_t);
 int H5Dwrite_async(WHERE, hid_t, hid_t, hid_t, hid_t, hid_t, const void *, hid_t);
 int H5Dclose_async(WHERE, hid_t, hid_t), H5Fclose_async(WHERE, hid_t, hid_t), H5Fflush_async(WHERE, hid_t, int, hid_t);
+hid_t H5Acreate_async(WHERE, hid_t, const char *, hid_t, hid_t, hid_t, hid_t, hid_t);
+hid_t H5Aopen_by_name_async(WHERE, hid_t, const char *, const char *, hid_t, hid_t, hid_t);
+int H5Aread_async(WHERE, hid_t, hid_t, void *, hid_t), H5Awrite_async(WHERE, hid_t, hid_t, const void *, hid_t);
+int H5Aclose_async(WHERE, hid_t, hid_t);
 #define HERE __FILE__, __func__, __LINE__
 #define DID(function, bytes, call, ...) listed_call(function, "new.h5", bytes, call, __VA_ARGS__)
 
@@ -49,6 +53,11 @@ static void many(void)
     DID("H5Dread", 320, 0, "/a start=0:0 count=4:10");
     DID("H5Dread", 48, 0, "/b start=1:2 count=2:3 part=2");
     SURE(H5Dread_multi(2, NULL, types, memories, parts, 0, in) < 0);
+    /* Which of them failed is not told. */
+    hid_t bad[2] = {type, memory};
+    SURE(H5Dread_multi(2, sets, bad, memories, parts, 0, in) < 0);
+    DID("H5Dread", 0, -1, "/a");
+    DID("H5Dread", 0, -1, "/b part=2");
     DID("H5Dclose", 0, H5Dclose(sets[0]), "/a");
     DID("H5Dclose", 0, H5Dclose(sets[1]), "/b");
     H5Sclose(space), H5Sclose(part), H5Sclose(memory);
@@ -74,6 +83,18 @@ static void later(hid_t events)
         DID("H5Dread", 0, H5Dread_async(HERE, a, type, 0, 0, 0, data[1], events), "/a");
     else
         DID("H5Dread", 320, H5Dread_async(HERE, a, type, 0, 0, 0, data[1], events), "/a start=0:0 count=4:10");
+    /* What is on an object other than the file has a name that would be a question. */
+    hid_t notes = H5Acreate_async(HERE, file, name, type, memory, 0, 0, events);
+    DID("H5Awrite", events ? 0 : 48, H5Awrite_async(HERE, notes, type, data[0], events), "/@%s", name);
+    DID("H5Aread", events ? 0 : 48, H5Aread_async(HERE, notes, type, data[1], events), "/@%s", name);
+    DID("H5Aread", 0, H5Aread_async(HERE, notes, space, data[1], events), "/@%s", name);
+    SURE(H5Aclose_async(HERE, notes, events) >= 0);
+    hid_t below = H5Acreate_async(HERE, made, "more", type, memory, 0, 0, events);
+    DID("H5Awrite", events ? 0 : 48, H5Awrite_async(HERE, below, type, data[0], events), events ? "" : "/%s@more", name);
+    SURE(H5Aclose_async(HERE, below, events) >= 0);
+    below = H5Aopen_by_name_async(HERE, file, name, "more", 0, 0, events);
+    DID("H5Aread", events ? 0 : 48, H5Aread_async(HERE, below, type, data[1], events), "/%s@more", name);
+    SURE(H5Aclose_async(HERE, below, events) >= 0);
     DID("H5Dclose", 0, H5Dclose_async(HERE, a, events), "/a");
     DID("H5Dclose", 0, H5Dclose_async(HERE, made, events), "/%s", name);
     DID("H5Fflush", 0, H5Fflush_async(HERE, file, 0, events), "%s", "");

@@ -13,7 +13,7 @@ use ioracle_spool::Function;
 
 use super::functions::Id;
 use super::record;
-use super::record::When;
+use super::record::{Closing, Given, When};
 use super::selected::{Asked, Lists};
 use crate::library::library;
 
@@ -31,7 +31,7 @@ library! {
     [H5Freopen] (file: Id) -> Id
         => |library, real| record::reopen_file(library, file, real);
     [H5Fclose] (file: Id) -> c_int
-        => |library, real| record::close(library, file, real, |_| true);
+        => |library, real| record::close(library, (file, Closing::Object(When::Now)), real);
     [H5Fflush] (object: Id, scope: c_int) -> c_int
         => |library, real| record::on_file(library, Function::H5Fflush, (object, When::Now), real);
 
@@ -46,7 +46,7 @@ library! {
     [H5Dopen2] (place: Id, name: *const c_char, access: Id) -> Id
         => |library, real| record::open_object(library, Function::H5Dopen, place, real);
     [H5Dclose] (dataset: Id) -> c_int
-        => |library, real| record::close(library, dataset, real, |_| true);
+        => |library, real| record::close(library, (dataset, Closing::Object(When::Now)), real);
     [H5Dread] (dataset: Id, memory_type: Id, memory_space: Id, file_space: Id, transfer: Id, buffer: Word) -> c_int
         => |library, real| record::transfer(library, Function::H5Dread, Asked { dataset, memory_type, memory_space, file_space, when: When::Now }, real);
     [H5Dwrite] (dataset: Id, memory_type: Id, memory_space: Id, file_space: Id, transfer: Id, buffer: Word) -> c_int
@@ -70,16 +70,19 @@ library! {
         => |library, real| record::transfer_many(library, Function::H5Dwrite, Lists { count, datasets, memory_types, memory_spaces, file_spaces, when: When::Now }, real);
 
     [H5Aread] (attribute: Id, datatype: Id, buffer: Word) -> c_int
-        => |library, real| record::transfer_attribute(library, Function::H5Aread, attribute, real);
+        => |library, real| record::transfer_attribute(library, Function::H5Aread, (attribute, When::Now), real);
     [H5Awrite] (attribute: Id, datatype: Id, buffer: Word) -> c_int
-        => |library, real| record::transfer_attribute(library, Function::H5Awrite, attribute, real);
+        => |library, real| record::transfer_attribute(library, Function::H5Awrite, (attribute, When::Now), real);
+
+    [H5Aclose] (attribute: Id) -> c_int
+        => |library, real| record::close_attribute(library, attribute, real);
 
     [H5Oopen] (place: Id, name: *const c_char, link: Id) -> Id
         => |library, real| record::open_object(library, Function::H5Oopen, place, real);
     [H5Oclose] (object: Id) -> c_int
-        => |library, real| record::close(library, object, real, |_| true);
+        => |library, real| record::close(library, (object, Closing::Object(When::Now)), real);
     [H5Idec_ref] (id: Id) -> c_int
-        => |library, real| record::close(library, id, real, |n_references| n_references == 0);
+        => |library, real| record::close(library, (id, Closing::Reference), real);
 
     [H5Gcreate1, H5Gopen2] (place: Id, name: *const c_char, more: Word) -> Id
         => |library, real| record::open_below(library, place, real);
@@ -88,21 +91,21 @@ library! {
     [H5Gopen1] (place: Id, name: *const c_char) -> Id
         => |library, real| record::open_below(library, place, real);
     [H5Acreate1] (place: Id, name: *const c_char, datatype: Id, space: Id, creation: Id) -> Id
-        => |library, real| record::open_below(library, place, real);
+        => |library, real| record::open_attribute(library, (place, Given::of_place(name)), When::Now, real);
     [H5Acreate2] (place: Id, name: *const c_char, datatype: Id, space: Id, creation: Id, access: Id) -> Id
-        => |library, real| record::open_below(library, place, real);
+        => |library, real| record::open_attribute(library, (place, Given::of_place(name)), When::Now, real);
     [H5Acreate_by_name] (place: Id, object: *const c_char, name: *const c_char, datatype: Id, space: Id, creation: Id, access: Id, link: Id) -> Id
-        => |library, real| record::open_below(library, place, real);
+        => |library, real| record::open_attribute(library, (place, Given { object, name }), When::Now, real);
     [H5Aopen] (place: Id, name: *const c_char, access: Id) -> Id
-        => |library, real| record::open_below(library, place, real);
+        => |library, real| record::open_attribute(library, (place, Given::of_place(name)), When::Now, real);
     [H5Aopen_name] (place: Id, name: *const c_char) -> Id
-        => |library, real| record::open_below(library, place, real);
+        => |library, real| record::open_attribute(library, (place, Given::of_place(name)), When::Now, real);
     [H5Aopen_idx] (place: Id, number: c_uint) -> Id
-        => |library, real| record::open_below(library, place, real);
+        => |library, real| record::open_attribute(library, (place, Given::of_place(core::ptr::null())), When::Now, real);
     [H5Aopen_by_name] (place: Id, object: *const c_char, name: *const c_char, access: Id, link: Id) -> Id
-        => |library, real| record::open_below(library, place, real);
+        => |library, real| record::open_attribute(library, (place, Given { object, name }), When::Now, real);
     [H5Aopen_by_idx] (place: Id, object: *const c_char, index: c_int, order: c_int, number: u64, access: Id, link: Id) -> Id
-        => |library, real| record::open_below(library, place, real);
+        => |library, real| record::open_attribute(library, (place, Given::numbered(object)), When::Now, real);
     [H5Oopen_by_idx] (place: Id, group: *const c_char, index: c_int, order: c_int, number: u64, link: Id) -> Id
         => |library, real| record::open_below(library, place, real);
     [H5Gcreate_anon] (place: Id, creation: Id, access: Id) -> Id
@@ -115,7 +118,7 @@ library! {
         => |library, real| record::open_nameless(library, real);
     [H5Rdereference2] (place: Id, access: Id, kind: c_int, reference: Word) -> Id
         => |library, real| record::open_nameless(library, real);
-    [H5Ropen_object] (reference: Word, access: Id, object_access: Id) -> Id
+    [H5Ropen_object, H5Ropen_attr] (reference: Word, access: Id, object_access: Id) -> Id
         => |library, real| record::open_nameless(library, real);
 
     [H5Fcreate_async] (source: Word, caller: Word, line: c_uint, name: *const c_char, flags: c_uint, creation: Id, access: Id, events: Id) -> Id
@@ -125,7 +128,7 @@ library! {
     [H5Freopen_async] (source: Word, caller: Word, line: c_uint, file: Id, events: Id) -> Id
         => |library, real| record::reopen_file(library, file, real);
     [H5Fclose_async, H5Dclose_async, H5Oclose_async] (source: Word, caller: Word, line: c_uint, id: Id, events: Id) -> c_int
-        => |library, real| record::close(library, id, real, |_| true);
+        => |library, real| record::close(library, (id, Closing::Object(When::of(events))), real);
     [H5Fflush_async] (source: Word, caller: Word, line: c_uint, object: Id, scope: c_int, events: Id) -> c_int
         => |library, real| record::on_file(library, Function::H5Fflush, (object, When::of(events)), real);
     [H5Dcreate_async] (source: Word, caller: Word, line: c_uint, place: Id, name: *const c_char, datatype: Id, space: Id, link: Id, creation: Id, access: Id, events: Id) -> Id
@@ -144,4 +147,28 @@ library! {
         => |library, real| record::transfer_many(library, Function::H5Dread, Lists { count, datasets, memory_types, memory_spaces, file_spaces, when: When::of(events) }, real);
     [H5Dwrite_multi_async] (source: Word, caller: Word, line: c_uint, count: usize, datasets: *const Id, memory_types: *const Id, memory_spaces: *const Id, file_spaces: *const Id, transfer: Id, buffers: Word, events: Id) -> c_int
         => |library, real| record::transfer_many(library, Function::H5Dwrite, Lists { count, datasets, memory_types, memory_spaces, file_spaces, when: When::of(events) }, real);
+    [H5Acreate_async] (source: Word, caller: Word, line: c_uint, place: Id, name: *const c_char, datatype: Id, space: Id, creation: Id, access: Id, events: Id) -> Id
+        => |library, real| record::open_attribute(library, (place, Given::of_place(name)), When::of(events), real);
+    [H5Acreate_by_name_async] (source: Word, caller: Word, line: c_uint, place: Id, object: *const c_char, name: *const c_char, datatype: Id, space: Id, creation: Id, access: Id, link: Id, events: Id) -> Id
+        => |library, real| record::open_attribute(library, (place, Given { object, name }), When::of(events), real);
+    [H5Aopen_async] (source: Word, caller: Word, line: c_uint, place: Id, name: *const c_char, access: Id, events: Id) -> Id
+        => |library, real| record::open_attribute(library, (place, Given::of_place(name)), When::of(events), real);
+    [H5Aopen_by_name_async] (source: Word, caller: Word, line: c_uint, place: Id, object: *const c_char, name: *const c_char, access: Id, link: Id, events: Id) -> Id
+        => |library, real| record::open_attribute(library, (place, Given { object, name }), When::of(events), real);
+    [H5Aopen_by_idx_async] (source: Word, caller: Word, line: c_uint, place: Id, object: *const c_char, index: c_int, order: c_int, number: u64, access: Id, link: Id, events: Id) -> Id
+        => |library, real| record::open_attribute(library, (place, Given::numbered(object)), When::of(events), real);
+    [H5Aread_async] (source: Word, caller: Word, line: c_uint, attribute: Id, datatype: Id, buffer: Word, events: Id) -> c_int
+        => |library, real| record::transfer_attribute(library, Function::H5Aread, (attribute, When::of(events)), real);
+    [H5Awrite_async] (source: Word, caller: Word, line: c_uint, attribute: Id, datatype: Id, buffer: Word, events: Id) -> c_int
+        => |library, real| record::transfer_attribute(library, Function::H5Awrite, (attribute, When::of(events)), real);
+    [H5Aclose_async] (source: Word, caller: Word, line: c_uint, attribute: Id, events: Id) -> c_int
+        => |library, real| record::close_attribute(library, attribute, real);
+    [H5Gcreate_async] (source: Word, caller: Word, line: c_uint, place: Id, name: *const c_char, link: Id, creation: Id, access: Id, events: Id) -> Id
+        => |library, real| record::open_below(library, place, real);
+    [H5Gopen_async] (source: Word, caller: Word, line: c_uint, place: Id, name: *const c_char, access: Id, events: Id) -> Id
+        => |library, real| record::open_below(library, place, real);
+    [H5Oopen_by_idx_async] (source: Word, caller: Word, line: c_uint, place: Id, group: *const c_char, index: c_int, order: c_int, number: u64, link: Id, events: Id) -> Id
+        => |library, real| record::open_below(library, place, real);
+    [H5Ropen_object_async, H5Ropen_attr_async] (source: Word, caller: Word, line: c_uint, reference: Word, access: Id, object_access: Id, events: Id) -> Id
+        => |library, real| record::open_nameless(library, real);
 }

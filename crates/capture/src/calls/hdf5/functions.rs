@@ -37,6 +37,7 @@ symbols! {
     ErrorCount c"H5Eget_num"
     ClearErrors c"H5Eclear2"
     IdentifierType c"H5Iget_type"
+    IsValid c"H5Iis_valid"
     ObjectName c"H5Iget_name"
     FileName c"H5Fget_name"
     AttributeName c"H5Aget_name"

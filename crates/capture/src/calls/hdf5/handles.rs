@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is known of HDF5's open files, datasets and nameless objects, by their
-//! identifiers, so that calls on them need not ask again.
+//! What is known of HDF5's open files, datasets, attributes and nameless objects,
+//! by their identifiers, so that calls on them need not ask again.
 //!
 //! A copy that numbers its files anew was closed in between, and what was known
 //! of it is forgotten.
@@ -34,6 +34,8 @@ pub(super) enum Kind {
     /// A group or other object that HDF5 knows no name of; what is opened below
     /// it has none either.
     Nameless,
+    /// An attribute; the identity of its name, 0 if that is not known.
+    Attribute(u64),
 }
 
 /// What is known of an identifier.
@@ -76,6 +78,7 @@ impl Known {
             Kind::File(name) => (0, name),
             Kind::Dataset(name) => (1, name),
             Kind::Nameless => (2, 0),
+            Kind::Attribute(name) => (3, name),
         };
         let is_recorded = if self.file.is_some() { IS_RECORDED } else { 0 };
         let has_lengths = if self.lengths.is_some() { HAS_LENGTHS } else { 0 };
@@ -92,7 +95,8 @@ impl Known {
         let kind = match what & KIND {
             0 => Kind::File(name),
             1 => Kind::Dataset(name),
-            _ => Kind::Nameless,
+            2 => Kind::Nameless,
+            _ => Kind::Attribute(name),
         };
         let has_lengths = what & HAS_LENGTHS != 0
             && what >> EXTENTS_BIT == u64::from(EXTENTS.load(Ordering::Relaxed));
@@ -225,5 +229,8 @@ mod tests {
         keep(other, 0x0200_0000_0000_0009, &Known::new(Kind::Nameless, None));
         assert!(is_nameless(other, 0x0200_0000_0000_0009));
         assert!(!is_nameless(one, 0x0200_0000_0000_0009));
+        let attribute = Known::new(Kind::Attribute(77), Some(7));
+        keep(one, 0x0600_0000_0000_0001, &attribute);
+        assert_eq!(object(one, 0x0600_0000_0000_0001), Some(attribute));
     }
 }

@@ -4,6 +4,7 @@
 //! chunks, its filters; and of an attribute.
 
 use super::functions::{Hdf5, Id};
+use super::handles;
 use super::questions::{Extents, Properties};
 use crate::objects;
 
@@ -47,23 +48,65 @@ pub(super) fn of_object(hdf5: Hdf5, object: Id) -> u64 {
 /// Names an object by its path from the root of the file.
 pub(super) fn from_root(path: &[u8]) -> u64 {
     let mut text = Text::new();
-    if path.first() != Some(&b'/') {
-        text.push(b"/");
-    }
-    text.push(path);
+    text.push(b"/");
+    text.push_path(path);
     objects::identity(text.bytes())
+}
+
+/// Whose attribute is named.
+#[derive(Clone, Copy)]
+pub(super) enum Owner<'a> {
+    /// That of an object which HDF5 knows no name of.
+    Nameless,
+    /// HDF5 knows by the attribute.
+    Known,
+    /// That of an object by its path below another, for which HDF5 has the other.
+    Below(Id, &'a [u8]),
+}
+
+impl<'a> Owner<'a> {
+    /// By the path below a place.
+    pub(super) fn below(hdf5: Hdf5, place: Id, path: &'a [u8]) -> Owner<'a> {
+        match path {
+            _ if handles::is_nameless(hdf5, place) => Owner::Nameless,
+            b"." => Owner::Known,
+            _ => Owner::Below(place, path),
+        }
+    }
+
+    /// By the attribute.
+    pub(super) fn of(hdf5: Hdf5, attribute: Id) -> Owner<'a> {
+        if handles::is_nameless(hdf5, attribute) { Owner::Nameless } else { Owner::Known }
+    }
 }
 
 /// Names an attribute after its object: `/pressure@units`.
 #[inline(never)]
-pub(super) fn of_attribute(hdf5: Hdf5, attribute: Id, of_nameless: bool) -> u64 {
+pub(super) fn of_attribute(hdf5: Hdf5, attribute: Id, owner: Owner<'_>) -> u64 {
     let mut text = Text::new();
-    if !of_nameless {
-        text.push_answer(|room| hdf5.object_name(attribute, room));
+    match owner {
+        Owner::Nameless => {}
+        Owner::Known => {
+            text.push_answer(|room| hdf5.object_name(attribute, room));
+        }
+        Owner::Below(place, path) => {
+            text.push_answer(|room| hdf5.object_name(place, room));
+            text.push_path(path);
+        }
     }
     text.push(b"@");
     let is_named = text.push_answer(|room| hdf5.attribute_name(attribute, room));
     if is_named { objects::identity(text.bytes()) } else { 0 }
+}
+
+/// Names an attribute of the object at a path from the root of the file.
+pub(super) fn of_attribute_from_root(path: &[u8], name: &[u8]) -> u64 {
+    let mut text = Text::new();
+    text.push(b"/");
+    text.push_path(path);
+    text.push(b"@");
+    text.push(name);
+    objects::identity(text.bytes())
 }
 
 /// Text of a bounded length.
@@ -95,6 +138,18 @@ impl Text {
             room.copy_from_slice(more);
             self.length = end;
         }
+    }
+
+    /// A path below the one that is there, or in its place if it begins at the root.
+    fn push_path(&mut self, path: &[u8]) {
+        if path.first() == Some(&b'/') {
+            self.length = 0;
+        } else if path == b"." {
+            return;
+        } else if self.bytes().last() != Some(&b'/') {
+            self.push(b"/");
+        }
+        self.push(path);
     }
 
     fn push_number(&mut self, number: u64) {
@@ -184,5 +239,20 @@ mod tests {
         text.push(&[b'a'; NAME_BYTES + NOTE_BYTES]);
         assert!(text.bytes().ends_with(b"32768"));
         assert!(!text.push_answer(|_| None));
+    }
+
+    #[test]
+    fn paths_go_on_from_where_they_begin() {
+        let check = |place: &str, path: &str, expected: &str| {
+            let mut text = Text::new();
+            text.push(place.as_bytes());
+            text.push_path(path.as_bytes());
+            assert_eq!(text.bytes(), expected.as_bytes());
+        };
+        check("/", "a/b", "/a/b");
+        check("/group", "a", "/group/a");
+        check("/group", "/a", "/a");
+        check("/group", ".", "/group");
+        check("/", ".", "/");
     }
 }

@@ -133,6 +133,12 @@ impl Hdf5 {
         text(room, told)
     }
 
+    /// Whether an identifier still stands for something. Of one that does not HDF5
+    /// says so without an error.
+    pub(super) fn is_open(self, id: Id) -> bool {
+        ask!(self, IsValid(id => Id) -> c_int).is_some_and(|is_valid| is_valid > 0)
+    }
+
     /// Bytes that an attribute takes in the file.
     pub(super) fn attribute_bytes(self, attribute: Id) -> Option<u64> {
         ask!(self, AttributeBytes(attribute => Id) -> u64)

@@ -8,10 +8,9 @@ use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
 use ioracle_spool::selection::{Part, Selection};
 
-use super::{When, around, file_of, handle, learn_dataset};
+use super::{When, around, handle, learn_dataset};
 use crate::calls::hdf5::functions::{Hdf5, Id};
 use crate::calls::hdf5::handles::{self, Kind, Known};
-use crate::calls::hdf5::names;
 use crate::calls::hdf5::questions::MAX_RANK;
 use crate::calls::hdf5::selected::{self, Asked, Lists};
 use crate::calls::library_call::code;
@@ -33,8 +32,7 @@ pub(in super::super) fn transfer(
     })
 }
 
-/// Reads or writes several datasets at once: a record for each. Of a call that
-/// failed there is none, because nothing says that its lists can be read.
+/// Reads or writes several datasets at once: a record for each.
 pub(in super::super) fn transfer_many(
     library: usize,
     function: Function,
@@ -42,19 +40,29 @@ pub(in super::super) fn transfer_many(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     around(library, real, |hdf5, status, begun, end_ns| {
+        let mut last = None;
+        let mut tell = |call: Option<Call>, part: Option<&Selection>| {
+            let Some(call) = call else { return };
+            if let Some(earlier) = last.replace(call) {
+                begun.append_part(end_ns, earlier);
+            }
+            if let Some(part) = part {
+                begun.select(part);
+            }
+        };
         if status < 0 {
-            return None;
+            lists.datasets_after_failure(|id| {
+                let known = dataset(hdf5, id, false);
+                tell(known.and_then(|known| call_on(function, &known, id, false)), None);
+            });
+            return last;
         }
-        let (mut last, mut part) = (None, Selection::new(0));
+        let mut part = Selection::new(0);
         for place in 0..lists.count {
             // SAFETY: HDF5 has just read all of the lists.
             let asked = unsafe { lists.at(place) };
             let call = transferred(hdf5, function, asked, true, &mut part);
-            let Some(call) = call else { continue };
-            if let Some(earlier) = last.replace(call) {
-                begun.append_part(end_ns, earlier);
-            }
-            begun.select(&part);
+            tell(call, Some(&part));
         }
         last
     })
@@ -197,26 +205,5 @@ pub(in super::super) fn on_dataset(
     around(library, real, |hdf5, status, _, _| {
         let id = hdf5.id(id);
         call_on(function, &dataset(hdf5, id, status >= 0)?, id, status >= 0)
-    })
-}
-
-/// Reads or writes an attribute.
-pub(in super::super) fn transfer_attribute(
-    library: usize,
-    function: Function,
-    id: Id,
-    real: impl FnOnce() -> c_int,
-) -> c_int {
-    around(library, real, |hdf5, status, _, _| {
-        let id = hdf5.id(id);
-        if status < 0 {
-            return None;
-        }
-        let (file, object, bytes) = hdf5.quietly(|hdf5| {
-            let object = names::of_attribute(hdf5, id, handles::is_nameless(hdf5, id));
-            (file_of(hdf5, id), object, hdf5.attribute_bytes(id))
-        })?;
-        let call = call(function, file?, handle(id), 0);
-        Some(Call { object, requested: bytes.unwrap_or(0), ..call })
     })
 }

@@ -8,7 +8,7 @@ use ioracle_spool::layout::Call;
 use ioracle_spool::{Function, identity};
 
 use super::{When, around, around_in, copy, file_of, handle, known};
-use crate::calls::hdf5::functions::Id;
+use crate::calls::hdf5::functions::{Hdf5, Id};
 use crate::calls::hdf5::handles::{self, Kind, Known};
 use crate::calls::library_call::code;
 use crate::files;
@@ -65,19 +65,38 @@ pub(in super::super) fn on_file(
     })
 }
 
+/// What tells whether a call that has succeeded was the last reference's.
+#[derive(Clone, Copy)]
+pub(in super::super) enum Closing {
+    /// HDF5, if the call is not made later.
+    Object(When),
+    /// The result, which is the number of references that are left.
+    Reference,
+}
+
+impl Closing {
+    fn is_last(self, hdf5: Hdf5, id: Id, result: c_int) -> bool {
+        match self {
+            Closing::Object(When::Now) => !(hdf5.may_be_asked() && hdf5.is_open(id)),
+            Closing::Object(When::Later) => true,
+            Closing::Reference => result == 0,
+        }
+    }
+}
+
 /// Closes what an identifier stands for, if that is a file or a dataset that we
-/// know; other identifiers are none of ours. `is_closed` tells by the result.
+/// know; other identifiers are none of ours. One that has more references stays
+/// open, and its close is none.
 pub(in super::super) fn close(
     library: usize,
-    id: Id,
+    (id, closing): (Id, Closing),
     real: impl FnOnce() -> c_int,
-    is_closed: impl FnOnce(c_int) -> bool,
 ) -> c_int {
     let open = copy(library).and_then(|hdf5| Some((hdf5, known(hdf5, id)?)));
     let Some((hdf5, known)) = open else { return real() };
     around_in(hdf5, real, |hdf5, status, _, _| {
         let id = hdf5.id(id);
-        if status >= 0 && !is_closed(status) {
+        if status >= 0 && !closing.is_last(hdf5, id, status) {
             return None;
         }
         if status >= 0 {
@@ -86,7 +105,7 @@ pub(in super::super) fn close(
         let (function, object) = match known.kind {
             Kind::File(_) => (Function::H5Fclose, 0),
             Kind::Dataset(object) => (Function::H5Dclose, object),
-            Kind::Nameless => return None,
+            Kind::Attribute(_) | Kind::Nameless => return None,
         };
         let call = call(function, known.file?, handle(id), code(status >= 0));
         Some(Call { object, ..call })

@@ -2,6 +2,7 @@
 
 //! What is done around a call of HDF5.
 
+mod attributes;
 mod data;
 mod files;
 mod objects;
@@ -16,10 +17,9 @@ use crate::calls::library_call::observe;
 use crate::files::Named as NamedFile;
 use crate::observe::is_on;
 use crate::thread::{Begun, Library, begin_in};
-pub(super) use data::{
-    on_dataset, refresh, set_extent, transfer, transfer_attribute, transfer_chunk, transfer_many,
-};
-pub(super) use files::{close, on_file, open_file, reopen_file};
+pub(super) use attributes::{Given, close_attribute, open_attribute, transfer_attribute};
+pub(super) use data::{on_dataset, refresh, set_extent, transfer, transfer_chunk, transfer_many};
+pub(super) use files::{Closing, close, on_file, open_file, reopen_file};
 pub(super) use objects::{
     create_nameless, open_below, open_nameless, open_object, open_object_async,
 };
