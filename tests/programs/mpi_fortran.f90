@@ -276,6 +276,16 @@ contains
     end do
     call done()
 
+    ! One that nobody waits for is made all the same.
+    call submit()
+    call note('mpi_request_free', name, mine, bytes)
+    call MPI_Request_free(list(2), ierror)
+    call done()
+    if (list(2) /= MPI_REQUEST_NULL) print '(a)', 'a request was not given up'
+    call note('mpi_sync', name, any, none)
+    call MPI_File_sync(handle, ierror)
+    call done()
+
     call note('mpi_open', 'nowhere/fortran.dat', none, none)
     call MPI_File_open(MPI_COMM_WORLD, 'nowhere/fortran.dat', MPI_MODE_CREATE + MPI_MODE_RDWR, MPI_INFO_NULL, missing, ierror)
     call done()

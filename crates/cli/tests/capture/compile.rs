@@ -60,8 +60,13 @@ pub fn fortran_ways<'a>(more: &[&'a str]) -> [Vec<&'a str>; 2] {
 
 /// Whether a C header is there; says so, and which package has it, where not.
 pub fn has_header(name: &str, package: &str) -> bool {
-    let here = ["/usr/include", "/usr/local/include"];
-    let found = here.iter().any(|directory| Path::new(directory).join(name).exists());
+    Path::new("/usr/local/include").join(name).exists()
+        || has_header_in("/usr/include", name, package)
+}
+
+/// The same for one that has a place of its own.
+pub fn has_header_in(directory: &str, name: &str, package: &str) -> bool {
+    let found = Path::new(directory).join(name).exists();
     if !found {
         eprintln!("skipped: there is no '{name}'; Debian's package {package} has it");
     }
