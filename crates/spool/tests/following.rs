@@ -238,7 +238,7 @@ fn a_hole_after_a_quiet_time_is_waited_for_like_any_other() {
     make_hole(&job, 10);
     assert_eq!(poll_for(&mut job, Duration::from_millis(900)), 10);
     publish(&job, 10, 11);
-    poll_for(&mut job, Duration::from_millis(1050));
+    poll_until(&mut job, &mut sink, |sink| sink.n_records() == 12);
     assert!(sink.first().iter().copied().eq(0..12));
     assert_eq!(job.totals().n_holes, 0);
 }

@@ -6,7 +6,7 @@
 //! are published is looked at, then new streams are searched, then all
 //! definitions are read, then the records that were seen. A pass that a writer
 //! has woken costs one read per stream; while nobody does, streams that have
-//! been quiet are looked at less and less often, down to once a second. The
+//! been quiet are looked at less and less often, down to every ten seconds. The
 //! directory is listed when the number of streams changed.
 
 mod discover;
@@ -32,12 +32,12 @@ use super::totals::Totals;
 use crate::slot::Outlook;
 
 /// First and longest time between two looks at a quiet stream.
-const LOOK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+const LOOK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(10));
 /// The same for a look behind the first record that is not published.
-const LOOK_PAST_HOLE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(25));
+const LOOK_PAST_HOLE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(100));
 /// The same for the question whether a quiet stream is over. `/proc` is asked
 /// only where the thread seems to be gone, and once the waits are the longest.
-const CHECK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(25));
+const CHECK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(100));
 /// How long a thread must be gone before its file is deleted: a thread of
 /// another PID namespace looks gone, and shows by writing that it is not.
 const GONE_PATIENCE: Duration = Duration::from_secs(1);
