@@ -3,8 +3,9 @@
 //! Jobs that lie.
 
 use std::fs;
+use std::mem::offset_of;
 
-use ioracle_spool::layout::{DefinitionKind, PAGE};
+use ioracle_spool::layout::{DefinitionKind, JobPage, PAGE};
 
 use crate::Target;
 use crate::support::ioracle;
@@ -60,4 +61,32 @@ fn files_cut_or_overwritten_anywhere_never_stop_the_rest() {
         let evaluated = ioracle(["eval", &target.name(), "--json"]);
         assert_eq!(evaluated.code, Some(0), "{damage}: {}", evaluated.err);
     }
+}
+
+/// A count of 128 whose bits were turned over was once told as 18 trillion million
+/// calls that were not recorded.
+#[test]
+fn counts_that_cannot_be_are_left_out_and_told() {
+    let (spool, target) = (Spool::new(), Target::new());
+    let mut stream = Stream::writing(NOBODY, NOBODY, 3, "/out");
+    stream.unrecorded[1] = !128;
+    spool.add(&stream);
+    let mut other = Stream::writing(NOBODY + 1, NOBODY + 1, 3, "/out");
+    other.unrecorded[1] = 7;
+    spool.add(&other);
+    for count in [
+        offset_of!(JobPage, n_processes),
+        offset_of!(JobPage, n_io_uring),
+        offset_of!(JobPage, unrecorded),
+    ] {
+        spool.set_page(&[(count, &(!128_u64).to_ne_bytes())]);
+    }
+    let done = ioracle(["recover", spool.name(), "-o", &target.name(), "--json"]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let job = &done.json()["job"];
+    assert_eq!(job["not_recorded"], serde_json::json!({ "limit": 7 }), "{job}");
+    assert_eq!((&job["io_uring"], &job["processes"]), (&0.into(), &2.into()), "{job}");
+    let damaged = job["damaged"].as_array().expect("sentences");
+    assert_eq!(damaged.len(), 2, "{job}");
+    assert!(damaged.iter().all(|it| it.as_str().unwrap().ends_with("counts were overwritten")));
 }

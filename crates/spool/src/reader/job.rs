@@ -8,6 +8,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use super::follow::{Look, Streams};
 use super::page::{Page, Waker, effective_uid};
 use super::process;
 use super::sink::{Sink, StreamNumber};
+use super::table::{COUNTS_OVERWRITTEN, MAX_COUNT};
 use super::totals::Totals;
 use crate::layout::{JOB_FILE, STREAM_SUFFIX};
 use crate::slot::{Outlook, SLOT_SUFFIX};
@@ -179,13 +181,22 @@ impl Job {
     pub fn totals(&self) -> Totals {
         let mut totals = self.streams.totals();
         if let Some(page) = self.page.get() {
-            totals.n_processes = page.n_processes.load(Relaxed);
-            totals.n_io_uring = page.n_io_uring.load(Relaxed);
-            totals.n_stacks_checked = page.n_stacks_checked.load(Relaxed);
-            totals.n_given_up = page.n_given_up.load(Relaxed);
-            totals.n_stacks_different = page.n_stacks_different.load(Relaxed);
+            let mut has_lies = false;
+            let mut believed = |count: &AtomicU64| {
+                let count = count.load(Relaxed);
+                has_lies |= count > MAX_COUNT;
+                if count > MAX_COUNT { 0 } else { count }
+            };
+            totals.n_processes = believed(&page.n_processes);
+            totals.n_io_uring = believed(&page.n_io_uring);
+            totals.n_stacks_checked = believed(&page.n_stacks_checked);
+            totals.n_given_up = believed(&page.n_given_up);
+            totals.n_stacks_different = believed(&page.n_stacks_different);
             for (sum, count) in totals.unrecorded.iter_mut().zip(&page.unrecorded) {
-                *sum = sum.saturating_add(count.load(Relaxed));
+                *sum = sum.saturating_add(believed(count));
+            }
+            if has_lies {
+                totals.damage(JOB_FILE, COUNTS_OVERWRITTEN);
             }
         }
         totals

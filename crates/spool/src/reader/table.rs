@@ -10,8 +10,11 @@ use crate::layout::{
     SegmentKind, StreamHeader, Unrecorded, VERSION,
 };
 
-/// Higher numbers of records are lies; below it sums cannot overflow.
-const MAX_NUMBER: u64 = u64::MAX / 2;
+/// Higher counts of calls and numbers of records are lies: a thread that makes a
+/// call every 100 ns needs most of a year for so many.
+pub(super) const MAX_COUNT: u64 = 1 << 48;
+/// What is said of such counts.
+pub(super) const COUNTS_OVERWRITTEN: &str = "its counts were overwritten";
 
 /// Largest stream.
 const MAX_STREAM_BYTES: u64 = (FIRST_BYTES + MAX_SEGMENTS * MAX_SEGMENT_BYTES) as u64;
@@ -96,6 +99,11 @@ pub(super) fn parse(page: &[u8; PAGE], file_bytes: u64) -> FirstPage {
         }
     }
     let count_at = |cause| u64_at(page, offset_of!(StreamHeader, unrecorded) + 8 * cause);
+    let mut unrecorded: [u64; Unrecorded::COUNT] = std::array::from_fn(count_at);
+    if unrecorded.iter().any(|count| *count > MAX_COUNT) {
+        unrecorded = [0; Unrecorded::COUNT];
+        fault = fault.or(Some(COUNTS_OVERWRITTEN));
+    }
     FirstPage::Header(Header {
         finished: u32_at(page, offset_of!(StreamHeader, finished)) == 1,
         pid: u32_at(page, offset_of!(StreamHeader, pid)),
@@ -108,7 +116,7 @@ pub(super) fn parse(page: &[u8; PAGE], file_bytes: u64) -> FirstPage {
             page,
             offset_of!(StreamHeader, process_start_realtime_ns),
         ),
-        unrecorded: std::array::from_fn(count_at),
+        unrecorded,
         charged_bytes: u64_at(page, offset_of!(StreamHeader, charged_bytes)).min(MAX_STREAM_BYTES),
         n_rows,
         segments,
@@ -138,7 +146,7 @@ fn segment(page: &[u8; PAGE], place: usize, file_bytes: u64) -> Result<Segment, 
         && (bytes as usize).is_multiple_of(PAGE)
         && offset.is_multiple_of(PAGE as u64)
         && offset >= PAGE as u64;
-    if !fits || first > MAX_NUMBER {
+    if !fits || first > MAX_COUNT {
         return Err("a segment lies where none can be");
     }
     if offset.checked_add(bytes.into()).is_none_or(|end| end > file_bytes) {
