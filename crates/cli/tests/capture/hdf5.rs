@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use ioracle_events::Layer;
 use ioracle_trace::{Options, Trace};
 
-use crate::compile::{c_with, other, sources};
+use crate::compile::{c_with, other, shared, sources};
 use crate::listed::{check_listed, events};
 use crate::parallel::installed;
 use crate::run::{Done, Program};
@@ -93,6 +93,15 @@ fn many_datasets_at_once_and_calls_that_may_wait_are_recorded() {
         ],
     );
     check_listed(&Program::new(program), "H5");
+}
+
+/// Identifiers were ints before 1.10, which no distribution has any more.
+#[test]
+fn identifiers_of_old_versions_are_the_lower_half_of_what_comes() {
+    let old = shared("hdf5_old_copy");
+    let program = c_with("hdf5_old", &["-Wl,--no-as-needed", old.to_str().unwrap()]);
+    let done = check_listed(&Program::new(program), "H5");
+    assert_eq!(done.out, "done\n");
 }
 
 #[test]
