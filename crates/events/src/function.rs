@@ -131,6 +131,12 @@ impl Function {
         }
     }
 
+    /// Whether it accesses all of a variable, as `nc_get_var` does.
+    pub fn is_of_whole_variables(self) -> bool {
+        let name = self.name().trim_end_matches("_all");
+        self.layer() == Layer::HighLevel && self.access().is_data() && name.ends_with("_var")
+    }
+
     /// All functions, in the order of the table.
     pub fn all() -> impl Iterator<Item = Function> {
         (0..FUNCTIONS.len() as u16).map(Function)

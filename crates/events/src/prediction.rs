@@ -64,8 +64,12 @@ pub struct Prediction {
     pub io_time_ns: u64,
     /// Spread of `io_time_ns`.
     pub io_time_spread: Spread,
-    /// Between 0 and 1; of a set of predictions they add up to at most 1.
+    /// That the operation comes, wherever; between 0 and 1. Of a set of
+    /// predictions they add up to at most 1.
     pub probability: f64,
+    /// That it is in this file at this offset, if it comes: how often lately what
+    /// they were concluded from was right. 0 where they are only supposed.
+    pub place_probability: f64,
 }
 
 /// The next dense group of operations between two quiet spells.
@@ -81,6 +85,9 @@ pub struct Burst {
     pub bytes: u64,
     /// Probability that the sequence of operations comes as predicted.
     pub confidence: f64,
+    /// Whether its end is further away than is looked: then it has at least so
+    /// many operations and bytes, and ends then at the earliest.
+    pub is_cut: bool,
 }
 
 /// The accesses expected within a span of time.

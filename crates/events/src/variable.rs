@@ -23,7 +23,7 @@
 //! Nor do files: `x` in `out_12.nc` is what `x` in `out_11.nc` was. So that it
 //! can be learned when a program goes on to the next file, however many accesses
 //! each file takes, the first access to a variable since its file was opened is
-//! a context apart.
+//! a context apart, once one of its name was accessed more than once.
 
 mod opened;
 mod shape;
@@ -73,7 +73,7 @@ pub struct VariableContext {
     /// The name without its digits.
     pub pattern: Box<str>,
     /// Whether they are accessed there for the first time since their files were
-    /// opened.
+    /// opened, and more than once is usual.
     pub is_first: bool,
 }
 
@@ -135,7 +135,7 @@ impl Variables {
     fn data_access(&mut self, event: &Event, name: &str) -> Option<Operation> {
         let pattern = pattern(name);
         let number = self.number(event.file, name, &pattern)?;
-        let is_first = self.opened.is_first(event.stream, event.file, number);
+        let is_first = self.opened.is_first(event.stream, (event.file, number), &pattern);
         let context =
             VariableContext { stack: event.context, pattern: pattern.as_str().into(), is_first };
         let context = self.context_number(context)?;
@@ -253,9 +253,13 @@ mod tests {
         let numbers = [("/s_1/x", 5), ("/s_1/y", 5), ("/s_12/x", 5), ("/s_2/x", 6)]
             .map(|(name, stack)| context(name, stack));
         assert_eq!(numbers, [1, 2, 1, 3]);
-        let third =
-            VariableContext { stack: ContextId(6), pattern: "/s_/x".into(), is_first: true };
-        assert_eq!(variables.context(ContextId(3)), Some(&third));
+        // The first of several accesses is one apart, once there were several.
+        let numbers = [("/s_2/x", 5), ("/s_3/x", 5), ("/s_3/x", 5), ("/s_3/y", 5)]
+            .map(|(name, stack)| context(name, stack));
+        assert_eq!(numbers, [1, 4, 1, 2]);
+        let fourth =
+            VariableContext { stack: ContextId(5), pattern: "/s_/x".into(), is_first: true };
+        assert_eq!(variables.context(ContextId(4)), Some(&fourth));
     }
 
     #[test]

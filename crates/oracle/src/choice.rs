@@ -76,6 +76,9 @@ impl Default for Rates {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Rate(u16);
 
+/// The share of what was always right.
+const MAX_SHARE: u16 = !7;
+
 /// What part of the way a rate moves towards the outcome, in 1/65536, by times
 /// told: from a half to one in 32.
 const PACES: [u32; 8] =
@@ -93,7 +96,7 @@ impl Rate {
         let pace = PACES[usize::from(told)];
         let part = |distance: u16| ((u32::from(distance) * pace) >> 16) as u16;
         let share = self.share();
-        let share = if right { share + part(!7 - share) } else { share - part(share) };
+        let share = if right { share + part(MAX_SHARE - share) } else { share - part(share) };
         self.0 = (share & !7) | (told + 1).min(7);
     }
 }
@@ -103,8 +106,8 @@ const PROVEN: u8 = 2;
 
 impl Rates {
     /// The value of the hypothesis that was right most often; of equals, the one
-    /// that more agree with.
-    pub fn choose(&self, guesses: &Guesses) -> Option<i64> {
+    /// that more agree with. And how often it was, between 0 and 1.
+    pub fn choose(&self, guesses: &Guesses) -> Option<(i64, f32)> {
         let mut best: Option<(u16, i64)> = None;
         let mut tied = false;
         for (kind, value, confidence) in guesses.iter() {
@@ -119,7 +122,8 @@ impl Rates {
             }
         }
         let (most, value) = best?;
-        if tied { self.most_agreed(guesses, most) } else { Some(value) }
+        let value = if tied { self.most_agreed(guesses, most)? } else { value };
+        Some((value, f32::from(most) / f32::from(MAX_SHARE)))
     }
 
     /// Learns which hypotheses were right, and returns whether all were.

@@ -84,16 +84,18 @@ impl Contiguity {
     pub fn apply(&mut self, predictions: &mut [Prediction]) {
         self.tracked.clear();
         let Some(last) = self.last else { return };
-        let preferred = self.records.get(last.symbol as usize).is_some_and(Record::is_earned);
+        let record = self.records.get(last.symbol as usize);
+        let preferred = record.filter(|record| record.is_earned());
         for prediction in predictions {
             let Some(offset) = prediction.offset else { continue };
             if let PredictedFile::Known(file) = prediction.file {
                 let probability = prediction.probability;
                 self.tracked.push(Tracked { file, offset, probability });
             }
-            if preferred {
+            if let Some(record) = preferred {
                 prediction.file = PredictedFile::Known(last.file);
                 prediction.offset = Some(last.end);
+                prediction.place_probability = f64::from(record.contiguous);
             }
         }
     }

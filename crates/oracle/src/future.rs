@@ -22,10 +22,10 @@ impl Oracle {
     /// The next burst and those after it, as far as the path is known.
     pub fn bursts(&self) -> impl Iterator<Item = Burst> + '_ {
         let can_be_told = self.quiet.threshold_ns().is_some();
-        let mut path = can_be_told.then(|| self.path().peekable());
+        let mut path = can_be_told.then(|| self.path().zip(1..).peekable());
         std::iter::from_fn(move || {
             let path = path.as_mut()?;
-            let first = path.next()?;
+            let (first, mut n_read) = path.next()?;
             let inside = !self.quiet.is_quiet(first.interarrival_ns);
             let mut burst = Burst {
                 starts_in_ns: if inside { 0 } else { first.from_now_ns },
@@ -33,13 +33,18 @@ impl Oracle {
                 operations: 1,
                 bytes: first.size,
                 confidence: first.probability,
+                is_cut: false,
             };
-            while let Some(next) = path.next_if(|next| !self.quiet.is_quiet(next.interarrival_ns)) {
+            let goes_on =
+                |(next, _): &(Prediction, usize)| !self.quiet.is_quiet(next.interarrival_ns);
+            while let Some((next, read)) = path.next_if(goes_on) {
                 burst.ends_in_ns = end_of(&next);
                 burst.operations += 1;
                 burst.bytes = burst.bytes.saturating_add(next.size);
                 burst.confidence = next.probability;
+                n_read = read;
             }
+            burst.is_cut = n_read == MAX_STEPS;
             Some(burst)
         })
     }

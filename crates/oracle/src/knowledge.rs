@@ -52,6 +52,10 @@ pub struct Expected {
     pub interarrival_spread: Spread,
     /// How long it takes.
     pub io_time_ns: u64,
+    /// How often lately what tells the file was right.
+    pub file_certainty: f64,
+    /// The same of the offset; 1 where there is none.
+    pub offset_certainty: f64,
 }
 
 /// What an expectation was concluded from. Kept until the operation comes: if
@@ -217,7 +221,17 @@ impl Knowledge {
             None => (same_file, None),
         };
         let new_name = new.map(|new| new.name);
+        let always = after_all_of(known.io_time.count());
+        let file_certainty = match &known.file {
+            Some(_) => f64::from(outlook.file.certainty()),
+            None => always,
+        };
         let (offset, size) = self.expect_data(motions, known, file, outlook);
+        let offset_certainty = match (offset, &known.offset) {
+            (None, _) => 1.0,
+            (Some(_), Some(_)) => f64::from(outlook.offset.certainty()),
+            (Some(_), None) => always,
+        };
         let (interarrival_ns, interarrival_spread) =
             self.expect_wait(motions, symbol).unwrap_or_default();
         Some(Expected {
@@ -227,7 +241,9 @@ impl Knowledge {
             size,
             interarrival_ns,
             interarrival_spread,
-            io_time_ns: known.io_time.best([None; 3]),
+            io_time_ns: known.io_time.best_of_call(),
+            file_certainty,
+            offset_certainty,
         })
     }
 
@@ -390,6 +406,12 @@ impl Knowledge {
     fn ranks_for(&self, motions: &impl Motions, symbol: u32) -> [Option<i64>; 2] {
         rank_contexts(motions, symbol).map(|context| self.ranks.get(context).map(|rank| rank.value))
     }
+}
+
+/// How certain it is that what has always held, so many times, holds once more:
+/// Laplace's rule of succession.
+fn after_all_of(times: u32) -> f64 {
+    (f64::from(times) + 1.0) / (f64::from(times) + 2.0)
 }
 
 fn rank_contexts(motions: &impl Motions, symbol: u32) -> [u64; 2] {

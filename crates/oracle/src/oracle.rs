@@ -347,6 +347,7 @@ impl Oracle {
             io_time_ns: expected.io_time_ns,
             io_time_spread: known.io_time.spread(),
             probability: 0.0,
+            place_probability: expected.file_certainty * expected.offset_certainty,
         }
     }
 
@@ -367,6 +368,7 @@ impl Oracle {
             io_time_ns: 0,
             io_time_spread: Spread::default(),
             probability: 1.0,
+            place_probability: 0.0,
         }
     }
 

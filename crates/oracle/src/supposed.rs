@@ -20,12 +20,19 @@ use crate::supposed_motions::SupposedMotions;
 /// New files on one path that are told apart; further ones count as the last.
 const MAX_NEW_FILES: usize = 1024;
 
+/// A file that is opened on the path for the first time.
+struct NewFile {
+    name: String,
+    /// How certain its name is, given those on the path before it.
+    certainty: f64,
+}
+
 /// The oracle with supposed operations on top.
 pub struct Supposed<'a> {
     oracle: &'a Oracle,
     motions: SupposedMotions<'a>,
     openers: Map<u32, Opener>,
-    new_files: Vec<String>,
+    new_files: Vec<NewFile>,
     outlook: Outlook,
     /// From now to the end of the last supposed operation.
     elapsed_ns: u64,
@@ -56,17 +63,24 @@ impl<'a> Supposed<'a> {
         let mut file = expected.file;
         let new_name = expected.new_name.clone().or_else(|| {
             let n_new = file.checked_sub(self.oracle.files.len())?;
-            self.new_files.get(n_new as usize).cloned()
+            self.new_files.get(n_new as usize).map(|new| new.name.clone())
         });
+        // A name that goes on from one that was only supposed is less certain.
+        let known_so_far = match file {
+            NONE => self.certainty(self.motions.now().file),
+            file => self.certainty(file),
+        };
         if let (NONE, Some(name)) = (file, &expected.new_name) {
-            file = self.add_file(name);
+            file = self.add_file(name, known_so_far * expected.file_certainty);
         }
         self.probability *= probability;
         let interarrival_ns = expected.interarrival_ns;
+        let prediction = self.oracle.prediction(symbol, &expected, new_name);
         let prediction = Prediction {
             probability: self.probability,
+            place_probability: prediction.place_probability * known_so_far,
             from_now_ns: self.elapsed_ns.saturating_add(interarrival_ns),
-            ..self.oracle.prediction(symbol, &expected, new_name)
+            ..prediction
         };
         self.elapsed_ns = prediction.from_now_ns.saturating_add(expected.io_time_ns);
         let access = prediction.function.access();
@@ -95,7 +109,7 @@ impl<'a> Supposed<'a> {
         let real = || self.oracle.knowledge.openers.get(&symbol);
         let opener = self.openers.get(&symbol).or_else(real);
         let supposed = |name: &str| {
-            let n_new = self.new_files.iter().position(|new| *new == name)?;
+            let n_new = self.new_files.iter().position(|new| new.name == name)?;
             Some(self.oracle.files.len() + n_new as u32)
         };
         let name_of = |file| self.name(file);
@@ -104,14 +118,20 @@ impl<'a> Supposed<'a> {
 
     fn name(&self, file: u32) -> Option<&str> {
         match file.checked_sub(self.oracle.files.len()) {
-            Some(n_new) => self.new_files.get(n_new as usize).map(String::as_str),
+            Some(n_new) => self.new_files.get(n_new as usize).map(|new| new.name.as_str()),
             None => self.oracle.files.name(file),
         }
     }
 
-    fn add_file(&mut self, name: &str) -> u32 {
+    /// How certain it is that there is this file, as it is named.
+    fn certainty(&self, file: u32) -> f64 {
+        let n_new = file.checked_sub(self.oracle.files.len());
+        n_new.and_then(|n_new| self.new_files.get(n_new as usize)).map_or(1.0, |new| new.certainty)
+    }
+
+    fn add_file(&mut self, name: &str, certainty: f64) -> u32 {
         if self.new_files.len() < MAX_NEW_FILES {
-            self.new_files.push(name.to_string());
+            self.new_files.push(NewFile { name: name.to_string(), certainty });
         }
         let file = self.oracle.files.len() + self.new_files.len() as u32 - 1;
         *self.motions.file_mut(file) = FileMotion::NEW;

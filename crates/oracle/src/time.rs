@@ -85,6 +85,11 @@ impl Times {
         };
     }
 
+    /// How many spans there were.
+    pub fn count(&self) -> u32 {
+        self.n
+    }
+
     /// Whether every span so far, and this one, was too short to matter.
     pub fn follows_at_once(&self, span_ns: u64) -> bool {
         self.max.max(span_ns as f32) <= IMMEDIATE_NS
@@ -100,6 +105,13 @@ impl Times {
             .filter_map(|(&error, estimate)| estimate.map(|estimate| (error, estimate)))
             .min_by(|a, b| a.0.total_cmp(&b.0));
         best.map_or(0, |(_, estimate)| estimate as u64)
+    }
+
+    /// The same of spans that are never nothing, as that of a call.
+    pub fn best_of_call(&self) -> u64 {
+        let estimates = self.estimates([None; 3]).into_iter().zip(self.errors).skip(HALVING);
+        let made = estimates.filter_map(|(estimate, error)| Some((estimate?, error)));
+        made.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(estimate, _)| estimate as u64)
     }
 
     /// Equation 1 of the report, which the report predicts by.

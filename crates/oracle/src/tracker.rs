@@ -71,6 +71,7 @@ pub struct Looked {
     /// Where each context stood.
     places: Places,
     expected: Option<i64>,
+    certainty: f32,
 }
 
 #[derive(Clone, Debug)]
@@ -92,8 +93,15 @@ impl Looked {
 
     /// Believes the hypothesis that these rates favour.
     pub fn choose(&mut self, rates: &Rates) -> Option<i64> {
-        self.expected = rates.choose(&self.guesses);
+        let chosen = rates.choose(&self.guesses);
+        self.expected = chosen.map(|(value, _)| value);
+        self.certainty = chosen.map_or(0.0, |(_, certainty)| certainty);
         self.expected
+    }
+
+    /// How often lately what suggests the chosen value was right.
+    pub fn certainty(&self) -> f32 {
+        self.certainty
     }
 
     /// The value that was chosen last.

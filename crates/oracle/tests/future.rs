@@ -5,7 +5,10 @@
 mod common;
 
 use common::{Program, checkpoints};
-use ioracle_events::{Access, Prediction};
+use ioracle_events::{
+    Access, ContextId, ContextSymbol, FileId, Function, Layer, Operation, Prediction,
+};
+use ioracle_oracle::{Config, Oracle};
 
 /// Offset and size of the next operations along the first prediction.
 fn places(program: &Program, horizon: usize) -> Vec<(Option<u64>, u64)> {
@@ -113,6 +116,62 @@ fn the_accesses_within_a_span_are_counted() {
     let one = program.oracle.within(80_000_000);
     assert_eq!((one.operations, one.bytes), (15, 6 * (512 + 16) + 64));
     assert_eq!(program.oracle.within(130_000_000).operations, 30);
+}
+
+/// As many operations as are looked ahead were once told as a forecast.
+#[test]
+fn a_burst_whose_end_is_not_in_sight_is_told_as_cut() {
+    let mut program = Program::new();
+    checkpoints(&mut program, 0..20);
+    assert!(!program.oracle.next_burst().expect("bursts are told from quiet").is_cut);
+    for n in 0..5000 {
+        program.write(9, "endless", n * 10, 10);
+    }
+    let burst = program.oracle.next_burst().expect("bursts are told from quiet");
+    assert_eq!((burst.operations, burst.is_cut), (1 << 16, true));
+}
+
+/// Once `open` was certain to name a file that nobody had seen.
+#[test]
+fn a_name_never_seen_is_the_less_certain_the_further_away() {
+    let mut program = Program::new();
+    checkpoints(&mut program, 0..20);
+    let opens: Vec<f64> = program
+        .oracle
+        .ahead(0)
+        .filter(|next| next.function.name() == "open")
+        .map(|next| next.place_probability)
+        .take(4)
+        .collect();
+    assert!(opens.is_sorted_by(|nearer, further| nearer > further), "{opens:?}");
+    assert!(opens[0] < 1.0 && opens[3] > 0.5, "{opens:?}");
+    program.open(1, "of another kind");
+    let surprised = program.oracle.ahead(0).find(|next| next.function.name() == "open").unwrap();
+    assert!(surprised.place_probability < opens[0], "{surprised:?}");
+}
+
+/// 'At once' is a good guess for waits, but no call takes no time: beside a slow
+/// first call the fast ones that followed were once told to take none.
+#[test]
+fn a_call_is_expected_to_take_some_time() {
+    let mut oracle = Oracle::new(Config::default());
+    for n in 0..12 {
+        let took_ns = if n % 4 == 0 { 900_000 } else { 400 };
+        oracle.observe(&Operation {
+            function: Function::from_name(Layer::Posix, "pwrite").unwrap(),
+            context: ContextId(1),
+            file: FileId(1),
+            handle: 3,
+            offset: Some(n * 10),
+            size: 10,
+            append: false,
+            truncated_to: None,
+            start_ns: n * 2_000_000,
+            end_ns: n * 2_000_000 + took_ns,
+        });
+        let expected = oracle.predict().iter().find(|next| next.symbol != ContextSymbol::UNSEEN);
+        assert!(expected.is_none_or(|next| next.io_time_ns > 0), "after {n}: {expected:?}");
+    }
 }
 
 #[test]

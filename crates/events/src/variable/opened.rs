@@ -6,8 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::event::{FileId, StreamId};
 
-/// Variables held; at the bound all are forgotten, and the next access to each
-/// counts as its first.
+/// Variables and names held; at the bound all are forgotten.
 const MAX_ACCESSED: usize = 1 << 16;
 
 /// What was accessed of the files that are open.
@@ -15,6 +14,9 @@ const MAX_ACCESSED: usize = 1 << 16;
 pub(super) struct Opened {
     accessed: HashMap<(StreamId, FileId), HashSet<FileId>>,
     n_accessed: usize,
+    /// Names without digits of which a variable was accessed more than once.
+    repeated: HashMap<StreamId, HashSet<Box<str>>>,
+    n_repeated: usize,
 }
 
 impl Opened {
@@ -24,13 +26,25 @@ impl Opened {
         self.n_accessed -= before.map_or(0, |before| before.len());
     }
 
-    /// Whether an access to a variable of the file is the first since then.
-    pub(super) fn is_first(&mut self, stream: StreamId, file: FileId, variable: FileId) -> bool {
-        if self.n_accessed >= MAX_ACCESSED {
+    /// Whether an access to a variable of the file is the first since then, where
+    /// several are to be expected: one of its name was accessed again before.
+    pub(super) fn is_first(
+        &mut self,
+        stream: StreamId,
+        (file, variable): (FileId, FileId),
+        name: &str,
+    ) -> bool {
+        if self.n_accessed.max(self.n_repeated) >= MAX_ACCESSED {
             *self = Opened::default();
         }
-        let is_first = self.accessed.entry((stream, file)).or_default().insert(variable);
-        self.n_accessed += usize::from(is_first);
-        is_first
+        let is_new = self.accessed.entry((stream, file)).or_default().insert(variable);
+        self.n_accessed += usize::from(is_new);
+        let repeated = self.repeated.entry(stream).or_default();
+        let is_repeated = repeated.contains(name);
+        if !is_new && !is_repeated {
+            repeated.insert(name.into());
+            self.n_repeated += 1;
+        }
+        is_new && is_repeated
     }
 }

@@ -144,6 +144,7 @@ mod tests {
             io_time_ns: 10,
             io_time_spread: Spread::default(),
             probability,
+            place_probability: 1.0,
         }
     }
 
