@@ -11,7 +11,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 IORACLE = $(TARGET_DIR)/release/ioracle
 LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 
-.PHONY: help demo test test-apps eval bench sizes overhead models docs fuzz soak lint release install uninstall tools
+.PHONY: help demo test test-apps eval bench sizes overhead models variables docs fuzz soak lint release install uninstall tools
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -45,6 +45,9 @@ overhead: tools ## what capture costs per call, process, application: docs/overh
 
 models: release ## how well second runs of real applications predict their beginning
 	scripts/models
+
+variables: release ## how well accesses to variables are predicted: docs/predict.md
+	scripts/variables
 
 fuzz: ## the fuzz targets, a minute each
 	@if [ -d fuzz ]; then scripts/fuzz; else \

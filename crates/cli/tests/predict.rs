@@ -52,11 +52,48 @@ fn variables_are_predicted_also_those_that_were_never_seen() {
     }
 }
 
+/// What is only supposed from the names before was once told with probability 1.
+#[test]
+fn variables_are_told_with_their_part_and_how_certain_they_are() {
+    let arguments = ["predict", H5BENCH, "--variables", "--after", "40", "-n", "40"];
+    let done = ioracle(arguments);
+    for expected in ["the whole", "'part' counts elements", "% of the variables"] {
+        assert!(done.out.contains(expected), "{expected}: {}", done.out);
+    }
+    assert!(!done.out.contains(" 1.000"), "{}", done.out);
+    let document = ioracle([&arguments[..], &["--json"]].concat()).json();
+    let ahead = document["ahead"].as_array().unwrap();
+    let certain = |step: usize| ahead[step]["place_probability"].as_f64().unwrap();
+    assert!(certain(0) < 1.0 && certain(39) < certain(0), "{ahead:?}");
+    assert!(document["predicted"]["file_accuracy"].as_f64().unwrap() > 30.0, "{document}");
+}
+
 #[test]
 fn a_trace_without_variables_is_told() {
     let trace = Written::new(&checkpoints(3, 1));
     ioracle(["predict", trace.name(), "--variables"])
         .fails_saying(1, &["no accesses to variables"]);
+    let mut rows = checkpoints(3, 2);
+    let write = "0,0,100,hl,H5Dwrite,1,1,3,-1,64,0,9000000,9000100,0,/x start=0 count=8";
+    rows.insert(rows.len() / 2, write.to_owned());
+    let trace = Written::new(&rows);
+    ioracle(["predict", trace.name(), "--variables", "--rank", "1"])
+        .fails_saying(1, &["rank 1 of the trace", "ask for a rank that does: 0"]);
+    assert_eq!(ioracle(["predict", trace.name(), "--variables", "--rank", "0"]).code, Some(0));
+}
+
+#[test]
+fn a_directory_of_traces_names_them() {
+    let trace = Written::new(&checkpoints(3, 1));
+    let place = std::path::Path::new(trace.name());
+    for rank in [10, 9, 8, 7] {
+        let directory = place.join(format!("job/rank-{rank}"));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("events.csv"), "").unwrap();
+    }
+    let job = trace.file("job");
+    ioracle(["predict", job.to_str().unwrap()])
+        .fails_saying(1, &["'rank-7', 'rank-8', 'rank-9' and 1 more", "name one of them"]);
 }
 
 #[test]

@@ -25,6 +25,18 @@ pub enum Error {
         /// Name of the trace.
         trace: String,
     },
+    /// The rank that was asked for accesses none, others do.
+    #[error(
+        "rank {rank} of the trace '{trace}' accesses no variables (by calls of HDF5, netCDF or PnetCDF); ask for a rank that does: {others}"
+    )]
+    NoVariablesOfRank {
+        /// Name of the trace.
+        trace: String,
+        /// The rank that was asked for.
+        rank: u32,
+        /// Those that do, in words.
+        others: String,
+    },
     /// Each stream under way needs an oracle in memory.
     #[error(
         "more than {most} threads of the trace '{trace}' are under way at the same time; evaluate its ranks one by one with --rank, or a shorter part of it"

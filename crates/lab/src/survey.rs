@@ -48,11 +48,7 @@ impl Survey {
             .filter(|(_, operations)| *operations > 0)
             .collect();
         if streams.is_empty() {
-            let trace = trace.name().to_owned();
-            return Err(match level {
-                Level::Bytes => Error::NoOperations { trace },
-                Level::Variables => Error::NoVariables { trace },
-            });
+            return Err(nothing_there(level, trace, rank));
         }
         let first = trace.first_skipped().or(events.first_skipped());
         Ok(Survey {
@@ -75,5 +71,53 @@ impl Survey {
             .range(of_rank)
             .max_by_key(|(stream, operations)| (**operations, u32::MAX - stream.thread))
             .map(|(stream, _)| *stream)
+    }
+}
+
+/// Why nothing was found; where another rank was meant, which ones there are.
+fn nothing_there(level: Level, trace: &Trace, rank: Option<u32>) -> Error {
+    let name = trace.name().to_owned();
+    match (level, rank) {
+        (Level::Bytes, _) => Error::NoOperations { trace: name },
+        (Level::Variables, None) => Error::NoVariables { trace: name },
+        (Level::Variables, Some(rank)) => match Survey::at(level, trace, None) {
+            Ok(all) => {
+                let mut ranks: Vec<u32> = all.streams.keys().map(|stream| stream.rank).collect();
+                ranks.dedup();
+                Error::NoVariablesOfRank { trace: name, rank, others: listed(&ranks) }
+            }
+            Err(error) => error,
+        },
+    }
+}
+
+/// Ranks in order as people write them: `0, 2–5 and 9`.
+fn listed(ranks: &[u32]) -> String {
+    let runs: Vec<String> = ranks
+        .chunk_by(|one, next| one + 1 == *next)
+        .filter_map(|run| Some((run.first()?, run.last()?)))
+        .map(|(first, last)| match last - first {
+            0 => first.to_string(),
+            1 => format!("{first}, {last}"),
+            _ => format!("{first}–{last}"),
+        })
+        .collect();
+    match runs.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        runs => runs.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_listed_by_their_runs() {
+        let check = |ranks: &[u32], text: &str| assert_eq!(listed(ranks), text);
+        check(&[], "");
+        check(&[3], "3");
+        check(&[0, 1], "0, 1");
+        check(&[0, 2, 3, 4, 5, 9], "0, 2–5 and 9");
     }
 }

@@ -38,6 +38,14 @@ pub enum Error {
         /// `events`, `stacks` or `files`.
         table: &'static str,
     },
+    /// A directory holds traces, and is none itself.
+    #[error("'{}' holds no trace itself but those of {names}; name one of them", directory.display())]
+    SeveralTraces {
+        /// The directory that was asked for.
+        directory: PathBuf,
+        /// Some of them, in words.
+        names: String,
+    },
     /// Something of the right name is a directory, a pipe or a device.
     #[error("'{path}' is not a regular file; put the table itself in its place")]
     NotAFile {
@@ -168,7 +176,7 @@ pub enum Error {
     },
     /// The rank that was asked for made no recorded call.
     #[error(
-        "'{path}' holds no events of rank {rank}; ask for one of its {n_ranks} ranks, from {lowest} to {highest}"
+        "'{path}' holds no events of rank {rank}; {}", ranks_there(*.n_ranks, *.lowest, *.highest)
     )]
     RankNotFound {
         /// The file.
@@ -381,6 +389,13 @@ fn or_make_room(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room there, or ",
         _ => "",
+    }
+}
+
+fn ranks_there(n_ranks: usize, lowest: u32, highest: u32) -> String {
+    match n_ranks {
+        1 => format!("it is of rank {lowest} alone"),
+        _ => format!("ask for one of its {n_ranks} ranks, from {lowest} to {highest}"),
     }
 }
 

@@ -63,7 +63,12 @@ impl Source {
                 Err(source) => return Err(Error::Unreadable { path, source }),
             }
         }
-        Err(Error::MissingTable { directory: directory.into(), table })
+        let names = traces_in(directory);
+        let directory = directory.into();
+        Err(match names {
+            Some(names) => Error::SeveralTraces { directory, names },
+            None => Error::MissingTable { directory, table },
+        })
     }
 
     /// A table in memory; messages call it by the name it would have as a file.
@@ -168,4 +173,31 @@ fn stream_error(path: &Arc<str>, line: u64, error: io::Error) -> Error {
     } else {
         Error::Damaged { path, line, reason: error.to_string().into() }
     }
+}
+/// Entries of a directory that are looked at for traces.
+const MAX_ENTRIES: usize = 4096;
+
+/// Names of traces that are told.
+const MAX_NAMES: usize = 3;
+
+/// The directories in this one that look like traces, in words: those of ranks
+/// that were recorded each by its own `ioracle run`.
+fn traces_in(directory: &Path) -> Option<String> {
+    let is_trace = |path: &Path| {
+        ["ioracle", "csv.zst", "csv"]
+            .iter()
+            .any(|form| path.join(format!("events.{form}")).is_file())
+    };
+    let entries = fs::read_dir(directory).ok()?.take(MAX_ENTRIES).flatten();
+    let traces = entries.filter(|entry| is_trace(&entry.path()));
+    let mut names: Vec<String> =
+        traces.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    // So that rank-10 comes after rank-9.
+    names.sort_by_key(|name| (name.len(), name.clone()));
+    let told: Vec<String> = names.iter().take(MAX_NAMES).map(|name| format!("'{name}'")).collect();
+    let more = match names.len().checked_sub(MAX_NAMES) {
+        None | Some(0) => String::new(),
+        Some(more) => format!(" and {more} more"),
+    };
+    (!told.is_empty()).then(|| format!("{}{more}", told.join(", ")))
 }

@@ -2,7 +2,7 @@
 
 //! `ioracle predict --json`.
 
-use ioracle_events::{Operation, Prediction};
+use ioracle_events::{Operation, Part, PredictedFile, Prediction};
 use serde::Serialize;
 
 use super::{Outlook, parts};
@@ -20,6 +20,8 @@ pub struct Document<'a> {
     thread: Option<u32>,
     /// Operations learned from a trace.
     after: Option<u64>,
+    /// How well they were predicted, each before it came.
+    predicted: Option<Scored>,
     /// The weighted next operations.
     next: Vec<Predicted>,
     /// The most probable way, step by step.
@@ -27,6 +29,24 @@ pub struct Document<'a> {
     /// What really came, if the trace goes on.
     observed: Vec<Observed>,
     burst: Option<Burst>,
+}
+
+/// In percent, as `ioracle eval` measures it.
+#[derive(Serialize)]
+struct Scored {
+    context_accuracy: f64,
+    file_accuracy: f64,
+    offset_accuracy: f64,
+    hit_ratio: f64,
+}
+
+/// What part of a variable is accessed, with `--variables`.
+#[derive(Serialize)]
+struct Selected {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<Vec<u64>>,
 }
 
 #[derive(Serialize)]
@@ -38,14 +58,17 @@ struct Predicted {
     /// With `--variables`.
     #[serde(skip_serializing_if = "Option::is_none")]
     variable: Option<String>,
+    #[serde(flatten)]
+    part: Selected,
     offset: Option<u64>,
     size: u64,
     size_deviation: f64,
     from_now_s: f64,
     interarrival_s: f64,
     interarrival_deviation_s: f64,
-    io_time_s: f64,
+    io_time_s: Option<f64>,
     probability: f64,
+    place_probability: f64,
 }
 
 #[derive(Serialize)]
@@ -56,6 +79,8 @@ struct Observed {
     /// With `--variables`.
     #[serde(skip_serializing_if = "Option::is_none")]
     variable: Option<String>,
+    #[serde(flatten)]
+    part: Selected,
     offset: Option<u64>,
     size: u64,
     interarrival_s: Option<f64>,
@@ -69,6 +94,9 @@ struct Burst {
     operations: u64,
     bytes: u64,
     confidence: f64,
+    /// Whether its end is further away than is looked: then all these are the
+    /// least that it will be.
+    at_least: bool,
 }
 
 /// The document of what is known.
@@ -83,6 +111,14 @@ pub fn document(outlook: &Outlook) -> Document<'_> {
         rank: learned.map(|learned| learned.rank),
         thread: learned.map(|learned| learned.thread),
         after: learned.map(|learned| learned.operations),
+        predicted: learned.map(|learned| learned.score).filter(|score| score.operations > 0).map(
+            |score| Scored {
+                context_accuracy: score.context_accuracy(),
+                file_accuracy: score.file_accuracy(),
+                offset_accuracy: score.offset_accuracy(),
+                hit_ratio: score.hit_ratio(),
+            },
+        ),
         next: outlook.oracle.predict().iter().map(predicted).collect(),
         ahead: outlook.ahead.iter().map(predicted).collect(),
         observed: observed.map(|(step, operation)| seen(outlook, step, operation)).collect(),
@@ -92,6 +128,7 @@ pub fn document(outlook: &Outlook) -> Document<'_> {
             operations: burst.operations,
             bytes: burst.bytes,
             confidence: burst.confidence,
+            at_least: burst.is_cut,
         }),
     }
 }
@@ -104,28 +141,39 @@ fn predicted(outlook: &Outlook, prediction: &Prediction) -> Predicted {
         access: prediction.function.access().name(),
         file,
         variable,
+        part: outlook.part_of(&prediction.file, prediction.offset, prediction.size).into(),
         offset: prediction.offset,
         size: prediction.size,
         size_deviation: prediction.size_spread.deviation,
         from_now_s: seconds(prediction.from_now_ns),
         interarrival_s: seconds(prediction.interarrival_ns),
         interarrival_deviation_s: prediction.interarrival_spread.deviation * 1e-9,
-        io_time_s: seconds(prediction.io_time_ns),
+        io_time_s: (prediction.io_time_ns > 0).then(|| seconds(prediction.io_time_ns)),
         probability: prediction.probability,
+        place_probability: prediction.place_probability,
     }
 }
 
 fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> Observed {
     let (file, variable) = names(outlook.path_at(operation));
+    let named = PredictedFile::Known(operation.file);
     Observed {
         operation: operation.function.name(),
         access: operation.access().name(),
         file,
         variable,
+        part: outlook.part_of(&named, operation.offset, operation.size).into(),
         offset: operation.offset,
         size: operation.size,
         interarrival_s: outlook.interarrival_ns(step).map(seconds),
         io_time_s: seconds(operation.end_ns.saturating_sub(operation.start_ns)),
+    }
+}
+
+impl From<Option<Part>> for Selected {
+    fn from(part: Option<Part>) -> Selected {
+        let (start, count) = part.map_or((None, None), |part| (Some(part.starts), part.counts));
+        Selected { start, count }
     }
 }
 

@@ -8,7 +8,8 @@ mod table;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use ioracle_events::{Level, Operation, PredictedFile, Prediction, SEPARATOR, Variables};
+use ioracle_engine::Score;
+use ioracle_events::{Level, Operation, Part, PredictedFile, Prediction, SEPARATOR, Variables};
 use ioracle_oracle::{Model, Oracle, Role};
 use ioracle_trace::{Options, Trace};
 
@@ -48,7 +49,8 @@ pub struct Arguments {
     /// seen most operations)
     #[arg(long, value_name = "NUMBER")]
     oracle: Option<usize>,
-    /// Accesses to variables (calls of HDF5, netCDF and PnetCDF) instead of the bytes of files
+    /// Accesses to variables (calls of HDF5, netCDF and PnetCDF) instead of the bytes of files. For
+    /// traces only: a saved model knows bytes
     #[arg(long)]
     variables: bool,
     /// How many operations ahead
@@ -87,6 +89,8 @@ struct LearnedFrom {
     other_streams: usize,
     operations: u64,
     end_ns: u64,
+    /// How well they were predicted.
+    score: Score,
     /// What operations name in the place of files, if asked for.
     variables: Option<Variables>,
 }
@@ -138,6 +142,7 @@ fn from_trace(arguments: &Arguments) -> Result<Outlook> {
         operations,
         end_ns,
         mut oracle,
+        score,
         mut rest,
         variables,
     } = learned;
@@ -155,6 +160,7 @@ fn from_trace(arguments: &Arguments) -> Result<Outlook> {
         other_streams,
         operations,
         end_ns,
+        score,
         variables,
     });
     let from_start = arguments.from_start;
@@ -207,6 +213,11 @@ impl Outlook {
             Some(variables) => variable_name(&learned.trace, variables, operation.file),
             None => learned.trace.files().get(operation.file).map(str::to_owned),
         }
+    }
+
+    /// The part of a variable that an access is about, as far as it is known.
+    fn part_of(&self, file: &PredictedFile, offset: Option<u64>, size: u64) -> Option<Part> {
+        self.learned.as_ref()?.variables.as_ref()?.part(file, offset?, size)
     }
 
     /// From the end of the operation before to the start of the observed one.

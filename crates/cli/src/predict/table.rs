@@ -2,7 +2,7 @@
 
 //! `ioracle predict` for people: what is predicted, beside what came.
 
-use ioracle_events::{ContextSymbol, Operation, Prediction};
+use ioracle_events::{ContextSymbol, Operation, Part, PredictedFile, Prediction, readable};
 
 use super::{Outlook, parts};
 use crate::shared::numbers::{bytes, counted, grouped, nanoseconds, none, noun_for};
@@ -16,12 +16,16 @@ const PATH_WIDTH: usize = 30;
 pub fn render(outlook: &Outlook, colours: Colours) -> String {
     let mut text = headline(outlook);
     let with_observed = !outlook.observed.is_empty();
-    let where_to = if outlook.is_of_variables() { "file: variable" } else { "file" };
+    let (file, place) = if outlook.is_of_variables() {
+        (("file: variable", Side::Left), ("part", Side::Left))
+    } else {
+        (("file", Side::Left), ("offset", Side::Right))
+    };
     let mut columns = vec![
         ("step", Side::Right),
         ("operation", Side::Left),
-        (where_to, Side::Left),
-        ("offset", Side::Right),
+        file,
+        place,
         ("size", Side::Right),
         ("when", Side::Right),
         ("I/O time", Side::Right),
@@ -30,8 +34,8 @@ pub fn render(outlook: &Outlook, colours: Colours) -> String {
     if with_observed {
         columns.extend([
             ("│ observed", Side::Left),
-            (where_to, Side::Left),
-            ("offset", Side::Right),
+            file,
+            place,
             ("size", Side::Right),
             ("when", Side::Right),
         ]);
@@ -95,25 +99,31 @@ fn predicted(
         ),
         Cell::new(short(path.as_deref()), tone(&same_path)),
         Cell::new(
-            offset(prediction.offset.filter(|_| is_data)),
+            place(
+                outlook,
+                &prediction.file,
+                prediction.offset.filter(|_| is_data),
+                prediction.size,
+            ),
             tone(&|operation| !is_data || operation.offset == prediction.offset),
         ),
         Cell::new(
             size(is_data, prediction.size),
             tone(&|operation| !is_data || operation.size == prediction.size),
         ),
-        nanoseconds(prediction.interarrival_ns).into(),
-        nanoseconds(prediction.io_time_ns).into(),
-        format!("{:.3}", prediction.probability).into(),
+        wait(prediction).into(),
+        io_time(prediction.io_time_ns).into(),
+        probability(outlook, prediction).into(),
     ]
 }
 
 fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> [Cell; 5] {
     let is_data = operation.access().is_data();
+    let file = PredictedFile::Known(operation.file);
     [
         format!("│ {}", operation.function.name()).into(),
         short(outlook.path_at(operation).as_deref()).into(),
-        offset(operation.offset.filter(|_| is_data)).into(),
+        place(outlook, &file, operation.offset.filter(|_| is_data), operation.size).into(),
         size(is_data, operation.size).into(),
         outlook.interarrival_ns(step).map_or_else(none, nanoseconds).into(),
     ]
@@ -122,16 +132,33 @@ fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> [Cell; 5] {
 fn footer(outlook: &Outlook) -> String {
     let mut text = String::from("\n'when' is from the end of the operation before.");
     if outlook.is_of_variables() {
-        text.push_str(" 'offset' is that in the variable, as it lies row by row.");
+        text.push_str(
+            " 'part' counts elements from 0 and ends before the second number; 'probability' is \
+             that the access comes, and there.",
+        );
+    }
+    if let Some(score) = outlook.learned.as_ref().map(|learned| learned.score)
+        && score.operations > 0
+    {
+        let (files, places) = match outlook.is_of_variables() {
+            true => ("the variables", "the parts of them"),
+            false => ("the files", "the offsets"),
+        };
+        text.push_str(&format!(
+            " So far {:.1} % of {files} and {:.1} % of {places} were predicted.",
+            score.file_accuracy(),
+            score.offset_accuracy()
+        ));
     }
     if let Some(burst) = outlook.oracle.next_burst() {
+        let least = if burst.is_cut { "at least " } else { "" };
         text.push_str(&format!(
-            " The next burst: {}, {}, from {} to {} from now (confidence {:.2}).",
+            " The next burst: {least}{}, {}, from {} to {least}{} from now (confidence {}).",
             counted(burst.operations, "operation"),
             bytes(burst.bytes),
             nanoseconds(burst.starts_in_ns),
             nanoseconds(burst.ends_in_ns),
-            burst.confidence
+            share(burst.confidence, 2)
         ));
     }
     if outlook.ahead.iter().any(is_unseen) {
@@ -161,8 +188,53 @@ fn is_unseen(prediction: &Prediction) -> bool {
     prediction.symbol == ContextSymbol::UNSEEN
 }
 
-fn offset(offset: Option<u64>) -> String {
-    offset.map_or_else(none, grouped)
+/// An operation never seen has no time of its own.
+fn wait(prediction: &Prediction) -> String {
+    if is_unseen(prediction) { none() } else { nanoseconds(prediction.interarrival_ns) }
+}
+
+/// No call takes no time: where the trace tells none, it is not known.
+fn io_time(ns: u64) -> String {
+    if ns == 0 { none() } else { nanoseconds(ns) }
+}
+
+/// What of a variable or where in a file.
+fn place(outlook: &Outlook, file: &PredictedFile, offset: Option<u64>, size: u64) -> String {
+    match (outlook.part_of(file, offset, size), offset) {
+        (Some(part), _) => in_words(&part),
+        (None, Some(0)) if outlook.is_of_variables() => "the whole".to_owned(),
+        (None, Some(offset)) => grouped(offset),
+        (None, None) => none(),
+    }
+}
+
+/// A part as `5, 0:32, 0:48`: one element along the first dimension, and of the
+/// others those from the first number to before the second.
+fn in_words(part: &Part) -> String {
+    let list = |texts: Vec<String>| texts.join(", ");
+    let Some(counts) = &part.counts else {
+        return format!("from {}", list(part.starts.iter().map(u64::to_string).collect()));
+    };
+    let along = |(start, count): (&u64, &u64)| match count {
+        1 => start.to_string(),
+        _ => format!("{start}:{}", start.saturating_add(*count)),
+    };
+    list(part.starts.iter().zip(counts).map(along).collect())
+}
+
+/// Of what comes next; of variables, whose calls are mostly the same, that it
+/// comes there.
+fn probability(outlook: &Outlook, prediction: &Prediction) -> String {
+    let is_there = outlook.is_of_variables() && !is_unseen(prediction);
+    let there = if is_there { prediction.place_probability } else { 1.0 };
+    share(prediction.probability * there, 3)
+}
+
+/// A share of 1, which is only told where nothing is missing.
+fn share(share: f64, decimals: i32) -> String {
+    let scale = 10_f64.powi(decimals);
+    let shown = if share < 1.0 { (share * scale).floor() / scale } else { 1.0 };
+    format!("{shown:.*}", decimals as usize)
 }
 
 fn size(is_data: bool, size: u64) -> String {
@@ -171,8 +243,12 @@ fn size(is_data: bool, size: u64) -> String {
 
 fn short(path: Option<&str>) -> String {
     let shown = |path| match parts(path) {
-        (path, None) => shorten_start(path, PATH_WIDTH),
-        (path, Some(variable)) => shorten_start(&format!("{path}: {variable}"), PATH_WIDTH),
+        (path, None) => shorten_start(&readable(path), PATH_WIDTH),
+        (path, Some(variable)) => {
+            let variable = shorten_start(variable, PATH_WIDTH * 2 / 3);
+            let room = PATH_WIDTH - variable.chars().count();
+            format!("{}: {variable}", shorten_start(&readable(path), room))
+        }
     };
     path.map_or_else(none, shown)
 }

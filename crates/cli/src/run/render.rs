@@ -267,7 +267,8 @@ fn bursts_in_words(bursts: &Bursts) -> String {
     );
     if let Some(next) = bursts.next.filter(|next| next.confidence >= LIKELY) {
         text.push_str(&format!(
-            "; the next, of {} and {}, was expected {} after the last operation",
+            "; the next, of {}{} and {}, was expected {} after the last operation",
+            if next.at_least { "at least " } else { "" },
             counted(next.operations, "operation"),
             bytes(next.bytes),
             seconds(Some(next.starts_in_s))

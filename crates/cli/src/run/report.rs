@@ -239,6 +239,7 @@ fn bursts(watch: &Watch, stream: StreamId, oracle: &Oracle) -> Option<Bursts> {
             bytes: burst.bytes,
             starts_in_s: in_seconds(burst.starts_in_ns),
             confidence: burst.confidence,
+            at_least: burst.is_cut,
         }),
     })
 }

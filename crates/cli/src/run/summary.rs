@@ -271,6 +271,8 @@ pub struct NextBurst {
     /// From the end of the last operation.
     pub starts_in_s: f64,
     pub confidence: f64,
+    /// Whether its end is further away than was looked.
+    pub at_least: bool,
 }
 
 /// Something that can be done about slow I/O.

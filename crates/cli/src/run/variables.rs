@@ -106,6 +106,11 @@ impl Series {
                 }
             }
         }
+        // The others could be to a part that is the same each time.
+        let is_whole = sum.calls.iter().all(|(function, _)| function.is_of_whole_variables());
+        if sum.part == Some(Part::Same) && is_whole {
+            sum.part = Some(Part::Whole);
+        }
         sum
     }
 
@@ -124,23 +129,44 @@ fn the_same<'a, T: PartialEq>(
     row.iter().all(|(_, variable)| of(variable).as_ref() == Some(&first)).then_some(first)
 }
 
-/// The name that all have, or what they have in common.
-fn common<'a>(mut names: impl Iterator<Item = Cow<'a, str>>) -> String {
-    let first = names.next().unwrap_or_default();
-    if names.all(|name| name == first) { first.into_owned() } else { without_numbers(&first) }
+/// The name that all have, or what they have in common: a `*` in place of the
+/// numbers that differ, so that of `ck_01.h5` and `ck_02.h5` it is `ck_*.h5`.
+fn common<'a>(names: impl Iterator<Item = Cow<'a, str>>) -> String {
+    let names: Vec<Cow<str>> = names.collect();
+    let mut split = names.iter().map(|name| pieces(name).collect::<Vec<_>>());
+    let Some(first) = split.next() else { return String::new() };
+    let mut differs = vec![false; first.len()];
+    for other in split {
+        if other.len() != first.len() {
+            return without_numbers(&names[0]);
+        }
+        for (differs, (a, b)) in differs.iter_mut().zip(first.iter().zip(&other)) {
+            *differs |= a != b;
+        }
+    }
+    let shown = first.iter().zip(differs).map(|(piece, differs)| if differs { "*" } else { piece });
+    shown.collect()
 }
 
 /// A name with a `*` in place of every number.
 fn without_numbers(name: &str) -> String {
-    let mut pattern = String::with_capacity(name.len());
-    for character in name.chars() {
-        if !character.is_ascii_digit() {
-            pattern.push(character);
-        } else if !pattern.ends_with('*') {
-            pattern.push('*');
-        }
-    }
-    pattern
+    pieces(name).map(|piece| if is_number(piece) { "*" } else { piece }).collect()
+}
+
+/// The numbers of a name and what is between them.
+fn pieces(name: &str) -> impl Iterator<Item = &str> {
+    name.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).scan(
+        0,
+        move |from, piece| {
+            let piece = &name[*from..*from + piece.len()];
+            *from += piece.len();
+            Some(piece)
+        },
+    )
+}
+
+fn is_number(piece: &str) -> bool {
+    piece.starts_with(|character: char| character.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -189,6 +215,8 @@ mod tests {
     fn a_variable_of_many_files_is_one_row() {
         let files = (0..9).map(|file| (file, "T2".to_owned()));
         assert_eq!(told(files), [row("T2", "out_*.nc", 9, 900)]);
+        let named = (0..9).map(|file| (file, "at%202%20m".to_owned()));
+        assert_eq!(told(named), [row("at 2 m", "out_*.nc", 9, 900)]);
         let many = (0..50).map(|n| (1, format!("{}", char::from(b'A' + n))));
         assert_eq!(told(many).len(), MAX_VARIABLES);
     }
@@ -210,6 +238,20 @@ mod tests {
         let irregular = (Some(Part::Irregular), None);
         assert_eq!(part(2), [irregular, (Some(Part::Slices(1)), Some(vec![1, 5]))]);
         assert_eq!(part(8), [(None, None)]);
+    }
+
+    /// `ck_*.h*` was once the name of files `ck_01.h5` and so on.
+    #[test]
+    fn only_numbers_that_differ_are_left_out_of_a_name() {
+        let check = |names: &[&str], shown: &str| {
+            assert_eq!(common(names.iter().map(|name| Cow::Borrowed(*name))), shown);
+        };
+        check(&["ck_01.h5", "ck_02.h5"], "ck_*.h5");
+        check(&["3d/u1é", "3d/u12é"], "3d/u*é");
+        check(&["7", "8"], "*");
+        check(&["T2", "T2"], "T2");
+        check(&["a*", "a1"], "a*");
+        check(&[], "");
     }
 
     /// Two ranks of h5bench that write 8 datasets in each of 160 steps.

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use ioracle_engine::Engine;
+use ioracle_engine::{Came, Engine, Score};
 use ioracle_events::{FileId, Level, Operation, Picker, SEPARATOR, StreamId, Variables};
 use ioracle_lab::{Survey, tell_context, tell_file};
 use ioracle_oracle::{Model, Naming, Oracle, Role, StackId};
@@ -33,6 +33,8 @@ pub struct Learned {
     pub end_ns: u64,
     /// The oracle after them.
     pub oracle: Oracle,
+    /// How well they were predicted, each before it came.
+    pub score: Score,
     /// The operations that followed, as many as were asked for.
     pub rest: Vec<Operation>,
     /// What operations name in the place of files, at [`Level::Variables`].
@@ -130,6 +132,7 @@ fn learn_stream(trace: Trace, stream: StreamId, extent: Extent) -> Result<Learne
         Level::Variables => Naming::All,
     };
     let mut oracle = Oracle::new(ioracle_oracle::Config { naming, ..Default::default() });
+    let mut score = Score::default();
     let mut rest = Vec::new();
     let mut seen = 0;
     let mut end_ns = 0;
@@ -144,6 +147,18 @@ fn learn_stream(trace: Trace, stream: StreamId, extent: Extent) -> Result<Learne
                     tell_file(&mut oracle, &trace, &operation);
                 }
             }
+            let path = match variables {
+                Some(variables) => variable_name(&trace, variables, operation.file),
+                None => trace.files().get(operation.file).map(str::to_owned),
+            };
+            let wait_ns = (seen > 0).then(|| operation.start_ns.saturating_sub(end_ns));
+            let came = Came {
+                operation: &operation,
+                symbol: oracle.symbol_of(&operation),
+                path: path.as_deref(),
+                interarrival_ns: wait_ns,
+            };
+            score.add(oracle.predict(), &came);
             oracle.observe(&operation);
             end_ns = operation.end_ns;
             if (seen + 1).is_multiple_of(PROGRESS_STEP) {
@@ -174,7 +189,17 @@ fn learn_stream(trace: Trace, stream: StreamId, extent: Extent) -> Result<Learne
     }
     progress.finish();
     let variables = picker.variables().cloned();
-    Ok(Learned { trace, stream, other_streams: 0, operations, end_ns, oracle, rest, variables })
+    Ok(Learned {
+        trace,
+        stream,
+        other_streams: 0,
+        operations,
+        end_ns,
+        oracle,
+        score,
+        rest,
+        variables,
+    })
 }
 
 fn tell_variable(oracle: &mut Oracle, trace: &Trace, variables: &Variables, operation: &Operation) {

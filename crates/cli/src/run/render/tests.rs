@@ -115,6 +115,7 @@ fn busy() -> Summary {
                 bytes: 12 << 20,
                 starts_in_s: 1.1,
                 confidence: 0.93,
+                at_least: false,
             }),
         }),
         advice: vec![Advice {

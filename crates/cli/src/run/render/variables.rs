@@ -54,9 +54,9 @@ fn part(variable: &BusyVariable, room: usize) -> String {
     let counts = counts.join("×");
     let is_once = variable.reads + variable.writes == variable.variables as u64;
     let (shaped, plain) = match variable.part {
-        Some(Part::Same) if is_once => (format!("{counts} at once"), "a part at once".to_owned()),
-        Some(Part::Whole) => (String::new(), "the whole".to_owned()),
-        Some(Part::Same) => (format!("the same {counts}"), "the same part".to_owned()),
+        Some(Part::Same) if is_once => (format!("{counts} at once"), "in one call".to_owned()),
+        Some(Part::Whole) => (format!("the whole {counts}"), "the whole".to_owned()),
+        Some(Part::Same) => (format!("{counts} each time"), "the same each time".to_owned()),
         Some(Part::Slices(along)) => {
             (format!("{counts} along dim. {along}"), format!("slices along dim. {along}"))
         }
