@@ -2,7 +2,8 @@
 
 //! `ioracle predict` for people: what is predicted, beside what came.
 
-use ioracle_events::{ContextSymbol, Operation, Part, PredictedFile, Prediction, readable};
+use ioracle_engine::Score;
+use ioracle_events::{Burst, ContextSymbol, Operation, Part, PredictedFile, Prediction, readable};
 
 use super::{Outlook, parts};
 use crate::shared::numbers::{bytes, counted, grouped, nanoseconds, none, noun_for};
@@ -11,6 +12,12 @@ use crate::shared::text::shorten_start;
 
 /// Longer paths are shown by their end.
 const PATH_WIDTH: usize = 30;
+
+/// Columns of a file and a variable in it.
+const VARIABLE_WIDTH: usize = 36;
+
+/// Confidence below which a burst is not worth a word.
+const LEAST_CONFIDENCE: f64 = 0.05;
 
 /// The predictions as text.
 pub fn render(outlook: &Outlook, colours: Colours) -> String {
@@ -129,52 +136,58 @@ fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> [Cell; 5] {
     ]
 }
 
+/// What there is to say beside the table, a line for each sentence.
 fn footer(outlook: &Outlook) -> String {
-    let mut text = String::from("\n'when' is from the end of the operation before.");
+    let mut lines = vec!["'when' is from the end of the operation before.".to_owned()];
     if outlook.is_of_variables() {
-        text.push_str(
-            " 'part' counts elements from 0 and ends before the second number; 'probability' is \
-             that the access comes, and there.",
+        lines.push("'part' counts elements from 0 and ends before the second number.".to_owned());
+        lines.push("'probability' is that the access comes, and there.".to_owned());
+    }
+    if outlook.ahead.iter().any(is_unseen) {
+        lines.push(
+            "'new' is any operation that was not seen before, supposed to go on like the last one: \
+             its probability is that nothing known comes."
+                .to_owned(),
         );
     }
-    if let Some(score) = outlook.learned.as_ref().map(|learned| learned.score)
-        && score.operations > 0
-    {
-        let (files, places) = match outlook.is_of_variables() {
-            true => ("the variables", "the parts of them"),
-            false => ("the files", "the offsets"),
-        };
-        text.push_str(&format!(
-            " So far {:.1} % of {files} and {:.1} % of {places} were predicted.",
+    lines.extend(outlook.learned.as_ref().and_then(|learned| so_far(outlook, &learned.score)));
+    lines.extend(outlook.oracle.next_burst().and_then(|burst| burst_in_words(&burst)));
+    match outlook.oracle.predict().len().saturating_sub(1) {
+        0 => {}
+        1 => lines.push("Another way on is less probable; --json shows it.".to_owned()),
+        n => lines.push(format!("{n} other ways on are less probable; --json shows them.")),
+    }
+    format!("\n{}\n", lines.join("\n"))
+}
+
+/// How well what was learned had been predicted.
+fn so_far(outlook: &Outlook, score: &Score) -> Option<String> {
+    let (files, places) = match outlook.is_of_variables() {
+        true => ("the variables", "the parts of them"),
+        false => ("the files", "the offsets"),
+    };
+    (score.operations > 0).then(|| {
+        format!(
+            "So far {:.1} % of {files} and {:.1} % of {places} were predicted.",
             score.file_accuracy(),
             score.offset_accuracy()
-        ));
-    }
-    if let Some(burst) = outlook.oracle.next_burst() {
-        let least = if burst.is_cut { "at least " } else { "" };
-        text.push_str(&format!(
-            " The next burst: {least}{}, {}, from {} to {least}{} from now (confidence {}).",
+        )
+    })
+}
+
+/// The next burst, unless nothing speaks for it.
+fn burst_in_words(burst: &Burst) -> Option<String> {
+    let least = if burst.is_cut { "at least " } else { "" };
+    (burst.confidence >= LEAST_CONFIDENCE).then(|| {
+        format!(
+            "The next burst: {least}{}, {}, from {} to {least}{} from now (confidence {}).",
             counted(burst.operations, "operation"),
             bytes(burst.bytes),
             nanoseconds(burst.starts_in_ns),
             nanoseconds(burst.ends_in_ns),
             share(burst.confidence, 2)
-        ));
-    }
-    if outlook.ahead.iter().any(is_unseen) {
-        text.push_str(
-            " 'new' is any operation that was not seen before, supposed to go on like the last \
-             one: its probability is that nothing known comes.",
-        );
-    }
-    let alternatives = outlook.oracle.predict().len().saturating_sub(1);
-    match alternatives {
-        0 => {}
-        1 => text.push_str(" Another way on is less probable; --json shows it."),
-        n => text.push_str(&format!(" {n} other ways on are less probable; --json shows them.")),
-    }
-    text.push('\n');
-    text
+        )
+    })
 }
 
 /// An operation from a place in the program never seen is only supposed to go
@@ -245,8 +258,8 @@ fn short(path: Option<&str>) -> String {
     let shown = |path| match parts(path) {
         (path, None) => shorten_start(&readable(path), PATH_WIDTH),
         (path, Some(variable)) => {
-            let variable = shorten_start(variable, PATH_WIDTH * 2 / 3);
-            let room = PATH_WIDTH - variable.chars().count();
+            let variable = shorten_start(variable, VARIABLE_WIDTH / 2);
+            let room = VARIABLE_WIDTH - variable.chars().count();
             format!("{}: {variable}", shorten_start(&readable(path), room))
         }
     };

@@ -2,6 +2,8 @@
 
 //! The table of the files that took most time.
 
+use ioracle_events::readable;
+
 use super::super::summary::{BusyFile, Calls};
 use super::Page;
 use crate::shared::numbers::{bytes, grouped, seconds};
@@ -27,7 +29,7 @@ pub fn files(files: &[BusyFile], page: &mut Page) {
     let before = 2 * GAP + PATH + 3 * (NUMBER + GAP);
     for file in files.iter().take(page.room.files) {
         table.push(vec![
-            format!("  {}", shorten_start(&file.path, PATH)).into(),
+            format!("  {}", shorten_start(&readable(&file.path), PATH)).into(),
             bytes(file.bytes_read).into(),
             bytes(file.bytes_written).into(),
             seconds(Some(file.io_time_s)).into(),

@@ -2,6 +2,8 @@
 
 //! The table of the variables that took most time.
 
+use ioracle_events::readable;
+
 use super::super::summary::BusyVariable;
 use super::super::tally::Part;
 use super::Page;
@@ -42,10 +44,11 @@ pub fn variables(variables: &[BusyVariable], page: &mut Page) {
 fn name_and_file(variable: &BusyVariable) -> String {
     const BETWEEN: &str = " in ";
     let room = NAME - BETWEEN.len();
-    let (name, path) = (variable.name.chars().count(), variable.path.chars().count());
-    let for_name = name.min(room.saturating_sub(path).max(room / 2));
+    let path = readable(&variable.path);
+    let n_name = variable.name.chars().count();
+    let for_name = n_name.min(room.saturating_sub(path.chars().count()).max(room / 2));
     let name = shorten_start(&variable.name, for_name);
-    format!("{name}{BETWEEN}{}", shorten_start(&variable.path, room - for_name))
+    format!("{name}{BETWEEN}{}", shorten_start(&path, room - for_name))
 }
 
 /// What each call was about, in words, as many as there is room for.
@@ -63,6 +66,7 @@ fn part(variable: &BusyVariable, room: usize) -> String {
         Some(Part::Points) => (String::new(), "single elements".to_owned()),
         Some(Part::Blocks) => (format!("blocks of {counts}"), "blocks".to_owned()),
         Some(Part::Irregular) => (String::new(), "different parts".to_owned()),
+        None if variable.variables > 1 => (String::new(), "different parts".to_owned()),
         None => return String::new(),
     };
     let fits = !counts.is_empty() && !shaped.is_empty() && shaped.chars().count() <= room;
