@@ -129,7 +129,7 @@ fn four_threads_at_once_use_mpi() {
 }
 
 #[test]
-fn posix_calls_are_nested_in_those_of_mpi_and_completions_name_what_they_complete() {
+fn posix_calls_are_nested_in_those_of_mpi_and_waits_name_what_they_complete() {
     for mpi in installed() {
         let Some(program) = mpi.c("mpi_io") else { continue };
         let done = mpi.run(&program, 1).recorded();
@@ -148,6 +148,10 @@ fn posix_calls_are_nested_in_those_of_mpi_and_completions_name_what_they_complet
         });
         let within = within.expect("the write inside it");
         assert_eq!((within.offset, within.file), (write.offset, write.file));
+        let parts: Vec<_> = calls("mpi_wait").filter(|wait| wait.is_further_part()).collect();
+        let [part] = parts[..] else { panic!("one call waits for two: {parts:?}") };
+        let whole = calls("mpi_wait").rfind(|wait| wait.sequence < part.sequence).unwrap();
+        assert!(part.start_ns == whole.end_ns && part.end_ns == whole.end_ns);
         for wait in calls("mpi_wait") {
             let begin = events.iter().find(|event| {
                 event.stream == wait.stream
