@@ -262,6 +262,29 @@ mod tests {
         assert_eq!(variables.context(ContextId(4)), Some(&fourth));
     }
 
+    /// A program that makes new variables for ever was once not followed beyond a
+    /// certain number of them.
+    #[test]
+    fn of_too_many_variables_the_oldest_are_forgotten() {
+        let mut variables = Variables::default();
+        let mut number = |step: usize| {
+            let name = format!("/step_{step}/x");
+            variables.access(&event(Layer::HighLevel, "H5Dwrite", &name, 8)).unwrap().file.0
+        };
+        let last = MAX_VARIABLES + 9;
+        assert!((0..=last).all(|step| number(step) as usize == step + 1));
+        assert_eq!(number(last) as usize, last + 1, "it is known");
+        assert_eq!(number(0) as usize, last + 2, "it is known no more");
+        let file = FileId(7);
+        assert_eq!(
+            variables.get(FileId(last as u32 + 1)),
+            Some((file, &*format!("/step_{last}/x")))
+        );
+        assert_eq!(variables.get(FileId(last as u32 + 2)), Some((file, "/step_0/x")));
+        assert_eq!(variables.get(FileId(9)), None);
+        assert_eq!(variables.known.len(), MAX_VARIABLES);
+    }
+
     #[test]
     fn only_data_calls_of_libraries_that_succeeded_are_accesses() {
         let mut variables = Variables::default();

@@ -120,7 +120,7 @@ fn predicted(
         ),
         wait(prediction).into(),
         io_time(prediction.io_time_ns).into(),
-        probability(outlook, prediction).into(),
+        probability(prediction).into(),
     ]
 }
 
@@ -141,8 +141,8 @@ fn footer(outlook: &Outlook) -> String {
     let mut lines = vec!["'when' is from the end of the operation before.".to_owned()];
     if outlook.is_of_variables() {
         lines.push("'part' counts elements from 0 and ends before the second number.".to_owned());
-        lines.push("'probability' is that the access comes, and there.".to_owned());
     }
+    lines.push("'probability' is that the operation comes, and there.".to_owned());
     if outlook.ahead.iter().any(is_unseen) {
         lines.push(
             "'new' is any operation that was not seen before, supposed to go on like the last one: \
@@ -235,11 +235,10 @@ fn in_words(part: &Part) -> String {
     list(part.starts.iter().zip(counts).map(along).collect())
 }
 
-/// Of what comes next; of variables, whose calls are mostly the same, that it
-/// comes there.
-fn probability(outlook: &Outlook, prediction: &Prediction) -> String {
-    let is_there = outlook.is_of_variables() && !is_unseen(prediction);
-    let there = if is_there { prediction.place_probability } else { 1.0 };
+/// That the operation comes, and in this place; of what was never seen no place
+/// can be told.
+fn probability(prediction: &Prediction) -> String {
+    let there = if is_unseen(prediction) { 1.0 } else { prediction.place_probability };
     share(prediction.probability * there, 3)
 }
 
