@@ -191,6 +191,31 @@ static void ways(hid_t file)
     OK("H5Fclose", 0, H5Fclose(again), "%s", "");
 }
 
+static void opened_again(hid_t file, const char *told)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        hid_t dataset = DID("H5Dopen", 0, H5Dopen2(file, "named", H5P_DEFAULT), "%s", told);
+        OK("H5Dclose", 0, H5Dclose(dataset), "/named");
+    }
+}
+
+/* A name that comes to mean other datasets: deleted and created, moved, linked. */
+static void other_datasets_of_a_name(hid_t file)
+{
+    OK("H5Dclose", 0, H5Dclose(made(file, "named", "/named chunk=2:10", chunks(2, 0))), "/named");
+    opened_again(file, "/named chunk=2:10");
+    SURE(H5Ldelete(file, "named", H5P_DEFAULT) >= 0);
+    OK("H5Dclose", 0, H5Dclose(made(file, "named", "/named chunk=3:10", chunks(3, 0))), "/named");
+    opened_again(file, "/named chunk=3:10");
+    OK("H5Dclose", 0, H5Dclose(made(file, "other", "/other", H5P_DEFAULT)), "/other");
+    SURE(H5Lmove(file, "named", file, "third", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    SURE(H5Lmove(file, "other", file, "named", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    opened_again(file, "/named");
+    SURE(H5Gunlink(file, "named") >= 0);
+    SURE(H5Lcreate_hard(file, "third", file, "named", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    opened_again(file, "/named chunk=3:10");
+}
+
 #ifndef PARALLEL
 static void whole_chunks(hid_t file)
 {
@@ -298,6 +323,7 @@ int main(int argc, char **argv)
     OK("H5Dclose", 0, H5Dclose(plain), "/plain");
     OK("H5Dclose", 0, H5Dclose(chunked), "/Timestep_0/x");
     ways(file);
+    other_datasets_of_a_name(file);
 #ifndef PARALLEL
     whole_chunks(file);
     failures(file, plain);

@@ -19,7 +19,7 @@ use crate::thread::Library;
 /// Copies that are told apart; calls of further ones pass through.
 pub(super) const COPIES: usize = 15;
 /// Functions of a library that are asked for, at most.
-const MAX_FUNCTIONS: usize = 32;
+pub(super) const MAX_FUNCTIONS: usize = 40;
 /// Real functions whose copy is remembered; beyond, they share and look again.
 const PLACES: usize = 256;
 /// Above the number of a copy in a word.

@@ -11,7 +11,7 @@
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Places in which a key may lie.
-const NEAR: usize = 32;
+const NEAR: usize = 16;
 
 /// The table. Keys are not 0.
 pub(super) struct Kept<const PLACES: usize, const WORDS: usize> {

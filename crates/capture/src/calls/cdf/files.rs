@@ -13,7 +13,7 @@ use super::inquiry::Cdf;
 use super::variables;
 use crate::calls::kept::Kept;
 
-static OPEN: Kept<1024, 1> = Kept::nothing();
+static OPEN: Kept<2048, 1> = Kept::nothing();
 
 /// A file was opened.
 pub(super) fn opened(cdf: Cdf, ncid: c_int, file: u64) {

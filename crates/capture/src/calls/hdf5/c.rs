@@ -108,6 +108,23 @@ library! {
         => |library, real| record::open_attribute(library, (place, Given::numbered(object)), When::Now, real);
     [H5Oopen_by_idx] (place: Id, group: *const c_char, index: c_int, order: c_int, number: u64, link: Id) -> Id
         => |library, real| record::open_below(library, place, real);
+    [H5Ldelete] (place: Id, name: Word, access: Id) -> c_int
+        => |_library, real| record::change_names(real);
+    [H5Ldelete_by_idx] (place: Id, group: Word, index: c_int, order: c_int, number: u64, access: Id) -> c_int
+        => |_library, real| record::change_names(real);
+    [H5Lmove] (place: Id, name: Word, target: Id, new_name: Word, creation: Id, access: Id) -> c_int
+        => |_library, real| record::change_names(real);
+    [H5Gmove] (place: Id, name: Word, new_name: Word) -> c_int
+        => |_library, real| record::change_names(real);
+    [H5Gmove2] (place: Id, name: Word, target: Id, new_name: Word) -> c_int
+        => |_library, real| record::change_names(real);
+    [H5Gunlink, H5Funmount] (place: Id, name: Word) -> c_int
+        => |_library, real| record::change_names(real);
+    [H5Fmount] (place: Id, name: Word, child: Id, properties: Id) -> c_int
+        => |_library, real| record::change_names(real);
+    [H5Lregister] (class: Word) -> c_int
+        => |_library, real| record::register_links(real);
+
     [H5Gcreate_anon] (place: Id, creation: Id, access: Id) -> Id
         => |library, real| record::open_nameless(library, real);
     [H5Oopen_by_addr] (place: Id, address: u64) -> Id
@@ -121,6 +138,10 @@ library! {
     [H5Ropen_object, H5Ropen_attr] (reference: Word, access: Id, object_access: Id) -> Id
         => |library, real| record::open_nameless(library, real);
 
+    [H5Ldelete_async] (source: Word, caller: Word, line: c_uint, place: Id, name: Word, access: Id, events: Id) -> c_int
+        => |_library, real| record::change_names(real);
+    [H5Ldelete_by_idx_async] (source: Word, caller: Word, line: c_uint, place: Id, group: Word, index: c_int, order: c_int, number: u64, access: Id, events: Id) -> c_int
+        => |_library, real| record::change_names(real);
     [H5Fcreate_async] (source: Word, caller: Word, line: c_uint, name: *const c_char, flags: c_uint, creation: Id, access: Id, events: Id) -> Id
         => |library, real| record::open_file(library, Function::H5Fcreate, name, real);
     [H5Fopen_async] (source: Word, caller: Word, line: c_uint, name: *const c_char, flags: c_uint, access: Id, events: Id) -> Id

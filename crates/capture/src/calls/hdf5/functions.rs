@@ -4,7 +4,7 @@
 
 use core::ffi::CStr;
 
-use crate::calls::copies::LibraryCopy;
+use crate::calls::copies::{LibraryCopy, MAX_FUNCTIONS};
 use crate::thread::Library;
 
 /// An identifier of HDF5: an int before 1.10, whose upper half may hold anything
@@ -25,6 +25,7 @@ macro_rules! symbols {
         pub(super) enum Symbol { $($symbol,)* }
 
         static NAMES: &[&CStr] = &[$($name,)*];
+        const _: () = assert!([$($name,)*].len() <= MAX_FUNCTIONS);
     };
 }
 
@@ -59,6 +60,7 @@ symbols! {
     IsRegular c"H5Sis_regular_hyperslab"
     Regular c"H5Sget_regular_hyperslab"
     TypeSize c"H5Tget_size"
+    ConnectorName c"H5VLget_connector_name"
     // There since 1.10, like identifiers of 64 bits.
     FlushDataset c"H5Dflush"
 }

@@ -8,6 +8,7 @@ mod c;
 mod functions;
 mod handles;
 mod names;
+mod noted;
 mod numbering;
 mod questions;
 mod record;

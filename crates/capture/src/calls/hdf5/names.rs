@@ -5,6 +5,7 @@
 
 use super::functions::{Hdf5, Id};
 use super::handles;
+use super::noted::Place;
 use super::questions::{Extents, Properties};
 use crate::objects;
 
@@ -22,18 +23,39 @@ pub(super) struct Named {
     pub(super) with_notes: u64,
 }
 
-/// Names a dataset that was just opened, with its chunks and filters.
+/// How a dataset came to be known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    Opened,
+    Created,
+    /// It has no name that HDF5 knows by heart.
+    Nameless,
+}
+
+/// Names a dataset that was just opened, with its chunks and filters. They are not
+/// asked for where `place` tells, by file and name, that they were before.
 #[inline(never)]
-pub(super) fn of_dataset(hdf5: Hdf5, dataset: Id) -> Named {
+pub(super) fn of_dataset(
+    hdf5: Hdf5,
+    dataset: Id,
+    (origin, place): (Origin, impl FnOnce(u64) -> Option<Place>),
+) -> Named {
     let mut text = Text::new();
     if !text.push_answer(|room| hdf5.object_name(dataset, room)) {
         return Named::default();
     }
     let object = objects::identity(text.bytes());
+    let place = place(object).filter(|_| object != 0);
+    if let (Origin::Opened, Some(with_notes)) = (origin, place.and_then(Place::noted)) {
+        return Named { object, with_notes };
+    }
     let name_bytes = text.length;
     hdf5.with_properties(dataset, |properties| text.push_notes(&properties));
     let is_noted = text.length > name_bytes;
     let with_notes = if is_noted { objects::identity(text.bytes()) } else { object };
+    if let Some(place) = place.filter(|_| with_notes != 0 && hdf5.is_native(dataset)) {
+        place.keep(with_notes);
+    }
     Named { object, with_notes }
 }
 

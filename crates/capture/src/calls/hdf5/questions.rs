@@ -106,6 +106,17 @@ impl Hdf5 {
         ask!(self, IdentifierType(object => Id) -> c_int) == Some(DATASET)
     }
 
+    /// Whether an object lies in a file that HDF5 keeps itself: versions before 1.12
+    /// have nothing else.
+    pub(super) fn is_native(self, object: Id) -> bool {
+        let mut room = [0_u8; 16];
+        let (place, length) = (room.as_mut_ptr().cast::<c_char>(), room.len());
+        let told = ask!(self, ConnectorName(
+            object => Id, place => *mut c_char, length => usize
+        ) -> isize);
+        told.is_none_or(|told| text(&room, told) == Some(b"native"))
+    }
+
     /// The path of an object in its file, as it was opened. Not for objects that
     /// were opened without a name: HDF5 would search the whole file for one.
     pub(super) fn object_name(self, object: Id, room: &mut [u8]) -> Option<&[u8]> {

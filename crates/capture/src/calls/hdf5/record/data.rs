@@ -11,6 +11,7 @@ use ioracle_spool::selection::{Part, Selection};
 use super::{When, around, handle, learn_dataset};
 use crate::calls::hdf5::functions::{Hdf5, Id};
 use crate::calls::hdf5::handles::{self, Kind, Known};
+use crate::calls::hdf5::names::Origin;
 use crate::calls::hdf5::questions::MAX_RANK;
 use crate::calls::hdf5::selected::{self, Asked, Lists};
 use crate::calls::library_call::code;
@@ -96,7 +97,8 @@ fn dataset(hdf5: Hdf5, id: Id, may_ask: bool) -> Option<Known> {
     if !may_ask {
         return None;
     }
-    hdf5.quietly(|hdf5| learn_dataset(hdf5, id, is_nameless));
+    let origin = if is_nameless { Origin::Nameless } else { Origin::Opened };
+    hdf5.quietly(|hdf5| learn_dataset(hdf5, id, origin));
     let unknown = Known::new(Kind::Dataset(0), Some(0));
     Some(handles::object(hdf5, id).filter(|it| it.kind != Kind::Nameless).unwrap_or(unknown))
 }

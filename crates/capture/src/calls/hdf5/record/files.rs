@@ -10,6 +10,7 @@ use ioracle_spool::{Function, identity};
 use super::{When, around, around_in, copy, file_of, handle, known};
 use crate::calls::hdf5::functions::{Hdf5, Id};
 use crate::calls::hdf5::handles::{self, Kind, Known};
+use crate::calls::hdf5::noted;
 use crate::calls::library_call::code;
 use crate::files;
 use crate::observe::call;
@@ -25,6 +26,7 @@ pub(in super::super) fn open_file(
         let id = hdf5.id(id);
         let file = files::Named { directory: libc::AT_FDCWD, path: name }.identity_of_target();
         if id >= 0 {
+            noted::forget();
             // SAFETY: HDF5 has just opened the file of this name.
             let name = identity::of(unsafe { CStr::from_ptr(name) }.to_bytes());
             handles::keep(hdf5, id, &Known::new(Kind::File(name), file));

@@ -12,7 +12,8 @@ use ioracle_spool::layout::Call;
 
 use super::functions::{Hdf5, Id};
 use super::handles::{self, Kind, Known};
-use super::names::{self, Named};
+use super::names::{self, Named, Origin};
+use super::noted::Place;
 use crate::calls::library_call::observe;
 use crate::files::Named as NamedFile;
 use crate::observe::is_on;
@@ -21,7 +22,8 @@ pub(super) use attributes::{Given, close_attribute, open_attribute, transfer_att
 pub(super) use data::{on_dataset, refresh, set_extent, transfer, transfer_chunk, transfer_many};
 pub(super) use files::{Closing, close, on_file, open_file, reopen_file};
 pub(super) use objects::{
-    create_nameless, open_below, open_nameless, open_object, open_object_async,
+    change_names, create_nameless, open_below, open_nameless, open_object, open_object_async,
+    register_links,
 };
 
 /// When a call does what it was asked for.
@@ -88,10 +90,15 @@ fn known(hdf5: Hdf5, id: Id) -> Option<Known> {
 /// Finds out about a dataset that was just opened, or is used without having
 /// been seen before: its file, if it is recorded, and its name.
 #[inline(never)]
-fn learn_dataset(hdf5: Hdf5, dataset: Id, is_nameless: bool) -> (Option<u64>, Named) {
-    let file = file_of(hdf5, dataset);
+fn learn_dataset(hdf5: Hdf5, dataset: Id, origin: Origin) -> (Option<u64>, Named) {
+    let found = find_file(hdf5, dataset);
+    let (FileOf::Opened(file) | FileOf::Other(file)) = found;
+    let place = |name| match found {
+        FileOf::Opened(file) => Some(Place::new(hdf5, file?, name)),
+        FileOf::Other(_) => None,
+    };
     let named = match file {
-        Some(_) if !is_nameless => names::of_dataset(hdf5, dataset),
+        Some(_) if origin != Origin::Nameless => names::of_dataset(hdf5, dataset, (origin, place)),
         _ => Named::default(),
     };
     handles::keep(hdf5, dataset, &Known::new(Kind::Dataset(named.object), file));
@@ -100,12 +107,25 @@ fn learn_dataset(hdf5: Hdf5, dataset: Id, is_nameless: bool) -> (Option<u64>, Na
 
 /// The identity of an object's file; None: it is not recorded.
 fn file_of(hdf5: Hdf5, object: Id) -> Option<u64> {
+    let (FileOf::Opened(file) | FileOf::Other(file)) = find_file(hdf5, object);
+    file
+}
+
+/// The file that an object lies in.
+#[derive(Clone, Copy)]
+enum FileOf {
+    /// One that the program has opened.
+    Opened(Option<u64>),
+    /// One that HDF5 has opened itself, behind a link, or that is not known.
+    Other(Option<u64>),
+}
+
+fn find_file(hdf5: Hdf5, object: Id) -> FileOf {
     let mut room = [0; 1024];
-    let Some(name) = hdf5.file_name(object, &mut room) else { return Some(0) };
+    let Some(name) = hdf5.file_name(object, &mut room) else { return FileOf::Other(Some(0)) };
     if let Some(known) = handles::file_named(hdf5, identity::of(name)) {
-        return known.file;
+        return FileOf::Opened(known.file);
     }
-    // A file that HDF5 has opened itself, behind a link.
     let path = room.as_ptr().cast();
-    NamedFile { directory: libc::AT_FDCWD, path }.identity_of_target()
+    FileOf::Other(NamedFile { directory: libc::AT_FDCWD, path }.identity_of_target())
 }

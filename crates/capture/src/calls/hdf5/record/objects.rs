@@ -2,7 +2,7 @@
 
 //! Datasets and other objects: opened, created, or led to.
 
-use core::ffi::{CStr, c_char};
+use core::ffi::{CStr, c_char, c_int};
 
 use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
@@ -10,7 +10,8 @@ use ioracle_spool::layout::Call;
 use super::{When, around, copy, file_of, handle, known, learn_dataset};
 use crate::calls::hdf5::functions::{Hdf5, Id};
 use crate::calls::hdf5::handles::{self, Kind, Known};
-use crate::calls::hdf5::names::{self, Named};
+use crate::calls::hdf5::names::{self, Named, Origin};
+use crate::calls::hdf5::noted;
 use crate::observe::call;
 
 /// A dataset, or by `H5Oopen` any object, to be opened or created below `place`.
@@ -31,7 +32,12 @@ pub(in super::super) fn open_object(
         }
         let opened = hdf5.quietly(|hdf5| {
             if hdf5.is_dataset(id) {
-                learn_dataset(hdf5, id, is_nameless)
+                let origin = match function {
+                    _ if is_nameless => Origin::Nameless,
+                    Function::H5Dcreate => Origin::Created,
+                    _ => Origin::Opened,
+                };
+                learn_dataset(hdf5, id, origin)
             } else {
                 let object = if is_nameless { 0 } else { names::of_object(hdf5, id) };
                 (file_of(hdf5, id), Named { object, with_notes: object })
@@ -83,7 +89,7 @@ pub(in super::super) fn create_nameless(
         if id < 0 {
             return failed_below(hdf5, Function::H5Dcreate, place);
         }
-        let learned = hdf5.quietly(|hdf5| learn_dataset(hdf5, id, true));
+        let learned = hdf5.quietly(|hdf5| learn_dataset(hdf5, id, Origin::Nameless));
         let file = learned.map_or(Some(0), |(file, _)| file);
         Some(call(Function::H5Dcreate, file?, handle(id), 0))
     })
@@ -124,3 +130,16 @@ fn remember_nameless(
 }
 
 const NAMELESS: Known = Known::new(Kind::Nameless, Some(0));
+
+/// A call after which a name may mean another object. Not recorded.
+pub(in super::super) fn change_names(real: impl FnOnce() -> c_int) -> c_int {
+    let status = real();
+    noted::forget();
+    status
+}
+
+/// Links of a kind of the program's own may lead anywhere. Not recorded.
+pub(in super::super) fn register_links(real: impl FnOnce() -> c_int) -> c_int {
+    noted::distrust();
+    real()
+}

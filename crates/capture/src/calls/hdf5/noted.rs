@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What was noted of datasets where they were opened, by file and name: to ask for
+//! it, HDF5 has to copy a list of properties, which takes longer than the opening.
+//!
+//! Chunks and filters of a dataset never change. But its name may come to mean
+//! another one: once a link was taken away or moved, a file mounted, or a file
+//! opened that others may have written meanwhile. Then all is forgotten, and a
+//! dataset that is created is always asked for. Not kept at all are datasets of
+//! files that the program has not opened itself (behind external links) and of
+//! connectors other than HDF5's own, which others may change at any time; and none
+//! where the program has links of its own kind, which may lead anywhere.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::functions::Hdf5;
+use crate::calls::kept::Kept;
+
+/// For which value of [`NAMES`] it holds, and the identity of name and notes.
+static NOTED: Kept<1024, 2> = Kept::nothing();
+/// Changes when a name may mean another dataset.
+static NAMES: AtomicU64 = AtomicU64::new(0);
+/// In the place of a value that holds.
+const NEVER: u64 = u64::MAX;
+
+/// A dataset of a file that the program has opened.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    key: u64,
+    names: u64,
+}
+
+impl Place {
+    /// To be made before HDF5 is asked: what changes meanwhile is noticed then.
+    pub(super) fn new(hdf5: Hdf5, file: u64, name: u64) -> Place {
+        let key = (file.rotate_left(32) ^ name).wrapping_mul(0xd6e8_feb8_6659_fd93) ^ hdf5.number();
+        Place { key: key.max(1), names: NAMES.load(Ordering::Acquire) }
+    }
+
+    /// Identity of its name with what was noted, if that holds.
+    pub(super) fn noted(self) -> Option<u64> {
+        let [names, noted] = NOTED.get(self.key)?;
+        (names == self.names && names != NEVER).then_some(noted)
+    }
+
+    /// Keeps what was noted.
+    pub(super) fn keep(self, noted: u64) {
+        if self.names != NEVER {
+            NOTED.put_anyway(self.key, [self.names, noted]);
+        }
+    }
+}
+
+/// Names may mean others.
+pub(super) fn forget() {
+    // One more than NEVER there is not.
+    let more = |names: u64| names.checked_add(1);
+    let _ = NAMES.fetch_update(Ordering::Release, Ordering::Relaxed, more);
+}
+
+/// From now on names may mean others at any time.
+pub(super) fn distrust() {
+    NAMES.store(NEVER, Ordering::Release);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_noted_holds_until_names_change() {
+        let [one, other] = [3, 4].map(Hdf5::numbered);
+        let place = || Place::new(one, 70, 71);
+        let early = place();
+        early.keep(100);
+        assert_eq!((place().noted(), Place::new(one, 71, 70).noted()), (Some(100), None));
+        assert_eq!(Place::new(other, 70, 71).noted(), None);
+        forget();
+        assert_eq!(place().noted(), None);
+        // Asked before the change, kept after it.
+        early.keep(100);
+        assert_eq!(place().noted(), None);
+        place().keep(200);
+        assert_eq!(place().noted(), Some(200));
+        distrust();
+        place().keep(300);
+        forget();
+        assert_eq!(place().noted(), None);
+    }
+}
