@@ -18,7 +18,7 @@ pub struct Mpi {
     launch: &'static [&'static str],
 }
 
-const MPICH: Mpi = Mpi { name: "mpich", launch: &["mpirun.mpich"] };
+pub const MPICH: Mpi = Mpi { name: "mpich", launch: &["mpirun.mpich"] };
 pub const OPEN_MPI: Mpi = Mpi {
     name: "openmpi",
     launch: &["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "--quiet"],

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Programs that do their I/O through PnetCDF. Debian's is built for Open MPI;
-//! what we do does not look at MPI's handles.
+//! one that is built for MPICH is tested where `PNETCDF_MPICH` names the prefix
+//! that it is installed under.
 
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use ioracle_trace::{Options, Trace};
 
 use crate::agree::check_library;
 use crate::compile::{fortran_ways, has_header, other};
-use crate::parallel::OPEN_MPI;
+use crate::parallel::{MPICH, OPEN_MPI};
 
 fn built(compiler: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
     let is_here = has_header("pnetcdf.h", "libpnetcdf-dev") && OPEN_MPI.is_here();
@@ -29,6 +30,21 @@ fn every_form_of_pnetcdf_is_recorded_with_variable_and_selection() {
         let done = check_library(&OPEN_MPI.run(&program, ranks), "ncmpi_");
         assert_eq!(done.status(), 0, "{}", done.err);
         assert_eq!(done.recorded_of("ncmpi_").len(), ranks as usize, "a stream per rank");
+    }
+}
+
+#[test]
+fn pnetcdf_on_mpich_is_recorded_the_same() {
+    let Ok(prefix) = std::env::var("PNETCDF_MPICH") else {
+        return eprintln!("skipped: PNETCDF_MPICH names no PnetCDF that is built for MPICH");
+    };
+    let (include, library) = (format!("-I{prefix}/include"), format!("-L{prefix}/lib"));
+    let found_at = format!("-Wl,-rpath,{prefix}/lib");
+    let flags = ["-O1", "-std=gnu11", &include, &library, &found_at, "-lpnetcdf"];
+    let Some(program) = other("mpicc.mpich", "pnetcdf_io.c", &flags) else { return };
+    for ranks in [1, 2, 4] {
+        let done = check_library(&MPICH.run(&program, ranks), "ncmpi_");
+        assert_eq!(done.status(), 0, "{}", done.err);
     }
 }
 
