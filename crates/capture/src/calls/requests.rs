@@ -150,23 +150,24 @@ impl Requests {
         let here = 0_u8;
         let waiter = &raw const here as usize;
         self.mark_all(is_over, waiter);
-        self.completed(waiter, |_, _| true, |_| {});
+        self.completed(waiter, |_, _| true, |_, _| {});
     }
 
     /// Goes over what a waiter has marked: requests of which `is_complete` is true
-    /// are told, and forgotten; the others wait on.
+    /// are told with their places, and forgotten; the others wait on.
     pub(super) fn completed(
         &self,
         waiter: usize,
         is_complete: impl Fn(usize, Handle) -> bool,
-        mut tell: impl FnMut(Request),
+        mut tell: impl FnMut(usize, Request),
     ) {
         for slot in &self.slots {
             if slot.waiter.load(Ordering::Relaxed) != waiter {
                 continue;
             }
             let handle = slot.request.load(Ordering::Acquire);
-            if !is_complete(slot.place.load(Ordering::Relaxed), handle) {
+            let place = slot.place.load(Ordering::Relaxed);
+            if !is_complete(place, handle) {
                 slot.waiter.store(0, Ordering::Relaxed);
                 continue;
             }
@@ -183,7 +184,7 @@ impl Requests {
             slot.waiter.store(0, Ordering::SeqCst);
             slot.request.store(0, Ordering::Release);
             self.n_under_way.fetch_sub(1, Ordering::Relaxed);
-            tell(request);
+            tell(place, request);
         }
     }
 
@@ -211,7 +212,11 @@ mod tests {
         assert!(REQUESTS.mark(128, 7, 1) && !REQUESTS.mark(999, 7, 2));
         let told = |waiter, complete: usize| {
             let mut told = Vec::new();
-            REQUESTS.completed(waiter, |place, _| place == complete, |request| told.push(request));
+            REQUESTS.completed(
+                waiter,
+                |place, _| place == complete,
+                |_, request| told.push(request),
+            );
             told
         };
         assert_eq!(told(8, 0), []);

@@ -172,18 +172,18 @@ impl Tally {
             stream.behaviour.add(event);
         }
         let outcome = self.requests.add(event);
+        if let Some(Outcome::GivenUp(submitted)) = outcome {
+            self.libraries.give_up(submitted, event.requested);
+        }
+        self.variables.add(event, outcome);
         if event.failed() {
             self.failed += n_calls;
             return;
         }
-        if Library::of(event.function).is_some() {
-            if let Some(Outcome::GivenUp(submitted)) = outcome {
-                self.libraries.give_up(submitted, event.requested);
-            }
-            self.variables.add(event, outcome);
-            if let Some(file) = self.file(event.file) {
-                file.add_outer(event, io_ns);
-            }
+        if Library::of(event.function).is_some()
+            && let Some(file) = self.file(event.file)
+        {
+            file.add_outer(event, io_ns);
         }
         if !is_counted(event) {
             self.add_other(event, io_ns);

@@ -100,4 +100,10 @@ fn mpi_io_is_nested_in_pnetcdf_and_waits_name_what_they_complete() {
         let begin = begin.expect("what it completes");
         assert!(begin.end_ns <= wait.start_ns && begin.requested == wait.requested);
     }
+    // Of two requests in one wait the one whose numbers did not fit has failed.
+    let failed: Vec<_> = waits.iter().filter(|wait| wait.failed()).collect();
+    let [failed] = failed[..] else { panic!("one request fails: {failed:?}") };
+    assert_eq!(failed.object(), Some("field"));
+    let with_it = waits.iter().find(|wait| wait.end_ns == failed.end_ns && !wait.failed());
+    assert_eq!(with_it.and_then(|wait| wait.object()), Some("more"));
 }

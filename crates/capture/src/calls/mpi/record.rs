@@ -266,12 +266,12 @@ fn complete_some<R: Outcome>(
     let is_complete = |place, handle| (list.at)(place) != Some(handle);
     let Some(begun) = begin() else {
         let result = real();
-        REQUESTS.completed(waiter, is_complete, |_| {});
+        REQUESTS.completed(waiter, is_complete, |_, _| {});
         return result;
     };
     observe(begun, real, |is_success, begun, end_ns| {
         let mut last = None;
-        REQUESTS.completed(waiter, is_complete, |request| {
+        REQUESTS.completed(waiter, is_complete, |_, request| {
             let call = call(function, request.file, request.number, code(is_success));
             let Request { offset, bytes, id, .. } = request;
             let call = Call { offset, requested: bytes, detail: id, ..call };

@@ -15,7 +15,7 @@ use crate::calls::mpi::without_driver;
 use crate::library::{foreign, library};
 use crate::thread::Library;
 pub(super) use record::forget_copy;
-use record::{Many, Requests};
+use record::{Many, Requests, Waited};
 
 static PNETCDF: Dialect = Dialect {
     library: Library::PnetCdf,
@@ -71,12 +71,12 @@ library! {
     [ncmpi_rename_var] (ncid: c_int, varid: c_int, name: Word) -> c_int
         => |library, real| cdf::forgetting((&PNETCDF, library), ncid, &real);
 
-    [ncmpi_wait] (ncid: c_int, count: c_int, requests: Requests, statuses: Word) -> c_int
-        => |library, real| record::complete(library, Function::NcmpiWait, ncid, (count, requests), &real);
-    [ncmpi_wait_all] (ncid: c_int, count: c_int, requests: Requests, statuses: Word) -> c_int
-        => |library, real| record::complete(library, Function::NcmpiWaitAll, ncid, (count, requests), &real);
-    [ncmpi_cancel] (ncid: c_int, count: c_int, requests: Requests, statuses: Word) -> c_int
-        => |library, real| record::complete(library, Function::NcmpiCancel, ncid, (count, requests), &real);
+    [ncmpi_wait] (ncid: c_int, count: c_int, list: Requests, statuses: Requests) -> c_int
+        => |library, real| record::complete(library, Function::NcmpiWait, ncid, Waited { count, list, statuses }, &real);
+    [ncmpi_wait_all] (ncid: c_int, count: c_int, list: Requests, statuses: Requests) -> c_int
+        => |library, real| record::complete(library, Function::NcmpiWaitAll, ncid, Waited { count, list, statuses }, &real);
+    [ncmpi_cancel] (ncid: c_int, count: c_int, list: Requests, statuses: Requests) -> c_int
+        => |library, real| record::complete(library, Function::NcmpiCancel, ncid, Waited { count, list, statuses }, &real);
 
     [ncmpi_get_vard] (ncid: c_int, varid: c_int, filetype: Word, data: Word, count: i64, datatype: Word) -> c_int
         => |library, real| record::by_filetype(library, Function::NcmpiGetVard, (ncid, varid), &real);

@@ -74,13 +74,21 @@ pub(super) fn submit(
     })
 }
 
+/// Requests that a call is about; all of a kind for counts below 0.
+pub(super) struct Waited {
+    pub(super) count: c_int,
+    pub(super) list: Requests,
+    /// Where the library says what became of each; null if nobody wants to know.
+    pub(super) statuses: Requests,
+}
+
 /// Waits for requests, or gives them up. Each access that it completes is
 /// recorded; one call where there is none, which ranks may have to make together.
 pub(super) fn complete(
     library: usize,
     function: Function,
     ncid: c_int,
-    (count, list): (c_int, Requests),
+    Waited { count, list, statuses }: Waited,
     real: Real<'_>,
 ) -> c_int {
     let Some((begun, cdf, file)) = begin_on(&PNETCDF, library, ncid) else { return real() };
@@ -92,10 +100,17 @@ pub(super) fn complete(
         // SAFETY: the library has read and written so many.
         let is_given_back = |place| count >= 0 && unsafe { *list.add(place) } == NC_REQ_NULL;
         let is_complete = |place, _| result == 0 || count < 0 || is_given_back(place);
+        // One that failed does not make the others fail, as their statuses tell. Those
+        // of requests that were given back have been stored.
+        let has_succeeded = |place| match count {
+            // SAFETY: as above.
+            0.. if result != 0 && !statuses.is_null() => unsafe { *statuses.add(place) == 0 },
+            _ => result == 0,
+        };
         let mut last = None;
-        UNDER_WAY.completed(waiter, is_complete, |request| {
+        UNDER_WAY.completed(waiter, is_complete, |place, request| {
             let Request { file, object, number, bytes, id, .. } = request;
-            let call = call(function, file, number, code(result == 0));
+            let call = call(function, file, number, code(has_succeeded(place)));
             let call = Call { object, requested: bytes, detail: id, ..call };
             if let Some(earlier) = last.replace(call) {
                 begun.append_part(end_ns, earlier);

@@ -23,6 +23,7 @@ pub struct Requests {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Completed(Function),
+    /// Or it has failed.
     GivenUp(Function),
 }
 
@@ -41,10 +42,9 @@ impl Requests {
             return None;
         }
         let submitted = self.under_way.remove(&key)??;
-        match event.function.name() {
-            "ncmpi_cancel" if !event.failed() => Some(Outcome::GivenUp(submitted)),
-            _ => Some(Outcome::Completed(submitted)),
-        }
+        let is_given_up = event.failed() || event.function.name() == "ncmpi_cancel";
+        let outcome = if is_given_up { Outcome::GivenUp } else { Outcome::Completed };
+        Some(outcome(submitted))
     }
 }
 
@@ -77,5 +77,18 @@ mod tests {
         assert_eq!(named(ends("ncmpi_wait_all", 0, "")), "");
         assert_eq!(named(ends("ncmpi_cancel", 0, "U request=3")), "no ncmpi_iget_var");
         assert_eq!(named(ends("ncmpi_cancel", 1, "U request=1")), "no ncmpi_iput_vara");
+    }
+
+    #[test]
+    fn a_request_that_failed_has_moved_nothing() {
+        let mut requests = Requests::default();
+        let submitted = Event { detail: "T request=1".into(), ..event("ncmpi_iput_var", 1, None) };
+        let waited = Event {
+            detail: submitted.detail.clone(),
+            result: -1,
+            ..event("ncmpi_wait_all", 1, None)
+        };
+        assert_eq!(requests.add(&submitted), None);
+        assert_eq!(requests.add(&waited), Some(Outcome::GivenUp(submitted.function)));
     }
 }

@@ -66,7 +66,8 @@ impl Variables {
     /// is.
     pub fn add(&mut self, event: &Event, outcome: Option<Outcome>) {
         let is_of_attribute = event.function.name().starts_with("H5A");
-        if event.function.layer() != Layer::HighLevel || event.failed() || is_of_attribute {
+        let is_nothing = event.failed() && outcome.is_none();
+        if event.function.layer() != Layer::HighLevel || is_nothing || is_of_attribute {
             return;
         }
         if event.depth == 0 && !event.is_further_part() {
@@ -289,14 +290,15 @@ mod tests {
         tally.add(&call("ncmpi_bput_vara", 1, 60, "U start=0 count=1 request=2"));
         tally.add(&call("ncmpi_iget_var", 1, 30, "T request=3"));
         tally.add(&call("ncmpi_cancel", 1, 60, "U request=2"));
-        tally.add(&Event { result: -1, ..call("ncmpi_cancel", 1, 30, "T request=3") });
         tally.add(&call("ncmpi_wait_all", 1, 100, "T request=1"));
+        // It is complete, and has failed.
+        tally.add(&Event { result: -1, ..call("ncmpi_wait", 1, 30, "T request=3") });
         let moved = |operations, bytes, io_ns| Moved { operations, bytes, io_ns };
-        let of_t = ("T", moved(1, 30, 10_000), moved(1, 100, 20_000));
+        let of_t = ("T", moved(0, 0, 20_000), moved(1, 100, 20_000));
         assert_eq!(rows(&tally), [of_t, ("U", Moved::default(), moved(0, 0, 20_000))]);
         let library = tally.libraries.of(Library::PnetCdf);
-        assert_eq!((library.calls, library.read.bytes, library.written.bytes), (5, 30, 100));
-        assert_eq!((library.read.operations, library.written.operations), (1, 1));
+        assert_eq!((library.calls, library.read.bytes, library.written.bytes), (5, 0, 100));
+        assert_eq!((library.read.operations, library.written.operations), (0, 1));
     }
 
     #[test]
