@@ -235,7 +235,8 @@ typedef struct ioracle_burst {
     uint64_t starts_in_ns;
     // From now to the end of its last operation.
     uint64_t ends_in_ns;
-    // Operations in it (still to come, inside a burst).
+    // Operations in it (still to come, inside a burst). The next 65536 are looked
+    // at: where it has reached them, it may go on.
     uint64_t operations;
     // Bytes they move.
     uint64_t bytes;

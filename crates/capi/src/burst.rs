@@ -17,7 +17,8 @@ pub struct ioracle_burst {
     pub starts_in_ns: u64,
     /// From now to the end of its last operation.
     pub ends_in_ns: u64,
-    /// Operations in it (still to come, inside a burst).
+    /// Operations in it (still to come, inside a burst). The next 65536 are looked
+    /// at: where it has reached them, it may go on.
     pub operations: u64,
     /// Bytes they move.
     pub bytes: u64,

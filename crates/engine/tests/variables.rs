@@ -27,6 +27,10 @@ impl Program {
     }
 
     fn call(&mut self, name: &str, depth: u32, file: &str, detail: &str) {
+        self.call_of(STREAM, name, depth, file, detail);
+    }
+
+    fn call_of(&mut self, stream: StreamId, name: &str, depth: u32, file: &str, detail: &str) {
         let number = FileId(self.files.len() as u32 + 1);
         let number = *self.files.entry(file.to_owned()).or_insert(number);
         self.engine.define_file(number, file);
@@ -34,7 +38,7 @@ impl Program {
         let is_bytes = layer == Layer::Posix;
         self.n_events += 1;
         self.engine.observe(&Event {
-            stream: STREAM,
+            stream,
             sequence: self.n_events,
             function: Function::from_name(layer, name).unwrap(),
             context: ContextId(1 + depth),
@@ -52,7 +56,11 @@ impl Program {
 
     /// The next accesses, as file, variable and offset.
     fn next(&self, horizon: usize) -> Vec<(String, String, u64)> {
-        let predictions = self.engine.predict_variables(STREAM, horizon);
+        self.next_of(STREAM, horizon)
+    }
+
+    fn next_of(&self, stream: StreamId, horizon: usize) -> Vec<(String, String, u64)> {
+        let predictions = self.engine.predict_variables(stream, horizon);
         let told = predictions.iter().map(|next| {
             let name = match &next.file {
                 PredictedFile::New(name) => name.clone(),
@@ -166,6 +174,41 @@ fn tiles_of_a_plane_are_at_their_place_in_every_file() {
     let expected: Vec<_> =
         tiles().map(|(row, column)| access("tiles.12", "/rho", 4 * (40 * row + column))).collect();
     assert_eq!(program.next(16), expected);
+}
+
+/// Each rank has its own blocks, and is not in step with the others: what one has
+/// opened, the other may have closed.
+#[test]
+fn ranks_that_share_files_go_on_each_for_itself() {
+    let mut program = Program::new();
+    let ranks = [0, 1, 2].map(|rank| StreamId { rank, thread: 0 });
+    let (n_steps, n_blocks) = (15_u64, 12_u64);
+    let name = |step: u64| format!("shared_{step:02}.h5");
+    let selection =
+        |rank: u32, block: u64| format!("/q start={}:0 count=1:50", 3 * block + u64::from(rank));
+    // A rank is as many calls ahead of the next one as half a file has.
+    let calls = n_steps * (n_blocks + 1);
+    for now in 0..calls + n_blocks {
+        for (stream, late) in ranks.into_iter().zip([0, n_blocks / 2, n_blocks]) {
+            let Some(call) = now.checked_sub(late).filter(|call| *call < calls) else { continue };
+            let (step, block) = (call / (n_blocks + 1), call % (n_blocks + 1));
+            match block.checked_sub(1) {
+                None => program.call_of(stream, "H5Fcreate", 0, &name(step), ""),
+                Some(block) => {
+                    let selection = selection(stream.rank, block);
+                    program.call_of(stream, "H5Dwrite", 0, &name(step), &selection);
+                }
+            }
+        }
+    }
+    for stream in ranks {
+        let offset = |block| 400 * (3 * block + u64::from(stream.rank));
+        let expected: Vec<_> = (n_steps..n_steps + 2)
+            .flat_map(|step| (0..n_blocks).map(move |block| (step, block)))
+            .map(|(step, block)| access(&name(step), "/q", offset(block)))
+            .collect();
+        assert_eq!(program.next_of(stream, expected.len()), expected, "{stream:?}");
+    }
 }
 
 #[test]
