@@ -19,10 +19,13 @@ pub(super) struct Kept<const PLACES: usize, const WORDS: usize> {
     /// is not here touches little memory.
     keys: [AtomicU64; PLACES],
     slots: [Slot<WORDS>; PLACES],
+    /// The version of the slot that was changed last.
+    last_version: AtomicU64,
 }
 
 struct Slot<const WORDS: usize> {
-    /// Odd while key and words are changed.
+    /// Odd while key and words are changed; else higher than that of any slot that
+    /// was changed before.
     version: AtomicU64,
     words: [AtomicU64; WORDS],
 }
@@ -32,6 +35,7 @@ impl<const PLACES: usize, const WORDS: usize> Kept<PLACES, WORDS> {
         Kept {
             keys: [const { AtomicU64::new(0) }; PLACES],
             slots: [const { Slot::free() }; PLACES],
+            last_version: AtomicU64::new(0),
         }
     }
 
@@ -53,6 +57,12 @@ impl<const PLACES: usize, const WORDS: usize> Kept<PLACES, WORDS> {
         })
     }
 
+    /// Whether the answer is true for a key.
+    pub(super) fn any_key(&self, is_wanted: impl Fn(u64) -> bool) -> bool {
+        let mut keys = self.keys.iter().map(|key| key.load(Ordering::Relaxed));
+        keys.any(|key| key != 0 && is_wanted(key))
+    }
+
     /// Keeps words for a key, in the place of those kept before; false if there
     /// is no room near its place. Threads that put the same key at once may both
     /// find room, and either's words are found then.
@@ -61,10 +71,11 @@ impl<const PLACES: usize, const WORDS: usize> Kept<PLACES, WORDS> {
         replace(key) || replace(0)
     }
 
-    /// The same, if need be in the place of another key's.
+    /// The same, if need be in the place of another key's: of the one near that was
+    /// put longest ago. What is open for long is rarer than what was left behind.
     pub(super) fn put_anyway(&self, key: u64, words: [u64; WORDS]) {
         if !self.put(key, words)
-            && let Some(entry) = self.near(key).next()
+            && let Some(entry) = self.near(key).min_by_key(Entry::put_at)
         {
             entry.replace(entry.key.load(Ordering::Relaxed), key, &words);
         }
@@ -88,7 +99,8 @@ impl<const PLACES: usize, const WORDS: usize> Kept<PLACES, WORDS> {
     }
 
     fn all(&self) -> impl Iterator<Item = Entry<'_, WORDS>> {
-        self.keys.iter().zip(&self.slots).map(|(key, slot)| Entry { key, slot })
+        let last_version = &self.last_version;
+        self.keys.iter().zip(&self.slots).map(|(key, slot)| Entry { key, slot, last_version })
     }
 
     #[inline]
@@ -96,7 +108,8 @@ impl<const PLACES: usize, const WORDS: usize> Kept<PLACES, WORDS> {
         let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
         (first..first + NEAR.min(PLACES)).filter_map(|place| {
             let place = place % PLACES;
-            Some(Entry { key: self.keys.get(place)?, slot: self.slots.get(place)? })
+            let (key, slot) = (self.keys.get(place)?, self.slots.get(place)?);
+            Some(Entry { key, slot, last_version: &self.last_version })
         })
     }
 }
@@ -105,6 +118,7 @@ impl<const PLACES: usize, const WORDS: usize> Kept<PLACES, WORDS> {
 struct Entry<'a, const WORDS: usize> {
     key: &'a AtomicU64,
     slot: &'a Slot<WORDS>,
+    last_version: &'a AtomicU64,
 }
 
 impl<const WORDS: usize> Entry<'_, WORDS> {
@@ -120,6 +134,11 @@ impl<const WORDS: usize> Entry<'_, WORDS> {
         let words = self.slot.words.each_ref().map(|word| word.load(Ordering::Relaxed));
         fence(Ordering::Acquire);
         (self.slot.version.load(Ordering::Relaxed) == version).then_some(words)
+    }
+
+    /// Lower for what was put longer ago.
+    fn put_at(&self) -> u64 {
+        self.slot.version.load(Ordering::Relaxed)
     }
 
     /// Changes the key and its words; false if another key lies here.
@@ -143,7 +162,8 @@ impl<const WORDS: usize> Entry<'_, WORDS> {
             word.store(*value, Ordering::Relaxed);
         }
         self.key.store(to, Ordering::Relaxed);
-        changes.store(version + 2, Ordering::Release);
+        let version = self.last_version.fetch_add(2, Ordering::Relaxed) + 2;
+        changes.store(version, Ordering::Release);
         true
     }
 }
@@ -172,6 +192,7 @@ mod tests {
             TABLE.find_map(|key| key > 50, |[key, square]| (key == wanted).then_some(square))
         };
         assert_eq!((square_of(51), square_of(50)), (Some(2601), None));
+        assert!(TABLE.any_key(|key| key == 51) && !TABLE.any_key(|key| key == 7));
         TABLE.forget(|key| key > 50);
         assert_eq!((TABLE.get(50), TABLE.get(51)), (Some([50, 2500]), None));
     }
@@ -185,7 +206,8 @@ mod tests {
         assert!(!TABLE.put(9, [9]) && TABLE.get(9).is_none());
         TABLE.put_anyway(9, [9]);
         assert_eq!(TABLE.get(9), Some([9]));
-        assert_eq!((1..=8).filter(|&key| TABLE.get(key).is_some()).count(), 7);
+        // The oldest has made room.
+        assert_eq!((1..=8).filter(|&key| TABLE.get(key).is_none()).collect::<Vec<_>>(), [1]);
     }
 
     #[test]

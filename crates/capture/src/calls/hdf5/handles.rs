@@ -125,10 +125,18 @@ pub(super) fn keep(hdf5: Hdf5, id: Id, known: &Known) {
     if !matches!(known.kind, Kind::File(_)) {
         return OBJECTS.put_anyway(key, words);
     }
-    if numbering::begins_anew(hdf5, id) {
+    if numbering::begins_anew(hdf5, id, || is_later_open(hdf5, id)) {
         forget_copy(hdf5.number());
     }
     FILES.put_anyway(key, words);
+}
+
+/// Whether a file that is known and has a higher number than another is open.
+fn is_later_open(hdf5: Hdf5, id: Id) -> bool {
+    let first = key(hdf5, id);
+    let is_later = |other| copy_of(other) == hdf5.number() && other > first;
+    hdf5.may_be_asked()
+        && FILES.any_key(|other| is_later(other) && hdf5.is_open(id_of(hdf5, other)))
 }
 
 /// What is known of a file's identifier.
@@ -178,6 +186,10 @@ const COPY_BIT: u32 = 48;
 
 fn key(hdf5: Hdf5, id: Id) -> u64 {
     id as u64 ^ hdf5.number() << COPY_BIT
+}
+
+fn id_of(hdf5: Hdf5, key: u64) -> Id {
+    (key ^ hdf5.number() << COPY_BIT) as Id
 }
 
 fn copy_of(key: u64) -> u64 {
