@@ -222,6 +222,15 @@ pub(crate) fn alternate_stack() -> Option<usize> {
     }
 }
 
+/// Whether so many bytes below a stack pointer can be used. The stack of the first
+/// thread is taken to grow.
+pub(crate) fn has_room_below(sp: usize, bytes: usize) -> bool {
+    if let Some(low) = alternate_stack() {
+        return sp.saturating_sub(low) >= bytes;
+    }
+    thread_id() == process_id() || is_readable(sp.saturating_sub(bytes) & !4095, sp)
+}
+
 /// Copies memory of our own process that may not be there; the bytes copied.
 pub(crate) fn copy_memory(from: usize, to: &mut [u8]) -> Result<usize, Errno> {
     let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };

@@ -50,11 +50,13 @@ pub enum Unrecorded {
     Borrowed,
     /// The process has entered a sandbox in which our system calls could end it.
     Sandboxed,
+    /// Little of the stack was left where the thread made its first call.
+    LittleStack,
 }
 
 impl Unrecorded {
     /// Number of causes.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 7;
     /// All causes, in the order of their counts.
     pub const ALL: [Unrecorded; Unrecorded::COUNT] = [
         Unrecorded::NoRoom,
@@ -63,6 +65,7 @@ impl Unrecorded {
         Unrecorded::Interrupted,
         Unrecorded::Borrowed,
         Unrecorded::Sandboxed,
+        Unrecorded::LittleStack,
     ];
 }
 
@@ -287,14 +290,14 @@ const _: () = {
     assert!(offset_of!(JobPage, sleeping) == 64);
     assert!(offset_of!(JobPage, n_processes) == 128);
     assert!(offset_of!(JobPage, unrecorded) == 144);
-    assert!(offset_of!(JobPage, n_io_uring) == 192);
-    assert!(offset_of!(JobPage, n_asking) == 216);
-    assert!(offset_of!(JobPage, n_given_up) == 224);
+    assert!(offset_of!(JobPage, n_io_uring) == 200);
+    assert!(offset_of!(JobPage, n_asking) == 224);
+    assert!(offset_of!(JobPage, n_given_up) == 232);
     assert!(offset_of!(StreamHeader, pid) == 16);
     assert!(offset_of!(StreamHeader, n_segments) == 36);
     assert!(offset_of!(StreamHeader, unrecorded) == 56);
-    assert!(offset_of!(StreamHeader, segments) == 104);
-    assert!(offset_of!(StreamHeader, charged_bytes) == 3176);
+    assert!(offset_of!(StreamHeader, segments) == 112);
+    assert!(offset_of!(StreamHeader, charged_bytes) == 3184);
     assert!(size_of::<StreamHeader>() <= PAGE);
     assert!(size_of::<SegmentEntry>() == 32);
     assert!(size_of::<Record>() == 96);

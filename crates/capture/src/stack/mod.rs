@@ -12,7 +12,7 @@
 //!
 //! What is promised: no allocation, no lock of ours, no panic, no recursion,
 //! no call of a function that can be intercepted; about 50 bytes of the program's
-//! stack for a known path, 2 KiB for new code. A stack that cannot be walked
+//! stack for a known path, 4 KiB for new code. A stack that cannot be walked
 //! to its end is a context too: the frames that were found. At most
 //! [`MAX_FRAMES`] innermost frames count; the outer ones of a deeper stack are
 //! left out. Code outside any module (made at run time) ends the stack with the

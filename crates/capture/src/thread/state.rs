@@ -24,6 +24,8 @@ const MAX_DEPTH: usize = 16;
 /// Identities of files, and of objects, that this stream is known to have
 /// defined; those beyond may be defined again.
 const DEFINED: usize = 256;
+/// Bytes of stack that the beginning of a stream takes, and some more.
+const NEEDED_ROOM: usize = 5120;
 /// Calls after which a stream that could not begin is tried again.
 const RETRY_AFTER: u32 = 1024;
 
@@ -229,6 +231,10 @@ fn begin_state(cell: &mut ThreadCell, job: &JobPage) -> Option<*mut ThreadState>
     if cell.patience > 0 {
         cell.patience -= 1;
         return refuse(cell, cell.refused);
+    }
+    let here = 0_u8;
+    if !sys::has_room_below(&raw const here as usize, NEEDED_ROOM) {
+        return refuse(cell, Unrecorded::LittleStack as usize);
     }
     if cell.state.is_null() {
         let Ok(memory) = sys::map_anonymous(size_of::<ThreadState>()) else {

@@ -289,6 +289,7 @@ fn in_words(cause: layout::Unrecorded) -> (&'static str, &'static str) {
         }
         layout::Unrecorded::Borrowed => ("borrowed", "made between vfork and exec"),
         layout::Unrecorded::Sandboxed => ("sandboxed", "made inside a seccomp sandbox"),
+        layout::Unrecorded::LittleStack => ("little_stack", "made where little stack was left"),
     }
 }
 

@@ -179,3 +179,12 @@ fn unmount(path: &Path) {
     // Lazily: a process that a failed test left behind may still hold it.
     let _ = Command::new("umount").arg("-l").arg(path).status();
 }
+
+/// Calls are passed on without a record where one would need more stack than
+/// there is.
+#[test]
+fn calls_where_little_stack_is_left_are_left_alone() {
+    let done = behaves_the_same(&Program::new(c("stack_left")));
+    assert_eq!(done.status(), 0, "{}", done.err);
+    assert!(done.err.contains("little stack was left"), "{}", done.err);
+}

@@ -44,6 +44,7 @@ fn words(cause: Unrecorded) -> (&'static str, &'static str) {
         Unrecorded::Interrupted => ("interrupted", "they interrupted the recording of another"),
         Unrecorded::Borrowed => ("borrowed", "they were made in a child of vfork"),
         Unrecorded::Sandboxed => ("sandboxed", "their process had shut itself into a sandbox"),
+        Unrecorded::LittleStack => ("little_stack", "little of their thread's stack was left"),
     }
 }
 

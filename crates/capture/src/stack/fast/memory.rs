@@ -32,6 +32,8 @@ pub(super) struct Memory {
     high: usize,
     /// Where the own stack cannot have grown down to.
     floor: usize,
+    /// The own stack grows when it is used.
+    grows: bool,
     /// The stack pointer, if it is on the own stack; else no word is read directly.
     from: usize,
     /// Whether the own stack has been looked for.
@@ -69,6 +71,25 @@ impl Memory {
         self.from = if self.is_own(sp) { sp } else { usize::MAX };
     }
 
+    /// Whether so many bytes below a stack pointer, which was located, can be
+    /// used: threads may have small stacks, and programs may give their signal
+    /// handlers two kilobytes, most of which the kernel fills.
+    pub(super) fn has_room(&mut self, sp: usize, bytes: usize) -> bool {
+        if !self.is_own(sp) {
+            return sys::has_room_below(sp, bytes);
+        }
+        let end = sp.saturating_sub(bytes);
+        if self.grows || end >= self.low {
+            return end >= self.floor;
+        }
+        let page = end & !(PAGE - 1);
+        let is_there = sys::is_readable(page, self.low);
+        if is_there {
+            self.low = page;
+        }
+        is_there
+    }
+
     /// Knows nothing again.
     pub(super) fn forget(&mut self) {
         (self.low, self.high, self.floor, self.from) = (0, 0, 0, usize::MAX);
@@ -83,7 +104,7 @@ impl Memory {
         let top = thread_pointer() & !7;
         if self.high != top {
             // Nothing of it is known to be readable yet.
-            (self.low, self.high) = (top, top);
+            (self.low, self.high, self.grows) = (top, top, false);
             self.floor = top.saturating_sub(MAX_THREAD_STACK);
         }
         let page = sp & !(PAGE - 1);
@@ -100,6 +121,7 @@ impl Memory {
         let is_there = (first.low..top).contains(&sp);
         if is_there {
             (self.low, self.high, self.floor) = (first.low, top, first.floor);
+            self.grows = true;
         }
         is_there
     }

@@ -14,10 +14,10 @@ use super::memory::Memory;
 use super::paths::{Path, Paths};
 use super::rules::{Pc, Rules};
 use super::trail::Trail;
-use crate::sys;
 
-/// Bytes of stack that a walk through new code takes, and some more.
-const NEEDED_ROOM: usize = 3072;
+/// Bytes of stack that a walk through new code takes, with what is around it, and
+/// some more.
+const NEEDED_ROOM: usize = 4608;
 
 /// Finds the contexts of one thread's calls.
 ///
@@ -54,7 +54,7 @@ struct Walk {
 impl Walker {
     /// The identity of the caller's stack. What has not been defined yet is
     /// defined: the context, and before it the modules of its frames. 0 for
-    /// unknown, on an alternate signal stack that is nearly full.
+    /// unknown, on a stack that is nearly full.
     #[inline]
     pub fn context(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
         if self.generation == GENERATION.load(Ordering::Relaxed) && self.memory.is_own(caller.sp) {
@@ -75,7 +75,8 @@ impl Walker {
     #[inline(never)]
     fn context_by_walk(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
         self.n_walks += 1;
-        if !self.memory.is_own(caller.sp) && !has_room(caller.sp) {
+        self.memory.locate(caller.sp);
+        if !self.memory.has_room(caller.sp, NEEDED_ROOM) {
             return 0;
         }
         let return_address = self.walk(caller);
@@ -209,12 +210,6 @@ impl Walker {
             Err(NoModule::Outside) => Ok(false),
         }
     }
-}
-
-/// Whether there is room for a walk: programs may give their signal handlers
-/// an alternate stack of two kilobytes, most of which the kernel fills.
-fn has_room(sp: usize) -> bool {
-    sys::alternate_stack().is_none_or(|low| sp.saturating_sub(low) >= NEEDED_ROOM)
 }
 
 impl Walk {
