@@ -139,6 +139,18 @@ contains
     call MPI_File_get_view(handle, displacement, etype, filetype, representation, ierror)
     call done()
     if (displacement /= 100) error stop 'another view'
+
+    ! A view without bytes, in which nobody may be asked for places.
+    call MPI_Type_contiguous(0, MPI_INTEGER, filetype, ierror)
+    call MPI_Type_commit(filetype, ierror)
+    call note('mpi_set_view', name, 100_8, none)
+    call MPI_File_set_view(handle, displacement, MPI_INTEGER, filetype, 'native', MPI_INFO_NULL, ierror)
+    call done()
+    call note('mpi_write_at', name, unknown, none)
+    call MPI_File_write_at(handle, zero, block, items, filetype, status, ierror)
+    call done()
+    call MPI_Type_free(filetype, ierror)
+
     call note('mpi_set_view', name, none, none)
     call MPI_File_set_view(handle, zero, MPI_BYTE, MPI_BYTE, 'native', MPI_INFO_NULL, ierror)
     call done()
@@ -199,7 +211,7 @@ contains
     call note('mpi_seek', name, any, none)
     call MPI_File_seek(handle, zero, MPI_SEEK_SET, ierror)
     call noted(0_8)
-    call note('mpi_write_all_begin', name, none, none)
+    call note('mpi_write_all_begin', name, unknown, none)
     call MPI_File_write_all_begin(handle, block, 0, MPI_DOUBLE_PRECISION, ierror)
     call done()
     call note('mpi_write_all_end', name, any, none)

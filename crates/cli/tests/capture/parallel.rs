@@ -76,6 +76,40 @@ fn forms_that_few_programs_use_are_recorded_and_failures_stay_what_they_are() {
     }
 }
 
+/// MPICH does MPI-IO by ROMIO, Open MPI in a way of its own or by ROMIO too.
+#[test]
+fn views_without_bytes_are_not_asked_for_places() {
+    for mpi in installed() {
+        let Some(program) = mpi.c("mpi_empty_views") else { continue };
+        for ranks in [1, 2] {
+            let run = mpi.run(&program, ranks);
+            if mpi.name == MPICH.name {
+                check_library(&run.arg("romio"), "mpi_");
+                continue;
+            }
+            check_library(&run, "mpi_");
+            if has_romio() {
+                let run = mpi.run(&program, ranks).env("OMPI_MCA_io", ROMIO);
+                check_library(&run.arg("romio"), "mpi_");
+            }
+        }
+    }
+}
+
+/// ROMIO's name in Open MPI 4.
+const ROMIO: &str = "romio321";
+
+/// Whether this Open MPI has it; says so where it has not.
+fn has_romio() -> bool {
+    let listed = Command::new("ompi_info").output();
+    let is_here = listed
+        .is_ok_and(|it| String::from_utf8_lossy(&it.stdout).contains(&format!("io: {ROMIO}")));
+    if !is_here {
+        eprintln!("skipped: this Open MPI has no '{ROMIO}'");
+    }
+    is_here
+}
+
 /// The oracle then learns within the calls of MPI's own threads of control.
 #[test]
 fn the_oracle_may_learn_inside_a_program_of_mpi() {

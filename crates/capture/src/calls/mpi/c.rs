@@ -12,7 +12,7 @@ use ioracle_spool::Function;
 
 use super::helpers::{Handle, Mpi};
 use super::record;
-use super::record::{List, Place, Transfer};
+use super::record::{List, Place, Transfer, View};
 use crate::library::library;
 
 /// An argument that only passes through.
@@ -28,7 +28,7 @@ library! {
     [MPI_File_delete] (path: *const c_char, info: Handle) -> c_int
         => |_library, real| record::delete(path, real);
     [MPI_File_set_view] (file: Handle, displacement: i64, etype: Handle, filetype: Handle, representation: Word, info: Handle) -> c_int
-        => |_library, real| record::set_view(Some(file), displacement, real);
+        => |library, real| record::set_view(library, Some(file), View { displacement, types: [Some(etype), Some(filetype)] }, real);
     [MPI_File_get_view] (file: Handle, displacement: Word, etype: Word, filetype: Word, representation: Word) -> c_int
         => |_library, real| record::on_file(Function::MpiGetView, Some(file), 0, real);
     [MPI_File_seek] (file: Handle, offset: i64, whence: c_int) -> c_int

@@ -31,6 +31,8 @@ impl Slot {
 const SEQUENTIAL: i32 = 256;
 /// In our copy of the mode: a view was set, so offsets are no longer bytes.
 const VIEWED: i32 = 1 << 30;
+/// In our copy of the mode: the view may have no bytes to stand at.
+const PERHAPS_EMPTY: i32 = 1 << 29;
 
 /// An open file.
 #[derive(Clone, Copy)]
@@ -47,7 +49,7 @@ pub(super) struct Open {
 impl Open {
     /// Whether MPI may be asked where in the file something is.
     pub(super) fn has_positions(&self) -> bool {
-        self.mode & SEQUENTIAL == 0
+        self.mode & (SEQUENTIAL | PERHAPS_EMPTY) == 0
     }
 
     /// Whether offsets count something else than bytes from the beginning.
@@ -62,7 +64,7 @@ pub(super) fn opened(handle: Handle, file: u64, mode: i32) -> i32 {
         let taken = Ordering::Relaxed;
         if slot.handle.compare_exchange(0, BEING_FILLED, taken, taken).is_ok() {
             slot.file.store(file, Ordering::Relaxed);
-            slot.mode.store(mode & (VIEWED - 1), Ordering::Relaxed);
+            slot.mode.store(mode & (PERHAPS_EMPTY - 1), Ordering::Relaxed);
             slot.handle.store(handle, Ordering::Release);
             return number;
         }
@@ -84,10 +86,12 @@ pub(super) fn forget(handle: Handle) -> Option<Open> {
     Some(open)
 }
 
-/// A view was set.
-pub(super) fn viewed(handle: Handle) {
-    if let Some((_, slot)) = slot_of(handle) {
-        slot.mode.fetch_or(VIEWED, Ordering::Relaxed);
+/// A view was set; whether it surely has bytes.
+pub(super) fn viewed(handle: Handle, has_bytes: bool) {
+    let Some((_, slot)) = slot_of(handle) else { return };
+    slot.mode.fetch_or(VIEWED | PERHAPS_EMPTY, Ordering::Relaxed);
+    if has_bytes {
+        slot.mode.fetch_and(!PERHAPS_EMPTY, Ordering::Relaxed);
     }
 }
 
@@ -131,14 +135,22 @@ mod tests {
         }
         let seven = find(7 << 12).unwrap();
         assert!((seven.file, seven.has_positions(), seven.is_viewed()) == (7, false, false));
-        viewed(8 << 12);
-        assert!(find(8 << 12).unwrap().is_viewed());
+        for has_bytes in [true, false, true] {
+            viewed(8 << 12, has_bytes);
+            let eight = find(8 << 12).unwrap();
+            assert!(eight.is_viewed() && eight.has_positions() == has_bytes);
+        }
+        viewed(8 << 12, false);
         assert!(forget(8 << 12).is_some_and(|open| open.file == 8));
         assert!(find(8 << 12).is_none() && forget(8 << 12).is_none());
         assert!(find(0).is_none() && find(BEING_FILLED).is_none());
         // The handle may come again for another file.
         opened(8 << 12, 80, 9);
-        assert!(find(8 << 12).is_some_and(|open| open.file == 80 && !open.is_viewed()));
+        assert!(
+            find(8 << 12).is_some_and(|open| {
+                open.file == 80 && !open.is_viewed() && open.has_positions()
+            })
+        );
         for n in 1..=20 {
             assert!(forget(n << 12).is_some());
         }

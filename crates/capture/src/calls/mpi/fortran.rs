@@ -13,7 +13,7 @@ use ioracle_spool::Function;
 
 use super::helpers::{Handle, Mpi};
 use super::record;
-use super::record::{List, Place, Transfer};
+use super::record::{List, Place, Transfer, View};
 use crate::library::library;
 use crate::observe::is_on;
 
@@ -36,7 +36,7 @@ library! {
     [mpi_file_delete_, mpi_file_delete_f08_] (path: *const c_char, info: In, error: Out, length: Word) -> ()
         => |library, real| { delete(library, (path, length), done(real, error)); };
     [mpi_file_set_view_, mpi_file_set_view_f08_] (file: In, displacement: Offset, etype: In, filetype: In, representation: Word, info: In, error: Out, length: Word) -> ()
-        => |library, real| { record::set_view(c_file(library, file), offset_at(displacement), done(real, error)); };
+        => |library, real| { set_view(library, file, displacement, [etype, filetype], done(real, error)); };
     [mpi_file_get_view_, mpi_file_get_view_f08_] (file: In, displacement: Word, etype: Word, filetype: Word, representation: Word, error: Out, length: Word) -> ()
         => |library, real| { record::on_file(Function::MpiGetView, c_file(library, file), 0, done(real, error)); };
     [mpi_file_seek_, mpi_file_seek_f08_] (file: In, offset: Offset, whence: In, error: Out) -> ()
@@ -230,10 +230,28 @@ fn list(library: usize, count: c_int, requests: In) -> List<impl Fn(usize) -> Op
     List { count, at: move |place| request_at(library, requests, place) }
 }
 
+fn set_view(
+    library: usize,
+    file: In,
+    displacement: Offset,
+    types: [In; 2],
+    real: impl FnOnce() -> c_int,
+) {
+    let file = c_file(library, file);
+    let types = types.map(|datatype| c_type(library, file, datatype));
+    let view = View { displacement: offset_at(displacement), types };
+    record::set_view(library, file, view, real);
+}
+
+/// A type that is used with a file, if that is known.
+fn c_type(library: usize, file: Option<Handle>, datatype: In) -> Option<Handle> {
+    file.and_then(|_| Mpi::of(library)?.type_of_fortran(number(datatype)))
+}
+
 /// At the file's own pointer.
 fn here(library: usize, function: Function, file: In, count: In, datatype: In) -> Transfer {
     let file = c_file(library, file);
-    let datatype = file.and_then(|_| Mpi::of(library)?.type_of_fortran(number(datatype)));
+    let datatype = c_type(library, file, datatype);
     Transfer { function, file, place: Place::Pointer, count: number(count).into(), datatype }
 }
 

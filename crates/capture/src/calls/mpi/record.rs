@@ -131,19 +131,37 @@ pub(super) fn on_file<R: Outcome>(
     })
 }
 
-/// Sets a view that begins at a byte of the file.
+/// A view of a file as the program asked for it.
+#[derive(Clone, Copy)]
+pub(super) struct View {
+    /// The byte of the file where it begins.
+    pub(super) displacement: i64,
+    /// The etype and the filetype.
+    pub(super) types: [Option<Handle>; 2],
+}
+
+impl View {
+    /// Whether it has bytes, once MPI has accepted it. ROMIO divides by the sizes
+    /// of both types when it is asked for a position.
+    fn has_bytes(&self, mpi: Option<Mpi>) -> bool {
+        let size = |datatype: Option<Handle>| mpi?.type_size(datatype?);
+        self.types.iter().all(|&datatype| size(datatype).is_some_and(|size| size > 0))
+    }
+}
+
+/// Sets a view.
 pub(super) fn set_view<R: Outcome>(
+    library: usize,
     file: Option<Handle>,
-    displacement: i64,
+    view: View,
     real: impl FnOnce() -> R,
 ) -> R {
     let Some((begun, open)) = begin_on(file) else { return real() };
     observe(begun, real, |is_success, _, _| {
-        if is_success {
-            files::viewed(open.handle);
-        }
+        // After a failure nobody knows which view holds.
+        files::viewed(open.handle, is_success && view.has_bytes(Mpi::of(library)));
         let call = call(Function::MpiSetView, open.file, open.number, code(is_success));
-        Some(Call { offset: displacement, ..call })
+        Some(Call { offset: view.displacement, ..call })
     })
 }
 
@@ -204,8 +222,9 @@ pub(super) fn submit<R: Outcome>(
     let Some((begun, open)) = begin_on(transfer.file) else { return real() };
     let mpi = Mpi::of(library);
     let started = match transfer.place {
-        Place::Pointer => position(mpi, &open),
-        Place::Shared | Place::At(_) => None,
+        // A view that was set out of our sight may be empty where nothing is moved.
+        Place::Pointer if transfer.count > 0 => position(mpi, &open),
+        Place::Pointer | Place::Shared | Place::At(_) => None,
     };
     observe(begun, real, |is_success, _, _| {
         let call = call(transfer.function, open.file, open.number, code(is_success));
@@ -213,8 +232,10 @@ pub(super) fn submit<R: Outcome>(
             return Some(call);
         }
         let offset = match transfer.place {
-            Place::At(offset) => byte_offset(mpi, &open, offset),
-            Place::Pointer | Place::Shared => started,
+            Place::At(offset) if transfer.count > 0 || !open.is_viewed() => {
+                byte_offset(mpi, &open, offset)
+            }
+            Place::At(_) | Place::Pointer | Place::Shared => started,
         };
         let item = mpi.zip(transfer.datatype).and_then(|(mpi, of)| mpi.type_size(of));
         let bytes = item.unwrap_or(0).saturating_mul(transfer.count.max(0) as u64);
@@ -293,7 +314,10 @@ fn position(mpi: Option<Mpi>, open: &Open) -> Option<i64> {
 
 /// The byte that an offset in units of the view means.
 fn byte_offset(mpi: Option<Mpi>, open: &Open, offset: i64) -> Option<i64> {
-    if !open.is_viewed() { Some(offset) } else { mpi?.byte_offset(open.handle, offset) }
+    if !open.is_viewed() {
+        return Some(offset);
+    }
+    if open.has_positions() { mpi?.byte_offset(open.handle, offset) } else { None }
 }
 
 /// MPI_SEEK_SET, _CUR and _END, which have the same numbers in all MPIs.
