@@ -17,7 +17,7 @@ use self::part::Selected;
 pub use self::part::{Part, Parts};
 use self::shared::{Counted, LastCall};
 use super::requests::Outcome;
-use super::{MAX_STREAMS, Moved, calls_of, count_call, duration_ns, entry};
+use super::{MAX_STREAMS, Moved, calls_of, duration_ns, entry};
 
 /// Variables counted apart, and bytes of their names.
 const MAX_VARIABLES: usize = 1 << 16;
@@ -41,7 +41,8 @@ pub struct VariableTally {
     pub name: Box<str>,
     pub read: Moved,
     pub written: Moved,
-    /// By function.
+    /// By function. A call of several parts is one, of however many of them the
+    /// variable is.
     pub calls: Vec<(Function, Moved)>,
     /// What parts of it are accessed.
     pub parts: Parts,
@@ -78,10 +79,15 @@ impl Variables {
         let access = event.function.access();
         if event.depth == 0 && (access.is_data() || outcome.is_some()) {
             let Some(variable) = self.number(event.file, name) else { return };
+            let is_new_call = match self.last_calls.get_mut(&event.stream) {
+                Some(call) => call.is_first_of(variable),
+                None => !event.is_further_part(),
+            };
             let (_, tally) = &mut self.known[variable];
             if tally.name.is_empty() {
                 tally.name = name.into();
             }
+            calls_of(&mut tally.calls, event.function).operations += u64::from(is_new_call);
             let way = match outcome {
                 None => tally.add(event, told),
                 Some(outcome) => tally.add_outcome(event, outcome),
@@ -153,7 +159,7 @@ impl VariableTally {
         let (bytes, io_ns) = (event.transferred(), duration_ns(event));
         let way = event.function.access();
         self.moved(way).add(bytes, io_ns);
-        count_call(&mut self.calls, event.function, bytes, io_ns);
+        calls_of(&mut self.calls, event.function).join(&Moved { operations: 0, bytes, io_ns });
         let selected = self.parts.add(selection);
         if let (Some(selected), Some(chunk)) = (&selected, &self.chunk) {
             self.touched.add(selected, chunk, io_ns);
@@ -174,7 +180,8 @@ impl VariableTally {
             let calls = calls_of(&mut self.calls, submitted);
             calls.bytes = calls.bytes.saturating_sub(event.requested);
         }
-        count_call(&mut self.calls, event.function, 0, io_ns);
+        let calls = calls_of(&mut self.calls, event.function);
+        calls.io_ns = calls.io_ns.saturating_add(io_ns);
         way
     }
 
@@ -299,6 +306,41 @@ mod tests {
         let library = tally.libraries.of(Library::PnetCdf);
         assert_eq!((library.calls, library.read.bytes, library.written.bytes), (5, 0, 100));
         assert_eq!((library.read.operations, library.written.operations), (0, 1));
+    }
+
+    /// Ten waits for ten requests each were once told as 100 calls.
+    #[test]
+    fn a_call_of_several_parts_is_one_call_of_each_of_its_variables() {
+        let mut tally = Tally::default();
+        for wait in 0..10 {
+            for n in 0..10 {
+                let name = if n < 7 { "T" } else { "U" };
+                let submitted = format!("{name} request={}", wait * 10 + n);
+                tally.add(&call("ncmpi_iput_var", 1, 8, &submitted));
+            }
+            for n in 0..10 {
+                let name = if n < 7 { "T" } else { "U" };
+                let part = if n == 0 { String::new() } else { format!(" part={}", n + 1) };
+                let completed = format!("{name} request={}{part}", wait * 10 + n);
+                tally.add(&call("ncmpi_wait_all", 1, 8, &completed));
+            }
+        }
+        let mut told: Vec<_> = tally
+            .variables
+            .iter()
+            .flat_map(|(_, it)| it.calls.iter().map(|(f, calls)| (&*it.name, f.name(), calls)))
+            .map(|(name, function, calls)| (name, function, calls.operations, calls.bytes))
+            .collect();
+        told.sort_unstable();
+        assert_eq!(
+            told,
+            [
+                ("T", "ncmpi_iput_var", 70, 560),
+                ("T", "ncmpi_wait_all", 10, 0),
+                ("U", "ncmpi_iput_var", 30, 240),
+                ("U", "ncmpi_wait_all", 10, 0)
+            ]
+        );
     }
 
     #[test]

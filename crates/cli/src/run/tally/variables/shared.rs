@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The time of a call of several parts, shared by the variables of its parts.
+//! The parts of a call that has several: its time is shared by their variables,
+//! and with each of these it counts once.
 //!
 //! A trace has all of it at the first part. How many follow is known when the
 //! call is over: with the next one of its thread, or with the thread's end.
+
+use std::collections::HashSet;
 
 use ioracle_events::{Access, Function};
 
@@ -15,6 +18,8 @@ const MAX_PARTS: usize = 1 << 12;
 pub struct LastCall {
     io_ns: u64,
     parts: Vec<Counted>,
+    /// Numbers of the variables of these parts.
+    variables: HashSet<usize>,
 }
 
 /// A part as it was counted.
@@ -33,6 +38,13 @@ impl LastCall {
     pub fn begin(&mut self, io_ns: u64) {
         self.io_ns = io_ns;
         self.parts.clear();
+        self.variables.clear();
+    }
+
+    /// Whether a part that is now counted is the call's first of its variable; of
+    /// more variables than there are parts that take a share, none is.
+    pub fn is_first_of(&mut self, variable: usize) -> bool {
+        self.variables.len() < MAX_PARTS && self.variables.insert(variable)
     }
 
     /// A part of it was counted; the first one with all of its time.
