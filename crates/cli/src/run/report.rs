@@ -171,7 +171,6 @@ fn busiest_files(tally: &Tally, path: &dyn Fn(FileId) -> String) -> Vec<BusyFile
 /// The calls that took most time.
 pub fn busiest_calls(calls: &[(Function, Moved)]) -> Vec<Calls> {
     let mut calls = calls.to_vec();
-    // Calls inside those of a library have no time of their own.
     calls.sort_by_key(|(function, moved)| {
         (std::cmp::Reverse((moved.io_ns, moved.operations)), *function)
     });

@@ -4,7 +4,8 @@
 //!
 //! Calls of the POSIX and stdio layers are counted wherever they stand, those of
 //! libraries above them apart; time only for calls that no other recorded call
-//! encloses, so that nothing counts twice. A call of several parts is one, but an
+//! encloses, so that nothing counts twice, but each function's time on a file for
+//! all of them, so that they can be compared. A call of several parts is one, but an
 //! access to each of its variables. Everything is kept per file, threads
 //! and processes beside; each table has a bound, beyond which only the totals go
 //! on. A few hash lookups an event.
@@ -100,7 +101,8 @@ pub struct FileTally {
     pub metadata_ns: u64,
     pub syncs: u64,
     pub sync_ns: u64,
-    /// By function; few on any one file.
+    /// By function; few on any one file. With the time that each took itself, also
+    /// inside calls of libraries, whose time alone is in `io_ns`.
     pub calls: Vec<(Function, Moved)>,
     /// Writes of MPI-IO that ranks make each on their own.
     pub independent: Independent,
@@ -231,7 +233,7 @@ impl Tally {
         };
         if let Some(file) = file {
             file.io_ns = file.io_ns.saturating_add(io_ns);
-            count_call(&mut file.calls, event.function, 0, io_ns);
+            calls_of(&mut file.calls, event.function).add(0, duration_ns(event));
         }
     }
 
@@ -279,7 +281,7 @@ impl FileTally {
     fn add(&mut self, event: &Event, bytes: u64, io_ns: u64, jumped: bool) {
         self.operations += 1;
         self.io_ns = self.io_ns.saturating_add(io_ns);
-        count_call(&mut self.calls, event.function, bytes, io_ns);
+        calls_of(&mut self.calls, event.function).add(bytes, duration_ns(event));
         match event.function.access() {
             Access::Read => self.read.add(event, bytes, io_ns, jumped),
             Access::Write => self.written.add(event, bytes, io_ns, jumped),
@@ -346,11 +348,6 @@ fn entry<K: Eq + Hash, T: Default>(
 ) -> Option<&mut T> {
     let has_room = table.len() < most || table.contains_key(&key);
     has_room.then(|| table.entry(key).or_default())
-}
-
-/// Counts a call of a function.
-fn count_call(calls: &mut Vec<(Function, Moved)>, function: Function, bytes: u64, io_ns: u64) {
-    calls_of(calls, function).add(bytes, io_ns);
 }
 
 /// The calls of a function.
@@ -432,6 +429,22 @@ pub mod tests {
         assert_eq!((tally.io_ns, tally.files[&FileId(1)].io_ns), (30_000, 30_000));
         let independent = tally.files[&FileId(1)].independent;
         assert_eq!((independent.moved.operations, independent.by_several), (0, false));
+    }
+
+    /// The calls that took most time were once told by their number where a library
+    /// made them.
+    #[test]
+    fn calls_inside_a_library_have_their_own_time_and_the_file_that_of_the_library() {
+        let mut tally = Tally::default();
+        tally.add(&Event { end_ns: 201_000, ..event("H5Dwrite", 1, Some((0, 500))) });
+        tally.add(&Event { depth: 1, ..event("lseek", 1, None) });
+        let end_ns = 151_000;
+        tally.add(&Event { depth: 1, end_ns, ..event("pwrite", 1, Some((0, 500))) });
+        tally.add(&Event { depth: 1, ..event("lseek", 1, None) });
+        let file = &tally.files[&FileId(1)];
+        let told = file.calls.iter().map(|(function, moved)| (function.name(), moved.io_ns));
+        assert_eq!(told.collect::<Vec<_>>(), [("lseek", 20_000), ("pwrite", 150_000)]);
+        assert_eq!((file.io_ns, file.written.moved.io_ns, tally.written.io_ns), (200_000, 0, 0));
     }
 
     #[test]
