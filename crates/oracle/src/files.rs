@@ -219,6 +219,10 @@ pub const NEW_FILE: i64 = -1;
 /// The same for a neighbour of the last one.
 pub const NEW_NEIGHBOUR: i64 = -2;
 
+/// Number of the hypothesis that a variable follows its neighbour: programs go from
+/// one file to the next with all that is in it.
+pub const NEIGHBOUR: usize = 10;
+
 /// The variable of the same name as that of `own` in the file of `last`; `None`
 /// where these are no variables.
 pub fn neighbour(last: &str, own: &str) -> Option<String> {

@@ -212,7 +212,7 @@ impl Knowledge {
         let same_file = motions.now().file;
         let expected_file = known.file.as_ref().and_then(|rates| {
             self.look_for_file(motions, symbol, names.files(), &mut outlook.file);
-            outlook.file.choose(rates)
+            outlook.file.choose_before(files::NEIGHBOUR, rates)
         });
         let (file, new) = match expected_file {
             Some(NEW_FILE) => (NONE, names.next),

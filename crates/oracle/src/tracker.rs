@@ -93,7 +93,15 @@ impl Looked {
 
     /// Believes the hypothesis that these rates favour.
     pub fn choose(&mut self, rates: &Rates) -> Option<i64> {
-        let chosen = rates.choose(&self.guesses);
+        self.believe(rates.choose(&self.guesses))
+    }
+
+    /// The same, but the one of this number as long as it is always right.
+    pub fn choose_before(&mut self, first: usize, rates: &Rates) -> Option<i64> {
+        self.believe(rates.choose_before(first, &self.guesses))
+    }
+
+    fn believe(&mut self, chosen: Option<(i64, f32)>) -> Option<i64> {
         self.expected = chosen.map(|(value, _)| value);
         self.certainty = chosen.map_or(0.0, |(_, certainty)| certainty);
         self.expected
