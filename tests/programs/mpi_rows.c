@@ -159,6 +159,26 @@ static void complained_of(MPI_File file)
     tell("size of -1", IO("mpi_set_size", ANY, ANY, MPI_File_set_size(file, -1)));
 }
 
+/* While an access is under way, lists are looked at; these are none, as MPI says. */
+static void no_lists(MPI_File file)
+{
+    int index, flag, n_done, indices[LISTED];
+    MPI_Status statuses[LISTED];
+    MPI_Request request, *volatile none = NULL;
+    MPI_Offset place = rank * LISTED * BYTES;
+    SURE("mpi_iwrite_at", place, BYTES, MPI_File_iwrite_at(file, place, data[0], ITEMS, MPI_DOUBLE, &request));
+    tell("wait for none", MPI_Wait(none, statuses));
+    tell("wait for any of none", MPI_Waitany(LISTED, none, &index, statuses));
+    tell("wait for all of none", MPI_Waitall(LISTED, none, statuses));
+    tell("wait for some of none", MPI_Waitsome(LISTED, none, &n_done, indices, statuses));
+    tell("test none", MPI_Test(none, &flag, statuses));
+    tell("test any of none", MPI_Testany(LISTED, none, &index, &flag, statuses));
+    tell("test all of none", MPI_Testall(LISTED, none, &flag, statuses));
+    tell("test some of none", MPI_Testsome(LISTED, none, &n_done, indices, statuses));
+    tell("free none", MPI_Request_free(none));
+    SURE("mpi_wait", place, BYTES, MPI_Wait(&request, statuses));
+}
+
 static void failures(MPI_File file)
 {
     MPI_File other = MPI_FILE_NULL;
@@ -196,6 +216,7 @@ int main(int argc, char **argv)
     CHECK(MPI_Init(&argc, &argv) == MPI_SUCCESS);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN) == MPI_SUCCESS);
     CHECK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN) == MPI_SUCCESS);
     SURE("mpi_open", 0, 0,
          MPI_File_open(MPI_COMM_WORLD, (char *)file_name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
@@ -207,6 +228,7 @@ int main(int argc, char **argv)
     SURE("mpi_seek_shared", ANY, 0, MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
     read_forms(file, mine);
 #endif
+    no_lists(file);
     failures(file);
     SURE("mpi_close", ANY, 0, MPI_File_close(&file));
     MPI_Finalize();

@@ -69,7 +69,7 @@ fn every_form_of_mpi_io_is_recorded_with_its_place_in_the_file() {
 fn forms_that_few_programs_use_are_recorded_and_failures_stay_what_they_are() {
     for mpi in installed() {
         let Some(program) = mpi.c("mpi_rows") else { continue };
-        for (ranks, failures) in [(1, 13), (2, 10)] {
+        for (ranks, failures) in [(1, 22), (2, 19)] {
             let done = check_library(&mpi.run(&program, ranks), "mpi_");
             assert_eq!(done.out.lines().count(), failures, "{}: {}", mpi.name, done.out);
         }

@@ -204,6 +204,9 @@ fn handle_at(file: *const Handle) -> Option<Handle> {
 }
 
 fn request_at(library: usize, requests: Requests, place: usize) -> Option<Handle> {
+    if requests.is_null() {
+        return None;
+    }
     let is_open_mpi = Mpi::of(library)?.is_open_mpi();
     // SAFETY: the real call has stored them there, or will read them next.
     unsafe {

@@ -221,6 +221,9 @@ fn c_file(library: usize, file: In) -> Option<Handle> {
 }
 
 fn request_at(library: usize, requests: In, place: usize) -> Option<Handle> {
+    if requests.is_null() {
+        return None;
+    }
     // SAFETY: the real call has stored them there, or will read them next.
     let request = unsafe { *requests.add(place) };
     Mpi::of(library)?.request_of_fortran(request)
