@@ -23,6 +23,10 @@ use super::{MAX_STREAMS, Moved, calls_of, duration_ns, entry};
 const MAX_VARIABLES: usize = 1 << 16;
 const MAX_NAME_BYTES: usize = 1 << 24;
 
+/// Stands for what had no name when it was accessed: h5py writes `f['x'] = values`
+/// into a dataset that gets its name afterwards.
+const NAMELESS: &str = "(no name yet)";
+
 /// All variables that were seen.
 #[derive(Debug, Default)]
 pub struct Variables {
@@ -74,7 +78,8 @@ impl Variables {
         if event.depth == 0 && !event.is_further_part() {
             self.begin_call(event);
         }
-        let Some(name) = event.object().filter(|name| !matches!(*name, "" | "?")) else { return };
+        let Some(name) = event.object().filter(|name| !name.is_empty()) else { return };
+        let name = if name == "?" { NAMELESS } else { name };
         let told = event.selection().unwrap_or_default();
         let access = event.function.access();
         if event.depth == 0 && (access.is_data() || outcome.is_some()) {
@@ -247,10 +252,16 @@ mod tests {
         variables.add(&call("nc_get_vara", 2, 30, "? start=0 count=1"), None);
         let mut told: Vec<_> =
             variables.iter().map(|(file, it)| (file.0, &*it.name, it.read, it.written)).collect();
-        told.sort_unstable_by_key(|row| row.0);
+        told.sort_unstable_by_key(|row| (row.0, row.1));
         let moved = |operations, bytes| Moved { operations, bytes, io_ns: operations * 10_000 };
         let none = Moved::default();
-        assert_eq!(told, [(1, "T", none, moved(4, 3200)), (2, "T", moved(1, 30), none)]);
+        let of_second = moved(1, 30);
+        let expected = [
+            (1, "T", none, moved(4, 3200)),
+            (2, NAMELESS, of_second, none),
+            (2, "T", of_second, none),
+        ];
+        assert_eq!(told, expected);
     }
 
     /// netCDF names a variable `T` and HDF5 the dataset that it is `/T`.
