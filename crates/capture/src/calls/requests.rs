@@ -50,6 +50,23 @@ impl Slot {
             id: AtomicU32::new(0),
         }
     }
+
+    /// Marks the request of a handle for a waiter, if it is here and nobody else has.
+    fn mark(&self, handle: Handle, waiter: usize) -> bool {
+        let is_here = || self.request.load(Ordering::SeqCst) == handle;
+        let change = |from, to| {
+            self.waiter.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        };
+        if !is_here() || !change(0, waiter) {
+            return false;
+        }
+        // It may have been another's request of old, forgotten since we looked.
+        let is_here = is_here();
+        if !is_here {
+            change(waiter, 0);
+        }
+        is_here
+    }
 }
 
 /// What a request moves.
@@ -88,8 +105,12 @@ impl Requests {
         self.n_under_way.load(Ordering::Relaxed) != 0
     }
 
-    /// A request was submitted.
+    /// A request was submitted. One of old with the same handle was completed out
+    /// of our sight, unless a wait has marked it.
     pub(super) fn submitted(&self, handle: Handle, request: Request) {
+        if self.any() {
+            self.forget(|it| it == handle);
+        }
         for slot in self.from(handle) {
             let taken = Ordering::Relaxed;
             if handle != 0 && slot.request.compare_exchange(0, BEING_FILLED, taken, taken).is_ok() {
@@ -114,21 +135,7 @@ impl Requests {
         if handle == 0 || handle == BEING_FILLED {
             return false;
         }
-        let is_here = |slot: &Slot| slot.request.load(Ordering::SeqCst) == handle;
-        let slot = self.from(handle).find(|slot| {
-            let change = |from, to| {
-                slot.waiter.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
-            };
-            if !is_here(slot) || !change(0, waiter) {
-                return false;
-            }
-            // It may have been another's request of old, forgotten since we looked.
-            let is_here = is_here(slot);
-            if !is_here {
-                change(waiter, 0);
-            }
-            is_here
-        });
+        let slot = self.from(handle).find(|slot| slot.mark(handle, waiter));
         if let Some(slot) = slot {
             slot.place.store(place, Ordering::Relaxed);
         }
@@ -137,20 +144,34 @@ impl Requests {
 
     /// Marks all requests of which the answer is true.
     pub(super) fn mark_all(&self, is_wanted: impl Fn(Handle) -> bool, waiter: usize) {
-        for slot in &self.slots {
+        self.mark_slots(|handle, _| is_wanted(handle), waiter);
+    }
+
+    fn mark_slots(&self, is_wanted: impl Fn(Handle, &Slot) -> bool, waiter: usize) -> usize {
+        let is_marked = |slot: &&Slot| {
             let handle = slot.request.load(Ordering::Acquire);
-            if handle != 0 && handle != BEING_FILLED && is_wanted(handle) {
-                self.mark(handle, waiter, 0);
-            }
-        }
+            let is_there = handle != 0 && handle != BEING_FILLED;
+            is_there && is_wanted(handle, slot) && slot.mark(handle, waiter)
+        };
+        self.slots.iter().filter(is_marked).count()
     }
 
     /// Forgets requests of which the answer is true.
     pub(super) fn forget(&self, is_over: impl Fn(Handle) -> bool) {
+        self.forget_slots(|handle, _| is_over(handle));
+    }
+
+    /// Forgets the requests of an open file, by its number.
+    pub(super) fn forget_file(&self, number: i32) {
+        self.forget_slots(|_, slot| slot.number.load(Ordering::Relaxed) == number);
+    }
+
+    fn forget_slots(&self, is_over: impl Fn(Handle, &Slot) -> bool) {
         let here = 0_u8;
         let waiter = &raw const here as usize;
-        self.mark_all(is_over, waiter);
-        self.completed(waiter, |_, _| true, |_, _| {});
+        if self.mark_slots(is_over, waiter) > 0 {
+            self.completed(waiter, |_, _| true, |_, _| {});
+        }
     }
 
     /// Goes over what a waiter has marked: requests of which `is_complete` is true
@@ -236,5 +257,30 @@ mod tests {
         assert!(REQUESTS.mark(1, 13, 0) && !REQUESTS.mark(2, 13, 0));
         REQUESTS.forget(|handle| handle == 3);
         assert!(REQUESTS.any() && !REQUESTS.mark(3, 14, 0));
+    }
+
+    #[test]
+    fn what_was_completed_out_of_sight_goes_with_its_handle_or_its_file() {
+        static KNOWN: Requests = Requests::none();
+        let of =
+            |number: i32, id: u32| Request { file: 1, object: 0, number, offset: 0, bytes: 8, id };
+        let told = |waiter| {
+            let mut told = Vec::new();
+            KNOWN.completed(waiter, |_, _| true, |_, request| told.push(request.id));
+            told
+        };
+        // More than there is room for.
+        for id in 1..=2 * super::REQUESTS as u32 {
+            KNOWN.submitted(64, of(5, id));
+        }
+        assert!(KNOWN.mark(64, 7, 0) && !KNOWN.mark(64, 8, 0));
+        // A wait is about to tell the marked one.
+        KNOWN.submitted(64, of(5, 3));
+        KNOWN.submitted(128, of(6, 4));
+        KNOWN.forget_file(5);
+        assert_eq!(told(7), [2 * super::REQUESTS as u32]);
+        assert!(!KNOWN.mark(64, 9, 0) && KNOWN.mark(128, 9, 0));
+        assert_eq!(told(9), [4]);
+        assert!(!KNOWN.any());
     }
 }

@@ -109,7 +109,11 @@ pub(super) fn delete<R: Outcome>(path: *const c_char, real: impl FnOnce() -> R) 
 
 /// Closes a file.
 pub(super) fn close<R: Outcome>(file: Option<Handle>, real: impl FnOnce() -> R) -> R {
-    let Some((begun, _)) = begin_on(file) else { return real() };
+    let Some((begun, open)) = begin_on(file) else { return real() };
+    // As long as the number is the file's: whoever closes it has completed them all.
+    if REQUESTS.any() {
+        REQUESTS.forget_file(open.number);
+    }
     let Some(open) = file.and_then(files::forget) else { return real() };
     observe(begun, real, |is_success, _, _| {
         Some(call(Function::MpiClose, open.file, open.number, code(is_success)))
