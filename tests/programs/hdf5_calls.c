@@ -171,6 +171,15 @@ static void ways(hid_t file)
     OK("H5Dclose", 0, H5Dclose(below), "/Timestep_0/x");
     SURE(H5Oclose(group) >= 0);
 
+    /* No dimensions, like a scalar, but no item either. */
+    hid_t nothing = H5Screate(H5S_NULL);
+    hid_t empty = DID("H5Dcreate", 0,
+                      H5Dcreate2(file, "empty", H5T_NATIVE_DOUBLE, nothing, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "/empty");
+    OK("H5Dwrite", 0, H5Dwrite(empty, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, transfer, &number), "/empty");
+    OK("H5Dread", 0, H5Dread(empty, H5T_NATIVE_DOUBLE, nothing, nothing, transfer, &number), "/empty");
+    OK("H5Dclose", 0, H5Dclose(empty), "/empty");
+    H5Sclose(nothing);
+
     hid_t nameless = DID("H5Dcreate", 0, H5Dcreate_anon(file, H5T_NATIVE_DOUBLE, scalar, H5P_DEFAULT, H5P_DEFAULT), "%s", "");
     OK("H5Dwrite", 8, H5Dwrite(nameless, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, transfer, &number), "%s", "");
     OK("H5Dclose", 0, H5Dclose(nameless), "%s", "");

@@ -169,13 +169,15 @@ impl Hdf5 {
         (code >= 0).then_some(bytes)
     }
 
-    /// The extent of a dataset as it is now.
+    /// The extent of a dataset as it is now; None also for a null dataspace.
     pub(super) fn extent_of_dataset(self, dataset: Id) -> Option<(usize, Extents)> {
         let space = ask!(self, DatasetSpace(dataset => Id) -> Id)?;
         if self.id(space) < 0 {
             return None;
         }
-        let extent = self.extent(space);
+        // Without dimensions, null dataspaces look like scalars, but have no item.
+        let has_items = |rank| rank > 0 || self.selected_points(space) != Some(0);
+        let extent = self.extent(space).filter(|&(rank, _)| has_items(rank));
         ask!(self, CloseSpace(space => Id) -> c_int);
         extent
     }
