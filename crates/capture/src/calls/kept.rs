@@ -73,12 +73,12 @@ impl<const PLACES: usize, const WORDS: usize> Kept<PLACES, WORDS> {
 
     /// The same, if need be in the place of another key's: of the one near that was
     /// put longest ago. What is open for long is rarer than what was left behind.
+    /// A place that another thread is changing, and may be for long, is passed over.
     pub(super) fn put_anyway(&self, key: u64, words: [u64; WORDS]) {
-        if !self.put(key, words)
-            && let Some(entry) = self.near(key).min_by_key(Entry::put_at)
-        {
-            entry.replace(entry.key.load(Ordering::Relaxed), key, &words);
-        }
+        let oldest = || self.near(key).filter(Entry::is_still).min_by_key(Entry::put_at);
+        let replace =
+            |entry: Entry<WORDS>| entry.replace(entry.key.load(Ordering::Relaxed), key, &words);
+        let _ = self.put(key, words) || (0..NEAR).map_while(|_| oldest()).any(replace);
     }
 
     /// Forgets a key; what was kept for it.
@@ -134,6 +134,11 @@ impl<const WORDS: usize> Entry<'_, WORDS> {
         let words = self.slot.words.each_ref().map(|word| word.load(Ordering::Relaxed));
         fence(Ordering::Acquire);
         (self.slot.version.load(Ordering::Relaxed) == version).then_some(words)
+    }
+
+    /// Whether no thread is changing it.
+    fn is_still(&self) -> bool {
+        self.put_at().is_multiple_of(2)
     }
 
     /// Lower for what was put longer ago.
@@ -208,6 +213,19 @@ mod tests {
         assert_eq!(TABLE.get(9), Some([9]));
         // The oldest has made room.
         assert_eq!((1..=8).filter(|&key| TABLE.get(key).is_none()).collect::<Vec<_>>(), [1]);
+    }
+
+    /// A thread was once held up in a change, and what others put was lost.
+    #[test]
+    fn a_place_that_is_being_changed_is_passed_over() {
+        static TABLE: Kept<8, 1> = Kept::nothing();
+        for key in 1..=8 {
+            assert!(TABLE.put(key, [key]));
+        }
+        let oldest = TABLE.near(1).min_by_key(Entry::put_at).unwrap();
+        oldest.slot.version.fetch_add(1, Ordering::Relaxed);
+        TABLE.put_anyway(9, [9]);
+        assert_eq!((TABLE.get(9), TABLE.get(2)), (Some([9]), None));
     }
 
     #[test]
