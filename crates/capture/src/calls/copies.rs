@@ -107,7 +107,12 @@ fn find(
     modules: u32,
 ) -> Option<LibraryCopy> {
     let (start, _) = stack::module_around(real)?;
-    let found = LibraryCopy::numbered(number_for(start | library as usize, modules)?)?;
+    let found = LibraryCopy::numbered(number_for(
+        &LOADED,
+        start | library as usize,
+        modules,
+        super::forget_copy,
+    )?)?;
     if found.loaded.modules.load(Ordering::Acquire) != modules {
         Module::of(real)?.with_scope(|scope| {
             for (place, address) in found.loaded.functions.iter().enumerate() {
@@ -121,25 +126,65 @@ fn find(
 }
 
 /// The number of the copy at a place: the one it has, a free one, or that of a
-/// copy that was not called since something was unloaded and may be gone.
-fn number_for(place: usize, modules: u32) -> Option<usize> {
-    let mut known = (1..).zip(&LOADED);
+/// copy that was not called since something was unloaded and may be gone. Threads
+/// that ask for a new place at once get the same number, and none takes the
+/// number that another is just making its own.
+fn number_for(
+    copies: &[Loaded],
+    place: usize,
+    modules: u32,
+    forget: impl FnOnce(u64),
+) -> Option<usize> {
+    let mut known = (1..).zip(copies);
     if let Some((number, _)) = known.find(|(_, it)| it.place.load(Ordering::Relaxed) == place) {
         return Some(number);
     }
-    let (number, _) = (1..).zip(&LOADED).find(|(_, loaded)| {
+    for (number, loaded) in (1..).zip(copies) {
         let before = loaded.place.load(Ordering::Relaxed);
-        let is_old = before == 0 || loaded.modules.load(Ordering::Relaxed) != modules;
+        let found_in = loaded.modules.load(Ordering::Relaxed);
+        let is_over = before == 0 || (found_in != 0 && found_in != modules);
         let taken = Ordering::Relaxed;
-        is_old && loaded.place.compare_exchange(before, place, taken, taken).is_ok()
-    })?;
-    super::forget_copy(number as u64);
-    Some(number)
+        if before == place {
+            return Some(number);
+        } else if is_over {
+            match loaded.place.compare_exchange(before, place, taken, taken) {
+                Ok(_) => {
+                    loaded.modules.store(0, Ordering::Release);
+                    forget(number as u64);
+                    return Some(number);
+                }
+                Err(now) if now == place => return Some(number),
+                Err(_) => {}
+            }
+        }
+    }
+    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_that_come_at_once_find_the_same_copy() {
+        static TABLE: [Loaded; 3] = [const { Loaded::none() }; 3];
+        for round in 1..500 {
+            let place = round << 12;
+            let together = std::sync::Barrier::new(4);
+            let numbers = std::thread::scope(|scope| {
+                let ask = || {
+                    together.wait();
+                    number_for(&TABLE, place, u32::MAX, |_| ())
+                };
+                let asking: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+                asking.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+            });
+            assert!(numbers.iter().all(|number| number.is_some() && *number == numbers[0]));
+            // As if it had been found before something was unloaded.
+            let loaded = &TABLE[numbers[0].unwrap() - 1];
+            loaded.modules.store(round as u32, Ordering::Relaxed);
+        }
+    }
 
     /// The C library is a library as any other.
     #[test]
