@@ -11,7 +11,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 IORACLE = $(TARGET_DIR)/release/ioracle
 LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 
-.PHONY: help demo test test-apps eval bench sizes overhead models variables docs fuzz soak lint release install uninstall tools
+.PHONY: help demo test test-portable test-strangers test-apps eval eval-pattern bench sizes overhead models variables docs fuzz soak lint release install uninstall tools
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -20,7 +20,13 @@ demo: release ## watch a real application (NCO) live; predicted against observed
 	@scripts/demo $(IORACLE) $(DEMO_OUT)
 
 test: lint ## lint, then all tests
-	$(CARGO) test --workspace --quiet
+	scripts/run-tests $(CARGO) test --workspace --quiet
+
+test-portable: tools ## the capture library as other processors have it, on this one
+	scripts/run-tests scripts/test-portable
+
+test-strangers: release ## other projects' own tests with and without capture: docs/strangers.md
+	scripts/test-strangers
 
 test-apps: release ## real applications and CPython's tests with and without capture; 1000 kills
 	scripts/test-apps
@@ -33,6 +39,14 @@ eval: release ## run the corpus, write docs/evaluation.md and docs/figures
 	    echo "eval: there is no corpus at $(CORPUS) (set CORPUS=DIR); using the traces in tests/traces"; \
 	    traces="tests/traces/*/"; fi; \
 	$(IORACLE) eval $$traces --rank 0 --baselines --jobs 1 --document docs
+
+eval-pattern: release ## simulate a storage cluster, write docs/evaluation-pattern.md and its figures
+	@rm -rf $(TARGET_DIR)/eval-pattern && mkdir -p $(TARGET_DIR)/eval-pattern
+	$(IORACLE) pattern simulate --set server --scale 0.25 -o $(TARGET_DIR)/eval-pattern/server
+	$(IORACLE) pattern simulate --set io-node --scale 0.1 -o $(TARGET_DIR)/eval-pattern/io-node
+	$(IORACLE) pattern document --server $(TARGET_DIR)/eval-pattern/server \
+	    --io-node $(TARGET_DIR)/eval-pattern/io-node -o docs \
+	    --how "these are simulated runs with a quarter (data servers) and a tenth (I/O nodes) of its data"
 
 bench: tools ## cost per symbol, growth, worst update, memory: docs/benchmarks.md
 	CORPUS="$(CORPUS)" scripts/bench
@@ -53,7 +67,7 @@ fuzz: ## the fuzz targets, a minute each
 	@if [ -d fuzz ]; then scripts/fuzz; else \
 	    echo "fuzz: nothing to do yet; there are no fuzz targets"; fi
 
-soak: tools ## the tests of capture again and again under load (SOAK_MINUTES=10)
+soak: tools ## the tests of capture again and again beside stress-ng (SOAK_MINUTES=10)
 	scripts/soak
 
 lint: tools ## format, clippy, documentation, direction of dependencies
@@ -66,6 +80,7 @@ lint: tools ## format, clippy, documentation, direction of dependencies
 
 docs: ## rewrite the pages that are made of tables in the source
 	IORACLE_WRITE_DOCS=1 $(CARGO) test --quiet --package ioracle-cli --bin ioracle fresh
+	IORACLE_WRITE_DOCS=1 $(CARGO) test --quiet --package ioracle-insight fresh
 	IORACLE_WRITE_DOCS=1 $(CARGO) test --quiet --package ioracle-capi --test header fresh
 
 release: tools

@@ -8,15 +8,39 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
+/// What Rust's standard library wants of the unwinder; see `no_unwinder.c`.
+const UNWINDER: [&str; 12] = [
+    "Backtrace",
+    "DeleteException",
+    "GetDataRelBase",
+    "GetIP",
+    "GetIPInfo",
+    "GetLanguageSpecificData",
+    "GetRegionStart",
+    "GetTextRelBase",
+    "RaiseException",
+    "Resume",
+    "SetGR",
+    "SetIP",
+];
+
 const TABLES: [&str; 3] = ["src/calls/posix.rs", "src/calls/stdio.rs", "src/calls/process.rs"];
 
 fn main() {
     println!("cargo::rerun-if-changed=src/variadic.c");
+    println!("cargo::rerun-if-changed=src/no_unwinder.c");
+    // Without a walk of our own `backtrace()` needs the real one.
+    let is_portable = env::var_os("CARGO_FEATURE_PORTABLE").is_some();
+    if !is_portable && env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|it| it == "x86_64") {
+        for function in UNWINDER {
+            println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap=_Unwind_{function}");
+        }
+    }
     let directory = env::var("OUT_DIR").expect("cargo sets it");
     let signatures = Path::new(&directory).join("signatures.c");
     fs::write(&signatures, signature_checks()).expect("the build directory can be written");
     cc::Build::new()
-        .files([Path::new("src/variadic.c"), &signatures])
+        .files([Path::new("src/variadic.c"), Path::new("src/no_unwinder.c"), &signatures])
         .flag_if_supported("-fvisibility=hidden")
         .warnings_into_errors(true)
         .opt_level(2)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * A server begun by root becomes somebody else in the middle. What it opened
- * before stays, and a thread that was recorded goes on being recorded in the
- * room it has. It may not make more of it, nor may a thread begun afterwards:
- * their calls are counted.
+ * before stays; it goes on being recorded in the room that was made before, and
+ * so is a thread begun afterwards.
  */
 #include "expected.h"
 #include <grp.h>
@@ -14,7 +13,7 @@ static int fd;
 static void *work(void *argument)
 {
     (void)argument;
-    CHECK(pwrite(fd, "thread", 6, 100) == 6);
+    CHECK(CALL("pwrite", "data", 100, 6, pwrite(fd, "thread", 6, 100)) == 6);
     return NULL;
 }
 

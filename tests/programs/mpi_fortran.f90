@@ -298,14 +298,30 @@ contains
     call MPI_File_sync(handle, ierror)
     call done()
 
-    call note('mpi_open', 'nowhere/fortran.dat', none, none)
-    call MPI_File_open(MPI_COMM_WORLD, 'nowhere/fortran.dat', MPI_MODE_CREATE + MPI_MODE_RDWR, MPI_INFO_NULL, missing, ierror)
-    call done()
+    if (a_failing_open_is_sound()) then
+      call note('mpi_open', 'nowhere/fortran.dat', none, none)
+      call MPI_File_open(MPI_COMM_WORLD, 'nowhere/fortran.dat', MPI_MODE_CREATE + MPI_MODE_RDWR, MPI_INFO_NULL, missing, ierror)
+      call done()
+    end if
     call note('mpi_seek', name, any, none)
     call MPI_File_seek(handle, -1_MPI_OFFSET_KIND, MPI_SEEK_SET, ierror)
     call done()
     if (rank == 0) print '(a,l2)', 'a seek before the beginning is an error:', ierror /= MPI_SUCCESS
   end subroutine through_the_rest
+
+  ! MPICH's mpi_f08 goes on to convert the handle of a file that it could not
+  ! open. Nobody has set it, and most runs end there with a segmentation fault.
+  logical function a_failing_open_is_sound()
+    a_failing_open_is_sound = .true.
+#ifdef USE_MPI_F08
+    block
+      character(len=MPI_MAX_LIBRARY_VERSION_STRING) :: version
+      integer :: length
+      call MPI_Get_library_version(version, length, ierror)
+      a_failing_open_is_sound = index(version, 'MPICH') == 0
+    end block
+#endif
+  end function a_failing_open_is_sound
 
   subroutine submit()
     list(1) = MPI_REQUEST_NULL

@@ -27,6 +27,10 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    /* Refused before the arrays, which are none, are looked at. */
+    MPI_Offset **nowhere = (MPI_Offset **)8;
+    if (ncmpi_put_varn_double(4711, 0, 1, nowhere, nowhere, data[0]) != NC_EBADID)
+        exit(98);
     SURE(ncmpi_create(MPI_COMM_WORLD, "requests.nc", NC_64BIT_DATA, MPI_INFO_NULL, &ncid));
     SURE(ncmpi_def_dim(ncid, "step", NC_UNLIMITED, &dims[0]));
     SURE(ncmpi_def_dim(ncid, "column", COLUMNS * size, &dims[1]));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * Threads with the smallest stack that there is. Of its 16 KiB the guard page
- * and the thread's own data take a good third, the program some, and capture
- * needs 4 KiB.
+ * Threads with the smallest stack that there is: 16 KiB, of which the thread's
+ * own data and the program take some, more on processors with large frames.
  */
 #include "expected.h"
 #include <limits.h>

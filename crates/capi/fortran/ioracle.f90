@@ -83,7 +83,8 @@ module ioracle
       type(ioracle_spread) :: offset_spread
       type(ioracle_spread) :: interarrival_spread
       type(ioracle_spread) :: io_time_spread
-      integer(c_int64_t) :: reserved(7)
+      real(c_double) :: operation_probability
+      integer(c_int64_t) :: reserved(6)
       integer(c_int64_t) :: path_bytes
       character(kind=c_char) :: path(IORACLE_PATH_BYTES)
    end type ioracle_prediction
@@ -107,6 +108,21 @@ module ioracle
       integer(c_int64_t) :: reserved(4)
    end type ioracle_info
 
+   ! How good the predictions were, by the measures of 'ioracle eval'.
+   type, bind(c), public :: ioracle_score
+      integer(c_int64_t) :: operations
+      integer(c_int64_t) :: data_accesses
+      real(c_double) :: context_accuracy
+      real(c_double) :: file_accuracy
+      real(c_double) :: offset_accuracy
+      real(c_double) :: hit_ratio
+      real(c_double) :: size_exact
+      real(c_double) :: time_error_s
+      real(c_double) :: calibration_error
+      real(c_double) :: place_calibration_error
+      integer(c_int64_t) :: reserved(6)
+   end type ioracle_score
+
    ! What an answer of ioracle_next rests on.
    type, bind(c), public :: ioracle_basis
       integer(c_int32_t) :: n_predictions
@@ -119,7 +135,8 @@ module ioracle
    ! Handles of oracles and iterators are type(c_ptr).
    public :: ioracle_oracle_new, ioracle_oracle_free, ioracle_oracle_observe
    public :: ioracle_oracle_predict, ioracle_oracle_ahead, ioracle_oracle_begin_run
-   public :: ioracle_oracle_merge, ioracle_oracle_info, ioracle_oracle_burst
+   public :: ioracle_oracle_merge, ioracle_oracle_info, ioracle_oracle_score
+   public :: ioracle_oracle_burst
    public :: ioracle_oracle_within, ioracle_oracle_iterate, ioracle_oracle_step
    public :: ioracle_iterator_copy, ioracle_iterator_free, ioracle_next
    ! These take or give Fortran's own strings.
@@ -186,6 +203,13 @@ module ioracle
          type(ioracle_info), intent(out) :: info
          integer(c_int) :: code
       end function ioracle_oracle_info
+
+      function ioracle_oracle_score(oracle, score) bind(c) result(code)
+         import :: c_ptr, c_int, ioracle_score
+         type(c_ptr), value :: oracle
+         type(ioracle_score), intent(out) :: score
+         integer(c_int) :: code
+      end function ioracle_oracle_score
 
       function ioracle_oracle_burst(oracle, burst) bind(c) result(code)
          import :: c_ptr, c_int, ioracle_burst

@@ -37,6 +37,12 @@
 // In ioracle_observation.flags of an open: the file was cut to length 0.
 #define IORACLE_EMPTIES 2
 
+// Whether a request reads or writes.
+#define IORACLE_PATTERN_READ 0
+
+// Whether a request reads or writes.
+#define IORACLE_PATTERN_WRITE 1
+
 // How a call ended. Below 0 it failed and changed nothing, and
 // ioracle_last_error() says why.
 typedef enum ioracle_result {
@@ -92,6 +98,9 @@ typedef struct ioracle_iterator ioracle_iterator;
 
 // An oracle of the caller; opaque.
 typedef struct ioracle_oracle ioracle_oracle;
+
+// The requests of a server, and what was learned of them; opaque.
+typedef struct ioracle_pattern ioracle_pattern;
 
 // How much an oracle may use. Begin with IORACLE_CONFIG_INIT; 0 stands for the
 // default everywhere.
@@ -195,8 +204,9 @@ typedef struct ioracle_prediction {
     uint64_t interarrival_ns;
     // How long the call itself takes.
     uint64_t io_time_ns;
-    // Between 0 and 1, for the whole path up to here; of a set of predictions
-    // they add up to at most 1.
+    // That this operation comes on this file at this place; between 0 and 1.
+    // Further ahead also that all operations up to it come, and that new files
+    // on the way have the expected names.
     double probability;
     // Spread of `size`.
     struct ioracle_spread size_spread;
@@ -206,8 +216,11 @@ typedef struct ioracle_prediction {
     struct ioracle_spread interarrival_spread;
     // Spread of `io_time_ns`.
     struct ioracle_spread io_time_spread;
+    // That this operation comes, wherever, and all up to it; never less than
+    // `probability`. Of a set of predictions they add up to at most 1.
+    double operation_probability;
     // Reserved, 0: later versions put what they add here.
-    uint64_t reserved[7];
+    uint64_t reserved[6];
     // Length of the path; 0 if it is not known. From IORACLE_PATH_BYTES on
     // `path` is empty, as half a path would name another file.
     uint64_t path_bytes;
@@ -228,6 +241,33 @@ typedef struct ioracle_info {
     // Reserved, 0.
     uint64_t reserved[4];
 } ioracle_info;
+
+// How good the predictions were, each compared with the operation that followed
+// it. The same measures, by the same code, as those of 'ioracle eval'.
+typedef struct ioracle_score {
+    // Operations observed since the oracle was made or loaded.
+    uint64_t operations;
+    // Data accesses among them.
+    uint64_t data_accesses;
+    // Mean probability given to the operation that came, in percent.
+    double context_accuracy;
+    // Operations whose file was predicted, in percent.
+    double file_accuracy;
+    // Data accesses whose file and offset were predicted, in percent.
+    double offset_accuracy;
+    // Overlap of the predicted and the accessed bytes, in percent.
+    double hit_ratio;
+    // Data accesses whose size was predicted exactly, in percent.
+    double size_exact;
+    // Mean absolute error of the interarrival time, in seconds.
+    double time_error_s;
+    // How far `operation_probability` is off, between 0 and 1.
+    double calibration_error;
+    // How far `probability` is off, between 0 and 1.
+    double place_calibration_error;
+    // Reserved, 0.
+    uint64_t reserved[6];
+} ioracle_score;
 
 // A group of operations close together in time, between two quiet spells.
 typedef struct ioracle_burst {
@@ -259,6 +299,41 @@ typedef struct ioracle_basis {
     // Reserved, 0.
     uint64_t reserved[5];
 } ioracle_basis;
+
+// What a slice of time was.
+typedef struct ioracle_pattern_slice {
+    // The known pattern that the server is under.
+    uint32_t pattern;
+    // 1 if it was known before, 0 if it is new.
+    uint32_t is_match;
+    // How sure that is, from 0 to 1.
+    double score;
+    // IORACLE_PATTERN_READ or IORACLE_PATTERN_WRITE, what most requests did.
+    uint32_t kind;
+    // 1 if next_pattern, next_slices and next_probability say something.
+    uint32_t has_next;
+    // Files that were accessed in the slice.
+    uint64_t files;
+    // Requests that read.
+    uint64_t reads;
+    // Requests that write.
+    uint64_t writes;
+    // For how many slices the pattern lasts already.
+    uint64_t since_slices;
+    // The pattern expected after this one.
+    uint32_t next_pattern;
+    // Reserved, 0.
+    uint32_t reserved_a;
+    // After how many slices it comes.
+    uint64_t next_slices;
+    // How probable that is.
+    double next_probability;
+    // Bytes of requests released in the slice: a reward, if nothing better is
+    // measured.
+    uint64_t released_bytes;
+    // Reserved, 0.
+    uint64_t reserved[4];
+} ioracle_pattern_slice;
 
 #ifdef __cplusplus
 extern "C" {
@@ -345,6 +420,11 @@ enum ioracle_result ioracle_oracle_merge(struct ioracle_oracle *oracle,
 enum ioracle_result ioracle_oracle_info(const struct ioracle_oracle *oracle,
                                         struct ioracle_info *info);
 
+// How good the predictions of an oracle have been since it was made or loaded.
+// Without operations all is 0.
+enum ioracle_result ioracle_oracle_score(const struct ioracle_oracle *oracle,
+                                         struct ioracle_score *score);
+
 // Makes an iterator that reads on from the `first`-th prediction (0 is the most
 // probable). It reads what was known when it was made: later observations do
 // not change it, nor does freeing the oracle. While one made since the last
@@ -420,6 +500,68 @@ enum ioracle_result ioracle_next(uint64_t max_wait_ns,
                                  struct ioracle_prediction *predictions,
                                  size_t n_predictions,
                                  struct ioracle_basis *basis);
+
+// Makes one that knows nothing yet. `preset` is "server", "io-node" or NULL for
+// the first. `options` names `n_options` options to choose from (scheduling
+// policies, windows…); 0 if nothing is chosen.
+//
+// It may be used by any number of threads: each call holds its lock.
+enum ioracle_result ioracle_pattern_new(const char *preset,
+                                        const char *const *options,
+                                        size_t n_options,
+                                        struct ioracle_pattern **pattern);
+
+// Frees one. NULL is fine.
+enum ioracle_result ioracle_pattern_free(struct ioracle_pattern *pattern);
+
+// Takes a request in when it arrives, in constant time. `file` is any number
+// that is the same for the same file, `op` IORACLE_PATTERN_READ or
+// IORACLE_PATTERN_WRITE.
+enum ioracle_result ioracle_pattern_observe(struct ioracle_pattern *pattern,
+                                            uint64_t time_ns,
+                                            uint64_t file,
+                                            uint32_t op,
+                                            uint64_t offset,
+                                            uint64_t size);
+
+// The same for servers that know files by name, with the arguments of AGIOS'
+// agios_add_request(): call it where that was called.
+enum ioracle_result ioracle_pattern_add_request(struct ioracle_pattern *pattern,
+                                                const char *file_id,
+                                                uint32_t op,
+                                                int64_t offset,
+                                                int64_t len,
+                                                uint64_t time_ns);
+
+// A request was served: its bytes count for the slice, as the measure of what
+// an option is worth. With the arguments of agios_release_request().
+enum ioracle_result ioracle_pattern_release_request(struct ioracle_pattern *pattern,
+                                                    uint32_t op,
+                                                    int64_t len);
+
+// Ends the slice; to be called once a second. IORACLE_NONE if there were no
+// requests.
+enum ioracle_result ioracle_pattern_tick(struct ioracle_pattern *pattern,
+                                         struct ioracle_pattern_slice *slice);
+
+// The option to set for the next slice: its number among those that
+// ioracle_pattern_new() was given.
+enum ioracle_result ioracle_pattern_choose(struct ioracle_pattern *pattern,
+                                           size_t *option);
+
+// How good the last slice was, such as its bytes per second: belongs to the
+// option that was chosen before the slice and the pattern it turned out to be.
+// A reward that is not a finite number changes nothing.
+enum ioracle_result ioracle_pattern_reward(struct ioracle_pattern *pattern,
+                                           double reward);
+
+// Begins with what was saved before. A file that is not there is made.
+enum ioracle_result ioracle_pattern_load(struct ioracle_pattern *pattern,
+                                         const char *path);
+
+// Saves known patterns, what was chosen under them and how it went.
+enum ioracle_result ioracle_pattern_save(const struct ioracle_pattern *pattern,
+                                         const char *path);
 
 #ifdef __cplusplus
 }  // extern "C"

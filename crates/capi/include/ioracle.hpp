@@ -101,6 +101,7 @@ public:
     std::chrono::nanoseconds io_time() const noexcept { return time(raw_.io_time_ns); }
     // Of the whole path up to here.
     double probability() const noexcept { return raw_.probability; }
+    double operation_probability() const noexcept { return raw_.operation_probability; }
     // Everything, spreads included.
     const ioracle_prediction &raw() const noexcept { return raw_; }
 
@@ -325,7 +326,7 @@ public:
         ioracle_iterator *handle = nullptr;
         while (detail::checked(ioracle_oracle_iterate(get(), set.size(), &handle))) {
             iterator first(handle, horizon);
-            const double weight = first->probability();
+            const double weight = first->operation_probability();
             set.emplace_back(std::move(first), weight);
         }
         return set;
@@ -357,6 +358,12 @@ public:
         const auto span_ns = static_cast<std::uint64_t>(span.count());
         detail::checked(ioracle_oracle_within(get(), span_ns, &within));
         return within;
+    }
+    // How good the predictions were, by the measures of 'ioracle eval'.
+    ioracle_score score() const {
+        ioracle_score score;
+        detail::checked(ioracle_oracle_score(get(), &score));
+        return score;
     }
     ioracle_info info() const {
         ioracle_info info;

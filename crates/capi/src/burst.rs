@@ -43,7 +43,7 @@ pub unsafe extern "C" fn ioracle_oracle_burst(
         // SAFETY: the caller promises it.
         let room = unsafe { output::single(burst, "burst") }?;
         ORACLES.with(oracle as u64, |session| {
-            let Some(next) = session.model().oracle.next_burst() else { return Ok(IORACLE_NONE) };
+            let Some(next) = session.model().oracle().next_burst() else { return Ok(IORACLE_NONE) };
             room.write(ioracle_burst {
                 starts_in_ns: next.starts_in_ns,
                 ends_in_ns: next.ends_in_ns,
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn ioracle_oracle_within(
         // SAFETY: the caller promises it.
         let room = unsafe { output::single(within, "within") }?;
         ORACLES.with(oracle as u64, |session| {
-            let expected = session.model().oracle.within(span_ns);
+            let expected = session.model().oracle().within(span_ns);
             room.write(ioracle_burst {
                 starts_in_ns: 0,
                 ends_in_ns: span_ns,

@@ -96,6 +96,11 @@ impl FileNumbers {
         number
     }
 
+    /// What the oracle was told as the name of a file.
+    pub fn name(&self, number: FileId) -> Option<&str> {
+        self.named.get(&number).map(|named| &*named.name)
+    }
+
     /// How the caller calls a predicted file.
     pub fn called<'a>(&'a self, file: &'a PredictedFile, oracle: &'a Oracle) -> PredictedName<'a> {
         let (name, is_new) = match file {

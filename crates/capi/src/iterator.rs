@@ -43,7 +43,7 @@ pub unsafe extern "C" fn ioracle_oracle_iterate(
         // SAFETY: the caller promises it.
         let room = unsafe { output::single(iterator, "iterator") }?;
         let model = ORACLES.with(oracle as u64, |session| Ok(session.model().clone()))?;
-        if first >= model.oracle.predict().len() {
+        if first >= model.oracle().predict().len() {
             room.write(std::ptr::null_mut());
             return Ok(IORACLE_NONE);
         }
@@ -121,7 +121,7 @@ impl Reading {
         // holds it can only change it by `Arc::make_mut`, which copies it as
         // long as this Arc is there, and no `Weak` is ever made.
         let shared: &'static Model = unsafe { &*Arc::as_ptr(&model) };
-        Reading { path: Box::new(shared.oracle.ahead(first)), model, first, n_read: 0 }
+        Reading { path: Box::new(shared.oracle().ahead(first)), model, first, n_read: 0 }
     }
 
     fn next(&mut self) -> Option<Prediction> {

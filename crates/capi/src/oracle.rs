@@ -98,7 +98,7 @@ pub unsafe extern "C" fn ioracle_oracle_predict(
     // SAFETY: the caller promises it.
     let room = || unsafe { Room::new(predictions, capacity, n) };
     answered(oracle, room, |model, room| {
-        room.fill(model.oracle.predict().iter().map(|stated| model.told(stated)))
+        room.fill(model.oracle().predict().iter().map(|stated| model.told(stated)))
     })
 }
 
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn ioracle_oracle_ahead(
     // SAFETY: the caller promises it.
     let room = || unsafe { Room::new(predictions, capacity, n) };
     answered(oracle, room, |model, room| {
-        room.fill(model.oracle.ahead(first).map(|stated| model.told(&stated)))
+        room.fill(model.oracle().ahead(first).map(|stated| model.told(&stated)))
     })
 }
 
@@ -209,13 +209,76 @@ pub unsafe extern "C" fn ioracle_oracle_info(
         // SAFETY: the caller promises it.
         let room = unsafe { output::single(info, "info") }?;
         ORACLES.with(oracle as u64, |session| {
-            let oracle = &session.model().oracle;
+            let oracle = session.model().oracle();
             room.write(ioracle_info {
                 operations: oracle.operations(),
                 symbols: oracle.symbols() as u64,
                 grammar_size: oracle.grammar().grammar().size() as u64,
                 memory_bytes: oracle.memory_bytes() as u64,
                 reserved: [0; 4],
+            });
+            Ok(IORACLE_OK)
+        })
+    })
+}
+
+/// How good the predictions were, each compared with the operation that followed
+/// it. The same measures, by the same code, as those of 'ioracle eval'.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ioracle_score {
+    /// Operations observed since the oracle was made or loaded.
+    pub operations: u64,
+    /// Data accesses among them.
+    pub data_accesses: u64,
+    /// Mean probability given to the operation that came, in percent.
+    pub context_accuracy: f64,
+    /// Operations whose file was predicted, in percent.
+    pub file_accuracy: f64,
+    /// Data accesses whose file and offset were predicted, in percent.
+    pub offset_accuracy: f64,
+    /// Overlap of the predicted and the accessed bytes, in percent.
+    pub hit_ratio: f64,
+    /// Data accesses whose size was predicted exactly, in percent.
+    pub size_exact: f64,
+    /// Mean absolute error of the interarrival time, in seconds.
+    pub time_error_s: f64,
+    /// How far `operation_probability` is off, between 0 and 1.
+    pub calibration_error: f64,
+    /// How far `probability` is off, between 0 and 1.
+    pub place_calibration_error: f64,
+    /// Reserved, 0.
+    pub reserved: [u64; 6],
+}
+
+/// How good the predictions of an oracle have been since it was made or loaded.
+/// Without operations all is 0.
+///
+/// # Safety
+///
+/// `score` is NULL or points to room for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioracle_oracle_score(
+    oracle: *const ioracle_oracle,
+    score: *mut ioracle_score,
+) -> ioracle_result {
+    guarded(|| {
+        // SAFETY: the caller promises it.
+        let room = unsafe { output::single(score, "score") }?;
+        ORACLES.with(oracle as u64, |session| {
+            let score = session.model().score();
+            room.write(ioracle_score {
+                operations: score.operations,
+                data_accesses: score.data_accesses(),
+                context_accuracy: score.context_accuracy(),
+                file_accuracy: score.file_accuracy(),
+                offset_accuracy: score.offset_accuracy(),
+                hit_ratio: score.hit_ratio(),
+                size_exact: score.size_exact_share(),
+                time_error_s: score.time_error_s(),
+                calibration_error: score.context.calibration().error().unwrap_or(0.0),
+                place_calibration_error: score.place.calibration.error().unwrap_or(0.0),
+                reserved: [0; 6],
             });
             Ok(IORACLE_OK)
         })

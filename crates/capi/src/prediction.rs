@@ -55,8 +55,9 @@ pub struct ioracle_prediction {
     pub interarrival_ns: u64,
     /// How long the call itself takes.
     pub io_time_ns: u64,
-    /// Between 0 and 1, for the whole path up to here; of a set of predictions
-    /// they add up to at most 1.
+    /// That this operation comes on this file at this place; between 0 and 1.
+    /// Further ahead also that all operations up to it come, and that new files
+    /// on the way have the expected names.
     pub probability: f64,
     /// Spread of `size`.
     pub size_spread: ioracle_spread,
@@ -66,8 +67,11 @@ pub struct ioracle_prediction {
     pub interarrival_spread: ioracle_spread,
     /// Spread of `io_time_ns`.
     pub io_time_spread: ioracle_spread,
+    /// That this operation comes, wherever, and all up to it; never less than
+    /// `probability`. Of a set of predictions they add up to at most 1.
+    pub operation_probability: f64,
     /// Reserved, 0: later versions put what they add here.
-    pub reserved: [u64; 7],
+    pub reserved: [u64; 6],
     /// Length of the path; 0 if it is not known. From IORACLE_PATH_BYTES on
     /// `path` is empty, as half a path would name another file.
     pub path_bytes: u64,
@@ -108,7 +112,8 @@ impl ioracle_prediction {
             offset_spread: stated.offset_spread.into(),
             interarrival_spread: stated.interarrival_spread.into(),
             io_time_spread: stated.io_time_spread.into(),
-            reserved: [0; 7],
+            operation_probability: stated.operation_probability,
+            reserved: [0; 6],
             path_bytes: name.path.len() as u64,
             path: copied(name.path.as_bytes()),
         }

@@ -14,7 +14,7 @@
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use ioracle_events::{ContextSymbol, Function};
+use ioracle_events::{ContextSymbol, Function, Layer};
 use ioracle_spool::inside::{Find, Inside, KEPT_RECORDS, SYMBOL, Stand, Standing};
 use ioracle_spool::layout::{Call, VERSION};
 use ioracle_spool::slot::{OutlookHeader, Slot, Step};
@@ -340,104 +340,27 @@ enum Made {
 
 impl Made {
     /// None if that depends on calls around it or inside it. The same
-    /// rules as those of [`ioracle_events::OperationFilter`], for the functions
-    /// that records can name; a test holds the two together.
+    /// rules as those of [`ioracle_events::OperationFilter`]. A flush that has
+    /// nothing to write and what MPI does for itself are taken for operations
+    /// here: they are not what was predicted, so the reader is waited for.
     fn of(call: &Call) -> Option<Made> {
         if call.depth > 0 {
             return None;
         }
-        let kind = ACCESSES.get(usize::from(call.function)).copied();
-        let kind = kind.filter(|kind| *kind != Kind::Library)?;
-        let is_operation = call.result >= 0 && kind != Kind::Other;
+        let function = Function::try_from(call.function).ok()?;
+        // A call of a library is an operation if nothing inside it is.
+        if matches!(function.layer(), Layer::MpiIo | Layer::HighLevel) {
+            return None;
+        }
+        let is_operation = call.result >= 0 && function.access().is_atomic();
         Some(if is_operation { Made::Operation } else { Made::Nothing })
     }
 }
 
-/// What a function of records does, as far as it matters here.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Data,
-    /// Any other atomic request.
-    Atomic,
-    Other,
-    /// A call of a library, which is an operation if nothing inside it is.
-    Library,
-}
-
-/// By the function's number in records. A constant, because a table that is
-/// made at first use could be asked for by a handler that interrupts its making.
-static ACCESSES: [Kind; ioracle_spool::Function::ALL.len()] = accesses();
-
-const fn accesses() -> [Kind; ioracle_spool::Function::ALL.len()] {
-    use ioracle_spool::Function as F;
-    let mut kinds = [Kind::Data; F::ALL.len()];
-    let mut place = 0;
-    while place < kinds.len() {
-        kinds[place] = match F::ALL[place] {
-            F::Lseek
-            | F::Fseek
-            | F::Fallocate
-            | F::PosixFallocate
-            | F::Mmap
-            | F::Munmap
-            | F::PosixFadvise
-            | F::Rename
-            | F::Unlink
-            | F::Dup
-            | F::Dup2
-            | F::Dup3
-            | F::Fcntl
-            | F::LioListio
-            | F::Setvbuf => Kind::Other,
-            F::Open
-            | F::Close
-            | F::Fsync
-            | F::Fdatasync
-            | F::Ftruncate
-            | F::SyncFileRange
-            | F::Truncate
-            | F::Msync
-            | F::Fopen
-            | F::Freopen
-            | F::Fdopen
-            | F::Fclose
-            | F::Fflush => Kind::Atomic,
-            F::Read
-            | F::Pread
-            | F::Readv
-            | F::Preadv
-            | F::Write
-            | F::Pwrite
-            | F::Writev
-            | F::Pwritev
-            | F::CopyFileRange
-            | F::CopyFileRangeRead
-            | F::Sendfile
-            | F::SendfileRead
-            | F::Splice
-            | F::SpliceRead
-            | F::AioRead
-            | F::AioWrite
-            | F::Fread
-            | F::Fgets
-            | F::Fgetc
-            | F::Getline
-            | F::Fscanf
-            | F::Fwrite
-            | F::Fprintf
-            | F::Fputs
-            | F::Fputc => Kind::Data,
-            _ => Kind::Library,
-        };
-        place += 1;
-    }
-    kinds
-}
-
 /// Whether a call of the thread is what was predicted.
 fn is_step(call: &Call, step: &Step) -> bool {
-    let is_data = ACCESSES.get(usize::from(call.function)) == Some(&Kind::Data);
-    call.function == step.recorded_function
+    let is_data = Function::try_from(call.function).is_ok_and(|it| it.access().is_data());
+    call.function == step.function
         && (step.context == 0 || call.context == step.context)
         && call.file == step.file
         && (!is_data || (call.offset == step.offset && call.result as u64 == step.size))
@@ -446,12 +369,18 @@ fn is_step(call: &Call, step: &Step) -> bool {
 /// A step as it is expected once another has been taken.
 fn since(step: Step, last: &Step) -> Step {
     let ended_ns = last.from_now_ns.saturating_add(last.io_time_ns);
-    let probability = if last.probability > 0.0 {
-        (step.probability / last.probability).min(1.0)
-    } else {
-        step.probability
+    // That the last one has come says nothing of how certain the places of later
+    // ones are.
+    let share = |probability: f64| match last.operation_probability {
+        taken if taken > 0.0 => (probability / taken).min(1.0),
+        _ => probability,
     };
-    Step { from_now_ns: step.from_now_ns.saturating_sub(ended_ns), probability, ..step }
+    Step {
+        from_now_ns: step.from_now_ns.saturating_sub(ended_ns),
+        probability: share(step.probability),
+        operation_probability: share(step.operation_probability),
+        ..step
+    }
 }
 
 /// A step in the words of the interface, but for the path.
@@ -477,7 +406,8 @@ fn prediction(step: &Step) -> ioracle_prediction {
         offset_spread: spread(step.offset_spread),
         interarrival_spread: spread(step.interarrival_spread),
         io_time_spread: spread(step.io_time_spread),
-        reserved: [0; 7],
+        operation_probability: step.operation_probability,
+        reserved: [0; 6],
         path_bytes: step.name_bytes.into(),
         path: [0; IORACLE_PATH_BYTES],
     }
@@ -515,24 +445,7 @@ extern "C" fn find_capture() {
 
 #[cfg(test)]
 mod tests {
-    use ioracle_events::Layer;
-
     use super::*;
-
-    #[test]
-    fn what_is_an_operation_is_what_events_say() {
-        for recorded in ioracle_spool::Function::ALL {
-            let layer = Layer::from_name(recorded.layer()).unwrap();
-            let access = Function::from_name(layer, recorded.name()).unwrap().access();
-            let kind = ACCESSES[*recorded as usize];
-            if matches!(layer, Layer::MpiIo | Layer::HighLevel) {
-                assert!(kind == Kind::Library, "{recorded:?}");
-                continue;
-            }
-            assert_eq!(kind == Kind::Data, access.is_data(), "{recorded:?}");
-            assert_eq!(kind != Kind::Other, access.is_atomic(), "{recorded:?}");
-        }
-    }
 
     #[test]
     fn without_capture_nothing_is_known() {
@@ -553,10 +466,12 @@ mod tests {
         let step = |from_now_ns, io_time_ns, probability| Step {
             from_now_ns,
             io_time_ns,
-            probability,
+            probability: probability / 2.0,
+            operation_probability: probability,
             ..Step::default()
         };
         let seen = since(step(500, 1, 0.4), &step(100, 50, 0.8));
-        assert_eq!((seen.from_now_ns, seen.probability), (350, 0.5));
+        assert_eq!((seen.from_now_ns, seen.operation_probability), (350, 0.5));
+        assert_eq!(seen.probability, 0.25, "half as probable at its place as before");
     }
 }

@@ -146,7 +146,7 @@ pub unsafe extern "C" fn ioracle_bytes_free(bytes: *mut c_void) {
 
 fn bytes_of(oracle: *const ioracle_oracle) -> Result<Vec<u8>, Fault> {
     let model = ORACLES.with(oracle as u64, |session| Ok(session.model().clone()))?;
-    Ok(model.oracle.save())
+    Ok(model.oracle().save())
 }
 
 fn loaded(bytes: &[u8], name: &str) -> Result<Oracle, Fault> {

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use ::ioracle_oracle::Oracle;
+use ioracle_engine::{Score, StreamLearner};
 use ioracle_events::Prediction;
 
 use crate::contexts::ContextNumbers;
@@ -35,14 +36,15 @@ pub(crate) struct Session {
 /// What predictions are read from.
 #[derive(Clone)]
 pub(crate) struct Model {
-    pub oracle: Oracle,
+    learner: StreamLearner,
     files: FileNumbers,
 }
 
 impl Session {
     pub fn new(oracle: Oracle) -> Session {
         let files = FileNumbers::of(&oracle);
-        Session { model: Arc::new(Model { oracle, files }), contexts: ContextNumbers::default() }
+        let model = Model { learner: StreamLearner::resume(oracle), files };
+        Session { model: Arc::new(model), contexts: ContextNumbers::default() }
     }
 
     /// What is known now, unchanged by what is observed later.
@@ -55,36 +57,45 @@ impl Session {
         if !observed.is_operation() {
             return;
         }
-        let Model { oracle, files } = Arc::make_mut(&mut self.model);
-        let file = files.number(observed.file(), observed.access(), oracle);
-        let context = self.contexts.number(observed.context(), oracle);
-        oracle.observe(&observed.operation(context, file));
+        let Model { learner, files } = Arc::make_mut(&mut self.model);
+        let file = files.number(observed.file(), observed.access(), &mut learner.oracle);
+        let context = self.contexts.number(observed.context(), &mut learner.oracle);
+        learner.observe(&observed.operation(context, file), files.name(file));
     }
 
     /// Gives a file that has an id its path.
     pub fn define_file(&mut self, id: u64, path: &str) {
-        let Model { oracle, files } = Arc::make_mut(&mut self.model);
-        files.define(id, path, oracle);
+        let Model { learner, files } = Arc::make_mut(&mut self.model);
+        files.define(id, path, &mut learner.oracle);
     }
 
     /// The program starts anew; what was learned stays.
     pub fn begin_run(&mut self) {
-        let Model { oracle, files } = Arc::make_mut(&mut self.model);
-        oracle.begin_run();
+        let Model { learner, files } = Arc::make_mut(&mut self.model);
+        learner.begin_run();
         files.clear();
         self.contexts.clear();
     }
 
     /// Adds what another has learned, and begins a run.
     pub fn merge(&mut self, other: &Model) {
-        Arc::make_mut(&mut self.model).oracle.merge(&other.oracle);
+        Arc::make_mut(&mut self.model).learner.oracle.merge(other.oracle());
         self.begin_run();
     }
 }
 
 impl Model {
+    pub fn oracle(&self) -> &Oracle {
+        &self.learner.oracle
+    }
+
+    /// How good the predictions have been so far.
+    pub fn score(&self) -> &Score {
+        self.learner.score()
+    }
+
     /// A prediction in the words of the caller.
     pub fn told(&self, stated: &Prediction) -> ioracle_prediction {
-        ioracle_prediction::new(stated, self.files.called(&stated.file, &self.oracle))
+        ioracle_prediction::new(stated, self.files.called(&stated.file, self.oracle()))
     }
 }

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 /// Sources in the order of the header.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 14] = [
     "version",
     "result",
     "barrier",
@@ -19,6 +19,7 @@ const SOURCES: [&str; 13] = [
     "burst",
     "saved",
     "published",
+    "pattern",
 ];
 
 const INTRODUCTION: &str = "\

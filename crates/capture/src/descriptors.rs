@@ -13,7 +13,9 @@
 //! may be shared with a child, the kernel is asked instead, at the cost of one
 //! lseek per call.
 
-use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 
 use crate::recorder::RECORDER;
 use crate::sys;
@@ -45,12 +47,24 @@ const ASK: u32 = 4;
 /// Closed when the process executes another program.
 const CLOSED_ON_EXEC: u32 = 8;
 
+/// Stands for the identity of a file whose path could not be found out.
+const NAMELESS: u64 = u64::MAX;
+
+/// The reader was not told its path.
+const UNDEFINED: u32 = 16;
+
+/// Whether there is a row with this mark.
+static ANY_UNDEFINED: AtomicBool = AtomicBool::new(false);
+
 /// A row of the table.
 pub(crate) struct Entry {
     state: AtomicU32,
     /// [`RECORDER`]'s sharing epoch when the position was last known to be ours alone.
     epoch: AtomicU32,
     file: AtomicU64,
+    /// Identity of the file that is being closed with a range of descriptors, see
+    /// [`Entry::begin_close`]; 0: none is.
+    closing: AtomicU64,
     position: AtomicI64,
     /// State of the stdio stream over it when `position` was last known.
     stream: [AtomicUsize; 2],
@@ -63,6 +77,7 @@ impl Entry {
             state: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
             file: AtomicU64::new(0),
+            closing: AtomicU64::new(0),
             position: AtomicI64::new(0),
         }
     }
@@ -149,6 +164,34 @@ impl Entry {
         self.state.store(0, Ordering::Relaxed);
     }
 
+    /// Forgets the descriptor, which is about to be closed together with others, and
+    /// keeps its file until that is done: by then the descriptor may be another's.
+    pub(crate) fn begin_close(&self) {
+        if self.kind() == Kind::File {
+            let file = self.file();
+            self.closing.store(if file == 0 { NAMELESS } else { file }, Ordering::Relaxed);
+        }
+        self.forget();
+    }
+
+    /// The file that was closed, once.
+    pub(crate) fn end_close(&self) -> Option<u64> {
+        match self.closing.swap(0, Ordering::Relaxed) {
+            0 => None,
+            NAMELESS => Some(0),
+            file => Some(file),
+        }
+    }
+
+    /// The descriptor was not closed after all: it is the file it was, with a
+    /// position that is asked for.
+    pub(crate) fn undo_close(&self) {
+        if self.end_close().is_some() {
+            let (set, look) = (Ordering::Release, Ordering::Relaxed);
+            let _ = self.state.compare_exchange(0, KIND_FILE | ASK, set, look);
+        }
+    }
+
     #[inline]
     fn is_ours(&self) -> bool {
         let state = self.state.load(Ordering::Relaxed);
@@ -172,6 +215,8 @@ pub(crate) struct Opened {
     pub(crate) ask: bool,
     /// Opened with O_CLOEXEC.
     pub(crate) closed_on_exec: bool,
+    /// The reader could be told its path.
+    pub(crate) defined: bool,
 }
 
 /// The row of a descriptor, if it can have one.
@@ -218,7 +263,31 @@ pub(crate) fn opened(fd: i32, how: Opened) {
     let kind = if how.file.is_some() { KIND_FILE } else { KIND_IGNORED };
     let ask = if how.ask { ASK } else { 0 };
     let closed_on_exec = if how.closed_on_exec { CLOSED_ON_EXEC } else { 0 };
-    entry.state.store(kind | ask | closed_on_exec, Ordering::Release);
+    let undefined = if how.defined { 0 } else { UNDEFINED };
+    entry.state.store(kind | ask | closed_on_exec | undefined, Ordering::Release);
+    if !how.defined {
+        ANY_UNDEFINED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Forgets descriptors whose path the reader was not told, now that it can be:
+/// they are asked about again when next used.
+pub(crate) fn forget_undefined() {
+    if ANY_UNDEFINED.load(Ordering::Relaxed) {
+        forget_all_undefined();
+    }
+}
+
+/// Apart, so that a first call that has nothing to forget takes less stack.
+#[cold]
+#[inline(never)]
+fn forget_all_undefined() {
+    ANY_UNDEFINED.store(false, Ordering::Relaxed);
+    for (_, entry) in all_between(0, u32::MAX) {
+        if entry.state.load(Ordering::Relaxed) & UNDEFINED != 0 {
+            entry.forget();
+        }
+    }
 }
 
 /// A descriptor has come to be another name of an open file.
@@ -232,8 +301,13 @@ pub(crate) fn duplicated(from: i32, to: i32) {
     }
 }
 
-/// The recorded files among a range of descriptors, and their identities.
-pub(crate) fn files_between(first: u32, last: u32) -> impl Iterator<Item = (i32, &'static Entry)> {
+/// The rows of a range of descriptors of which something is known.
+pub(crate) fn known_between(first: u32, last: u32) -> impl Iterator<Item = (i32, &'static Entry)> {
+    all_between(first, last).filter(|(_, entry)| entry.kind() != Kind::Unknown)
+}
+
+/// The rows of a range of descriptors that were ever used.
+pub(crate) fn all_between(first: u32, last: u32) -> impl Iterator<Item = (i32, &'static Entry)> {
     let end = (last as usize).saturating_add(1).min(CHUNK * CHUNKS);
     let chunk_of = |number: usize| -> Option<&'static [Entry; CHUNK]> {
         if number == 0 {
@@ -247,9 +321,7 @@ pub(crate) fn files_between(first: u32, last: u32) -> impl Iterator<Item = (i32,
         .flat_map(|(number, chunk)| {
             chunk.iter().enumerate().map(move |(index, entry)| (number * CHUNK + index, entry))
         })
-        .filter(move |(fd, entry)| {
-            (first as usize..end).contains(fd) && entry.kind() != Kind::Unknown
-        })
+        .filter(move |(fd, _)| (first as usize..end).contains(fd))
         .map(|(fd, entry)| (fd as i32, entry))
 }
 
@@ -258,7 +330,7 @@ mod tests {
     use super::*;
 
     fn open(fd: i32) -> &'static Entry {
-        opened(fd, Opened { file: Some(7), ask: false, closed_on_exec: true });
+        opened(fd, Opened { file: Some(7), ask: false, closed_on_exec: true, defined: true });
         entry(fd).unwrap()
     }
 
@@ -288,12 +360,34 @@ mod tests {
     }
 
     #[test]
+    fn what_the_reader_was_not_told_is_asked_about_again() {
+        let told = open(704);
+        let how = Opened { file: Some(8), ask: false, closed_on_exec: true, defined: false };
+        opened(703, how);
+        forget_undefined();
+        assert_eq!((entry(703).unwrap().kind(), told.kind()), (Kind::Unknown, Kind::File));
+    }
+
+    #[test]
     fn a_range_gives_what_is_known_in_it() {
         open(900);
         open(902);
         open(4100);
-        let found: Vec<i32> = files_between(900, u32::MAX).map(|(fd, _)| fd).collect();
+        let found: Vec<i32> = known_between(900, u32::MAX).map(|(fd, _)| fd).collect();
         assert!(found.starts_with(&[900, 902]) && found.contains(&4100));
-        assert_eq!(files_between(901, 901).count(), 0);
+        assert_eq!(known_between(901, 901).count(), 0);
+    }
+
+    #[test]
+    fn a_file_that_is_closed_with_others_is_told_once_whatever_the_descriptor_is_by_then() {
+        let entry = open(910);
+        entry.begin_close();
+        opened(910, Opened { file: Some(8), ask: false, closed_on_exec: true, defined: true });
+        assert_eq!((entry.end_close(), entry.end_close()), (Some(7), None));
+        assert_eq!((entry.kind(), entry.file()), (Kind::File, 8));
+        entry.begin_close();
+        assert_eq!(entry.kind(), Kind::Unknown);
+        entry.undo_close();
+        assert_eq!((entry.kind(), entry.file(), entry.is_ours()), (Kind::File, 8, false));
     }
 }

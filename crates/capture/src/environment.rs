@@ -3,7 +3,9 @@
 //! The environment, read once by the constructor and copied: programs overwrite
 //! theirs (`setproctitle`), and we do not allocate.
 
+use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sys;
 
@@ -21,6 +23,12 @@ pub(crate) struct Text {
 impl Text {
     /// No text.
     pub(crate) const EMPTY: Text = Text { bytes: [0; CAPACITY], length: 0 };
+
+    /// Replaces the text.
+    pub(crate) fn set(&mut self, bytes: &[u8]) {
+        self.length = 0;
+        self.push(bytes);
+    }
 
     /// Adds bytes at the end.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
@@ -73,6 +81,31 @@ impl Text {
     /// The text up to its first zero byte, for the kernel.
     pub(crate) fn as_cstr(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    }
+}
+
+/// Room for one text that need not be on anybody's stack.
+pub(crate) struct SharedRoom {
+    is_taken: AtomicBool,
+    text: UnsafeCell<Text>,
+}
+
+// SAFETY: whoever has set `is_taken` uses the text, and nobody else.
+unsafe impl Sync for SharedRoom {}
+
+pub(crate) static SHARED_ROOM: SharedRoom =
+    SharedRoom { is_taken: AtomicBool::new(false), text: UnsafeCell::new(Text::EMPTY) };
+
+impl SharedRoom {
+    /// Uses it, unless somebody does: nobody waits.
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Text) -> R) -> Option<R> {
+        if self.is_taken.swap(true, Ordering::Acquire) {
+            return None;
+        }
+        // SAFETY: it was not taken, and is now ours.
+        let result = work(unsafe { &mut *self.text.get() });
+        self.is_taken.store(false, Ordering::Release);
+        Some(result)
     }
 }
 

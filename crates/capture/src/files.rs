@@ -11,11 +11,11 @@ use core::ffi::{CStr, c_char};
 use ioracle_spool::identity;
 
 use crate::descriptors::{self, Entry, Kind, Opened};
-use crate::environment::Text;
+use crate::environment::{SHARED_ROOM, Text};
 use crate::patterns::is_kept_out;
 use crate::recorder::RECORDER;
 use crate::sys;
-use crate::thread::{self, ThreadState};
+use crate::thread::{self, Guarded, GuardedState};
 
 /// A path as the program passed it, relative to a directory. It may point
 /// anywhere: it is only ever copied by the kernel.
@@ -32,9 +32,9 @@ pub(crate) struct Named {
 pub(crate) fn opened(fd: i32, flags: i32, named: Named) -> Option<u64> {
     let closed_on_exec = flags & libc::O_CLOEXEC != 0;
     let ask = flags & libc::O_APPEND != 0;
-    let file = match Found::of(fd, Some(named)) {
-        Found::Recorded(file) => Some(file),
-        Found::KeptOut => None,
+    let (file, defined) = match Found::of(fd, Some(named)) {
+        Found::Recorded { file, defined } => (Some(file), defined),
+        Found::KeptOut => (None, true),
         Found::Passing => {
             if let Some(entry) = descriptors::entry(fd) {
                 entry.forget();
@@ -42,7 +42,7 @@ pub(crate) fn opened(fd: i32, flags: i32, named: Named) -> Option<u64> {
             return None;
         }
     };
-    descriptors::opened(fd, Opened { file, ask, closed_on_exec });
+    descriptors::opened(fd, Opened { file, ask, closed_on_exec, defined });
     file
 }
 
@@ -50,19 +50,20 @@ pub(crate) fn opened(fd: i32, flags: i32, named: Named) -> Option<u64> {
 /// It may be shared with whoever opened it.
 #[cold]
 pub(crate) fn find_out(fd: i32, entry: &'static Entry) -> Option<&'static Entry> {
-    let file = match Found::of(fd, None) {
-        Found::Recorded(file) => Some(file),
-        Found::KeptOut => None,
+    let (file, defined) = match Found::of(fd, None) {
+        Found::Recorded { file, defined } => (Some(file), defined),
+        Found::KeptOut => (None, true),
         Found::Passing => return None,
     };
-    descriptors::opened(fd, Opened { file, ask: true, closed_on_exec: false });
+    descriptors::opened(fd, Opened { file, ask: true, closed_on_exec: false, defined });
     (entry.kind() == Kind::File).then_some(entry)
 }
 
 /// What a descriptor turned out to be.
 enum Found {
-    /// A file to record, by its identity; 0 if its path cannot be found out.
-    Recorded(u64),
+    /// A file to record, by its identity, 0 if its path cannot be found out, and
+    /// whether the reader could be told which it is.
+    Recorded { file: u64, defined: bool },
     /// Nothing to record, for as long as it is open.
     KeptOut,
     /// Not open, or a directory, which libc closes out of our sight: it may be
@@ -78,80 +79,125 @@ impl Found {
             libc::S_IFDIR => return Found::Passing,
             _ => return Found::KeptOut,
         }
-        let file = thread::with_state(|state| {
+        let find = |path: &mut Text| {
             let link = Link::of(fd);
-            state.path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
-            if !state.path.bytes().is_empty() {
-                return identity_of_path(state);
-            }
-            // There is no /proc to ask.
-            match named {
-                Some(named) if named.put_into(state) => identity_of_path(state),
-                _ => Some(0),
-            }
-        });
-        // Without a state there is no room for the path; the file has no name then.
-        file.unwrap_or(Some(0)).map_or(Found::KeptOut, Found::Recorded)
+            path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
+            // Else there is no /proc to ask.
+            !path.bytes().is_empty() || named.is_some_and(|named| named.put_into(path))
+        };
+        match identify(find) {
+            Identified::Path { file, defined } => Found::Recorded { file, defined },
+            Identified::KeptOut => Found::KeptOut,
+            Identified::Unknown => Found::Recorded { file: 0, defined: false },
+        }
     }
 }
 
 impl Named {
     /// The identity of the path, as far as it can be read and is recorded.
     pub(crate) fn identity(self) -> Option<u64> {
-        thread::with_state(
-            |state| {
-                if self.put_into(state) { identity_of_path(state) } else { None }
-            },
-        )?
+        identify(|path| self.put_into(path)).file()
     }
 
     /// The identity of the file that the path leads to, its links resolved; of
     /// the path itself where there is nothing.
     pub(crate) fn identity_of_target(self) -> Option<u64> {
         thread::with_state(|state| {
-            if !self.put_into(state) {
+            if !self.put_into(&mut state.path) {
                 return None;
             }
-            let path = state.path;
-            let _ = sys::with_file(path.as_cstr(), libc::O_PATH, 0, |file| {
-                let link = Link::of(file.0);
-                state.path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
-            });
-            if state.path.bytes().is_empty() {
-                state.path = path;
-            }
-            identity_of_path(state)
+            state.resolve_path();
+            identity_of_path(state).file()
         })?
     }
 
-    /// Makes the path absolute in the thread's room for it.
-    fn put_into(self, state: &mut ThreadState) -> bool {
+    /// Makes the path absolute in a room for it.
+    fn put_into(self, path: &mut Text) -> bool {
         let mut first = [0];
         if sys::copy_memory(self.path as usize, &mut first) != Ok(1) {
             return false;
         }
-        state.path = Text::EMPTY;
+        *path = Text::EMPTY;
         if first != *b"/" {
             if self.directory == libc::AT_FDCWD {
-                state.path.fill(|buffer| sys::working_directory(buffer).map(<[u8]>::len));
+                path.fill(|buffer| sys::working_directory(buffer).map(<[u8]>::len));
             } else {
                 let link = Link::of(self.directory);
-                state.path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
+                path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
             }
-            state.path.push(b"/");
+            path.push(b"/");
         }
-        state.path.push_string_at(self.path as usize)
+        path.push_string_at(self.path as usize)
     }
 }
 
-fn identity_of_path(state: &mut ThreadState) -> Option<u64> {
+impl Guarded {
+    /// Follows the links of the path, if it leads anywhere.
+    fn resolve_path(&mut self) {
+        let Guarded { path, resolved_path: resolved, .. } = self;
+        let found = sys::with_file(path.as_cstr(), libc::O_PATH, 0, |file| {
+            let link = Link::of(file.0);
+            resolved.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
+        });
+        if found.is_ok() && !resolved.bytes().is_empty() {
+            path.set(resolved.bytes());
+        }
+    }
+}
+
+/// What a path turned out to be.
+enum Identified {
+    Path {
+        file: u64,
+        defined: bool,
+    },
+    KeptOut,
+    /// It could not be read.
+    Unknown,
+}
+
+impl Identified {
+    fn file(self) -> Option<u64> {
+        match self {
+            Identified::Path { file, .. } => Some(file),
+            Identified::KeptOut | Identified::Unknown => None,
+        }
+    }
+}
+
+/// Finds out what a path is that `find` puts into the room it is given. A thread
+/// of which nothing can be recorded has none of its own: which of its calls are
+/// worth counting is found out in one that all threads share.
+fn identify(find: impl Fn(&mut Text) -> bool) -> Identified {
+    let identified = thread::with_state(|state| {
+        if find(&mut state.path) { identity_of_path(state) } else { Identified::Unknown }
+    });
+    match identified {
+        Some(identified) => identified,
+        None => identify_without_state(&find),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn identify_without_state(find: &dyn Fn(&mut Text) -> bool) -> Identified {
+    let shared = SHARED_ROOM.with(|path| match find(path) {
+        true if is_recorded(path.bytes()) => {
+            Identified::Path { file: identity::of(path.bytes()), defined: false }
+        }
+        true => Identified::KeptOut,
+        false => Identified::Unknown,
+    });
+    shared.unwrap_or(Identified::Unknown)
+}
+
+fn identity_of_path(state: &mut GuardedState<'_>) -> Identified {
     let path = state.path.bytes();
     if !is_recorded(path) {
-        return None;
+        return Identified::KeptOut;
     }
-    let id = identity::of(path);
-    state.define_file(id);
-    Some(id)
+    let file = identity::of(path);
+    Identified::Path { file, defined: state.define_file(file) }
 }
 
 fn is_recorded(path: &[u8]) -> bool {

@@ -3,18 +3,25 @@
 //! Makes room for the stream of a thread, by system calls of our own.
 
 use core::ptr::NonNull;
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use ioracle_spool::layout::{PAGE, Unrecorded};
+use ioracle_spool::layout::{FIRST_BYTES, PAGE, SPARE_BYTES, Unrecorded};
 use ioracle_spool::{Host, StreamName};
 
 use crate::environment::Text;
 use crate::recorder::RECORDER;
+use crate::reserve;
+use crate::spare_stack::SpareStack;
 use crate::sys::{self, Descriptor, Errno};
 
-/// Holds room for a path, which would be too much for an alternate signal stack.
+/// Of one thread, for the time of one use. The room for a path, which would be too
+/// much for an alternate signal stack, is the thread's.
 pub(crate) struct ProcessHost {
-    path: Text,
+    pub(crate) spare_stack: SpareStack,
+    /// Used with signals held back alone.
+    pub(crate) path: NonNull<Text>,
+    /// Where the whole stream is mapped, if it was made in advance; else null.
+    pub(crate) spare: NonNull<AtomicPtr<u8>>,
 }
 
 impl ProcessHost {
@@ -26,17 +33,44 @@ impl ProcessHost {
         offset: u64,
         bytes: usize,
     ) -> Result<NonNull<u8>, Unrecorded> {
-        self.path = Text::EMPTY;
-        self.path.push(RECORDER.set_up().directory.bytes());
-        self.path.push(b"/");
-        self.path.push(name.as_cstr().to_bytes());
-        let flags = libc::O_RDWR | libc::O_NOFOLLOW | flags;
-        let path = self.path.as_cstr();
-        match sys::with_file(path, flags, 0o600, |file| map(file, offset, bytes)) {
-            Ok(mapped) => mapped,
-            Err(Errno(libc::ENOSPC | libc::EDQUOT)) => Err(Unrecorded::NoRoom),
-            Err(_) => Err(Unrecorded::NoFile),
-        }
+        sys::without_signals(|| {
+            // SAFETY: the thread's own, which nobody else uses: what does holds
+            // signals back, and does not come here.
+            let path = unsafe { &mut *self.path.as_ptr() };
+            map_in(path, name, flags, offset, bytes)
+        })
+    }
+
+    fn spare(&self) -> &AtomicPtr<u8> {
+        // SAFETY: part of the thread's state, which outlives its uses.
+        unsafe { self.spare.as_ref() }
+    }
+}
+
+/// Makes a file in the job's directory and maps it, given a room for its path.
+pub(crate) fn create_in(
+    path: &mut Text,
+    name: &StreamName,
+    bytes: usize,
+) -> Result<NonNull<u8>, Unrecorded> {
+    map_in(path, name, libc::O_CREAT | libc::O_EXCL, 0, bytes)
+}
+
+fn map_in(
+    path: &mut Text,
+    name: &StreamName,
+    flags: i32,
+    offset: u64,
+    bytes: usize,
+) -> Result<NonNull<u8>, Unrecorded> {
+    path.set(RECORDER.set_up().directory.bytes());
+    path.push(b"/");
+    path.push(name.as_cstr().to_bytes());
+    let flags = libc::O_RDWR | libc::O_NOFOLLOW | flags;
+    match sys::with_file(path.as_cstr(), flags, 0o600, |file| map(file, offset, bytes)) {
+        Ok(mapped) => mapped,
+        Err(Errno(libc::ENOSPC | libc::EDQUOT)) => Err(Unrecorded::NoRoom),
+        Err(_) => Err(Unrecorded::NoFile),
     }
 }
 
@@ -44,7 +78,16 @@ impl ProcessHost {
 // the writer itself put there.
 unsafe impl Host for ProcessHost {
     fn create(&mut self, name: &StreamName, bytes: usize) -> Result<NonNull<u8>, Unrecorded> {
-        self.map(name, libc::O_CREAT | libc::O_EXCL, 0, bytes)
+        let made = self.map(name, libc::O_CREAT | libc::O_EXCL, 0, bytes);
+        if bytes != FIRST_BYTES {
+            return made;
+        }
+        let spare = match made {
+            Err(Unrecorded::NoFile) => RECORDER.job().and_then(reserve::take),
+            _ => None,
+        };
+        self.spare().store(spare.map_or(core::ptr::null_mut(), NonNull::as_ptr), Ordering::Relaxed);
+        spare.map_or(made, Ok)
     }
 
     fn extend(
@@ -53,7 +96,19 @@ unsafe impl Host for ProcessHost {
         offset: u64,
         bytes: usize,
     ) -> Result<NonNull<u8>, Unrecorded> {
-        self.map(name, 0, offset, bytes)
+        if let Some(base) = NonNull::new(self.spare().load(Ordering::Relaxed)) {
+            let at = usize::try_from(offset).unwrap_or(SPARE_BYTES);
+            if at.saturating_add(bytes) > SPARE_BYTES {
+                return Err(Unrecorded::NoRoom);
+            }
+            // SAFETY: all of the spare is mapped, and so much lies in it.
+            return Ok(unsafe { base.add(at) });
+        }
+        match self.map(name, 0, offset, bytes) {
+            // What there is was made in advance, and has to do.
+            Err(Unrecorded::NoFile) if reserve::is_ours() => Err(Unrecorded::NoRoom),
+            mapped => mapped,
+        }
     }
 
     fn unmap(&mut self, address: NonNull<u8>, bytes: usize) {
@@ -62,7 +117,9 @@ unsafe impl Host for ProcessHost {
     }
 
     fn uninterrupted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
-        sys::without_signals(|| work(self))
+        let spare_stack = self.spare_stack;
+        // SAFETY: a host belongs to its thread, and nobody looks into the stack's memory.
+        unsafe { spare_stack.run(|| work(self)) }
     }
 
     fn wake(&mut self, word: &AtomicU32) {
@@ -103,4 +160,33 @@ fn fill(file: &Descriptor, offset: u64, bytes: usize) -> Result<(), Unrecorded> 
         }
     }
     Ok(())
+}
+
+/// Leaves a stream to the process that this one was forked from, while a record of
+/// it may be half written by a call that a handler has interrupted: the rest goes
+/// to memory that nobody else sees.
+pub(crate) struct Leaving;
+
+// SAFETY: it gives no memory.
+unsafe impl Host for Leaving {
+    fn create(&mut self, _: &StreamName, _: usize) -> Result<NonNull<u8>, Unrecorded> {
+        Err(Unrecorded::NoFile)
+    }
+
+    fn extend(&mut self, _: &StreamName, _: u64, _: usize) -> Result<NonNull<u8>, Unrecorded> {
+        Err(Unrecorded::NoFile)
+    }
+
+    fn unmap(&mut self, address: NonNull<u8>, bytes: usize) {
+        // SAFETY: a mapping of the writer's, which is given up.
+        unsafe { sys::make_private(address, bytes) };
+    }
+
+    fn wake(&mut self, _: &AtomicU32) {}
+
+    fn reader_is_alive(&mut self, _: u32) -> bool {
+        false
+    }
+
+    fn pause(&mut self) {}
 }

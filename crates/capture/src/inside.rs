@@ -8,6 +8,7 @@
 use core::ffi::c_void;
 use core::sync::atomic::Ordering;
 
+use ioracle_spool::handshake::takes_over_waking;
 use ioracle_spool::inside::{Definition, Inside, Stand, Standing, Work};
 use ioracle_spool::layout::{Call, VERSION};
 
@@ -73,8 +74,7 @@ unsafe extern "C-unwind" fn record(number: u64, call: *mut Call) -> bool {
 
 unsafe extern "C-unwind" fn wake() {
     if let Some(job) = RECORDER.job()
-        && job.sleeping.0.load(Ordering::Relaxed) == 1
-        && job.sleeping.0.swap(0, Ordering::Relaxed) == 1
+        && takes_over_waking(&job.sleeping.0)
     {
         sys::wake(&job.sleeping.0);
     }

@@ -15,6 +15,8 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::loader;
+
 /// The next definition of a function, found behind us in the order of search.
 pub(crate) struct Real {
     name: &'static CStr,
@@ -48,12 +50,9 @@ impl Real {
     }
 
     fn find_in_libc(&self) -> *mut libc::c_void {
-        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
-        // SAFETY: names are C strings; libc is loaded and stays.
-        unsafe {
-            let libc = libc::dlopen(c"libc.so.6".as_ptr(), flags);
-            if libc.is_null() { libc } else { libc::dlsym(libc, self.name.as_ptr()) }
-        }
+        let in_libc = libc::__errno_location as *const () as usize;
+        let found = loader::with_dependencies(in_libc, |libc| libc.find(self.name));
+        found.unwrap_or(0) as *mut libc::c_void
     }
 }
 

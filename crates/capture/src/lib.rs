@@ -26,6 +26,7 @@
 mod calls;
 mod interpose;
 mod library;
+mod loader;
 mod observe;
 
 mod descriptors;
@@ -37,6 +38,8 @@ mod patterns;
 mod host;
 mod inside;
 mod recorder;
+mod reserve;
+mod spare_stack;
 pub mod stack;
 mod thread;
 
@@ -54,10 +57,11 @@ extern "C-unwind" fn set_up() {
     use recorder::{RECORDER, after_fork_in_child, before_fork};
 
     calls::find_real_functions();
+    loader::set_up();
     stack::prepare();
     thread::ending::set_up();
     RECORDER.set_up_from_environment();
     thread::learning::set_up();
-    // SAFETY: the handlers only store and load atomics.
+    // SAFETY: the handlers allocate nothing and take no lock.
     unsafe { libc::pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
 }

@@ -18,13 +18,16 @@
 //! Where there is no sign of the library that we mean, such a call goes on with
 //! all registers as they were, before anything looks at its arguments.
 //!
-//! Looking up takes the dynamic linker's lock and may allocate. It happens once
-//! per place of call, in functions that may not be called by signal handlers.
+//! Looking up does not take the dynamic linker's main lock ([`loader`]), but where
+//! several copies are loaded, none of which the program was linked with, and the
+//! program has loaded something into the global scope: then only the linker knows
+//! which of them it would have chosen.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::interpose::{Real, is_ours};
+use crate::interpose::is_ours;
+use crate::loader;
 use crate::stack;
 use crate::thread;
 
@@ -34,8 +37,8 @@ const PLACES: usize = 1024;
 /// search finds first.
 const MODULES: usize = 64;
 
-static LOCAL: [Kept; PLACES] = [const { Kept::nothing() }; PLACES];
-static JUDGED: [Kept; PLACES] = [const { Kept::nothing() }; PLACES];
+static LOCAL: [CachedAddress; PLACES] = [const { CachedAddress::empty() }; PLACES];
+static JUDGED: [CachedAddress; PLACES] = [const { CachedAddress::empty() }; PLACES];
 static OWN_COPY: [AtomicUsize; MODULES] = [const { AtomicUsize::new(0) }; MODULES];
 
 /// A function of a library that is found at run time.
@@ -48,7 +51,7 @@ pub(crate) struct Foreign {
     /// goes on without a question. The first field, which the entry looks at.
     is_settled: AtomicBool,
     /// What the global scope has.
-    global: Kept,
+    global: CachedAddress,
     /// Some caller was given another copy.
     has_copies: AtomicBool,
     /// What was found last.
@@ -59,7 +62,7 @@ impl Foreign {
     pub(crate) const fn new() -> Foreign {
         Foreign {
             is_settled: AtomicBool::new(false),
-            global: Kept::nothing(),
+            global: CachedAddress::empty(),
             has_copies: AtomicBool::new(false),
             last: AtomicUsize::new(0),
         }
@@ -114,29 +117,39 @@ impl Foreign {
     }
 
     fn search(&self, name: &CStr, place: usize, modules: usize) -> Option<usize> {
-        let Some(caller) = Module::of(place) else {
+        let found = loader::definitions(name);
+        let caller = loader::base_of(place);
+        let keeps_own = caller.is_some_and(has_own_copy);
+        if let (Some(address), false) = (found.initial, keeps_own) {
+            self.global.set(modules, address);
+            return Some(address);
+        }
+        let Some(caller) = caller else {
             // A handler that interrupted the entry has left its own registers.
-            return self.find_globally(name, modules).or_else(|| self.found_last());
+            return self.found_last().or(found.first);
         };
-        if !caller.has_own_copy()
-            && let Some(address) = self.find_globally(name, modules)
-        {
-            return Some(address);
-        }
-        if let Some(address) = find_in(name, &caller) {
-            self.has_copies.store(true, Ordering::Relaxed);
-            caller.keeps_own_copy();
-            return Some(address);
-        }
-        self.find_globally(name, modules).or_else(|| find_anywhere(name, &caller))
+        self.has_copies.store(true, Ordering::Relaxed);
+        let among_several = || {
+            let globally = || self.find_globally(name).filter(|_| !keeps_own);
+            let global = loader::may_global_scope_have_grown().then(globally).flatten();
+            global.or_else(|| real(loader::with_dependencies(place, |it| it.find(name))?))
+        };
+        let address = match found.n_definitions {
+            0 => return None,
+            1 => found.first?,
+            // Parts of a plug-in may use what only the plug-in as a whole depends
+            // on; and a function that ends in the call (a tail call) has left no
+            // trace of itself: who called it seems to be the caller.
+            _ => among_several().or(found.initial).or(found.first)?,
+        };
+        keep_own_copy(caller);
+        Some(address)
     }
 
-    fn find_globally(&self, name: &CStr, modules: usize) -> Option<usize> {
+    /// What the linker finds in the global scope, behind us.
+    fn find_globally(&self, name: &CStr) -> Option<usize> {
         // SAFETY: the name is a C string.
-        let address = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as usize;
-        let address = real(address)?;
-        self.global.set(modules, address);
-        Some(address)
+        real(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as usize)
     }
 
     fn found_last(&self) -> Option<usize> {
@@ -144,30 +157,19 @@ impl Foreign {
     }
 }
 
-fn find_in(name: &CStr, module: &Module) -> Option<usize> {
-    module.with_scope(|scope| real(scope.find(name)))?
+/// Whether the module that begins there was given a copy that is not everybody's.
+fn has_own_copy(module: usize) -> bool {
+    // A program at a fixed address begins at 0, and has what is everybody's.
+    module != 0 && OWN_COPY.iter().any(|base| base.load(Ordering::Relaxed) == module)
 }
 
-/// Parts of a plug-in may use what only the plug-in as a whole depends on; and
-/// a function that ends in the call (a tail call) has left no trace of itself:
-/// who called it seems to be the caller.
-fn find_anywhere(name: &CStr, caller: &Module) -> Option<usize> {
-    let mut map = caller.map;
-    // SAFETY: the linker's list of modules; what is in it is loaded, unless
-    // another thread unloads it at this moment.
-    unsafe {
-        while !map.is_null() && !(*map).previous.is_null() {
-            map = (*map).previous;
-        }
-        while !map.is_null() {
-            let module = Module { base: (*map).base, map };
-            if let Some(address) = find_in(name, &module) {
-                return Some(address);
-            }
-            map = (*map).next;
+fn keep_own_copy(module: usize) {
+    for base in &OWN_COPY {
+        let free = base.compare_exchange(0, module, Ordering::Relaxed, Ordering::Relaxed);
+        if free.is_ok() || free == Err(module) {
+            return;
         }
     }
-    None
 }
 
 /// An address that is one, and not of ours: a call of ours would come back to us.
@@ -187,10 +189,12 @@ fn is_of_library(name: &CStr, address: usize, modules: usize) -> bool {
         return verdict == YES;
     }
     let sign = sign_of(name);
+    let there = || real(loader::with_dependencies(address, |modules| modules.find(sign))?);
     // SAFETY: the name is a C string.
-    let anywhere = unsafe { libc::dlsym(libc::RTLD_DEFAULT, sign.as_ptr()) as usize };
-    let there = || Module::of(address)?.with_scope(|scope| real(scope.find(sign)))?;
-    let is_there = real(anywhere).is_some() || there().is_some();
+    let globally = || unsafe { libc::dlsym(libc::RTLD_DEFAULT, sign.as_ptr()) as usize };
+    let is_there = loader::is_initial(sign)
+        || there().is_some()
+        || (loader::may_global_scope_have_grown() && real(globally()).is_some());
     if let Some(judged) = judged {
         judged.set(key, if is_there { YES } else { NO });
     }
@@ -213,14 +217,14 @@ fn spread(key: usize) -> usize {
 
 /// An address that holds for a key. Two words that are written one after the
 /// other by whoever comes: the second says whether they belong together.
-struct Kept {
+struct CachedAddress {
     address: AtomicUsize,
     check: AtomicUsize,
 }
 
-impl Kept {
-    const fn nothing() -> Kept {
-        Kept { address: AtomicUsize::new(0), check: AtomicUsize::new(0) }
+impl CachedAddress {
+    const fn empty() -> CachedAddress {
+        CachedAddress { address: AtomicUsize::new(0), check: AtomicUsize::new(0) }
     }
 
     #[inline]
@@ -233,103 +237,6 @@ impl Kept {
     fn set(&self, key: usize, address: usize) {
         self.address.store(address, Ordering::Relaxed);
         self.check.store(address ^ key, Ordering::Relaxed);
-    }
-}
-
-/// The part of the linker's `struct link_map` that is public.
-#[repr(C)]
-struct LinkMap {
-    base: usize,
-    name: *const c_char,
-    dynamic: *const c_void,
-    next: *mut LinkMap,
-    previous: *mut LinkMap,
-}
-
-/// A loaded module.
-pub(crate) struct Module {
-    base: usize,
-    map: *mut LinkMap,
-}
-
-impl Module {
-    /// The module that an address lies in.
-    pub(crate) fn of(address: usize) -> Option<Module> {
-        const RTLD_DL_LINKMAP: c_int = 2;
-        unsafe extern "C" {
-            fn dladdr1(
-                address: *const c_void,
-                info: *mut libc::Dl_info,
-                more: *mut *mut LinkMap,
-                flags: c_int,
-            ) -> c_int;
-        }
-        if address == 0 {
-            return None;
-        }
-        let mut info = core::mem::MaybeUninit::<libc::Dl_info>::uninit();
-        let mut map = core::ptr::null_mut();
-        // SAFETY: the address is only compared; the linker fills both.
-        let found = unsafe {
-            dladdr1(address as *const c_void, info.as_mut_ptr(), &raw mut map, RTLD_DL_LINKMAP)
-        };
-        if found == 0 || map.is_null() {
-            return None;
-        }
-        // SAFETY: the linker's entry of a loaded module.
-        Some(Module { base: unsafe { (*map).base }, map })
-    }
-
-    fn has_own_copy(&self) -> bool {
-        OWN_COPY.iter().any(|base| base.load(Ordering::Relaxed) == self.base)
-    }
-
-    fn keeps_own_copy(&self) {
-        for base in &OWN_COPY {
-            let free = base.compare_exchange(0, self.base, Ordering::Relaxed, Ordering::Relaxed);
-            if free.is_ok() || free == Err(self.base) {
-                return;
-            }
-        }
-    }
-
-    /// Looks names up in the module and what it depends on. The main program has
-    /// no scope of its own: its scope is the global one.
-    pub(crate) fn with_scope<R>(&self, work: impl FnOnce(&Scope) -> R) -> Option<R> {
-        static DLCLOSE: Real = Real::new(c"dlclose");
-        // SAFETY: the linker's entry of a loaded module; its name is a C string.
-        let handle = unsafe {
-            let name = (*self.map).name;
-            if name.is_null() || *name == 0 {
-                return None;
-            }
-            libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD)
-        };
-        if handle.is_null() {
-            return None;
-        }
-        let result = work(&Scope(handle));
-        if let Some(close) = DLCLOSE.address() {
-            // Else the program could not unload it.
-            // SAFETY: the function has this signature, and the handle is ours.
-            unsafe {
-                core::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> c_int>(
-                    close,
-                )(handle);
-            }
-        }
-        Some(result)
-    }
-}
-
-/// Where names are looked up.
-pub(crate) struct Scope(*mut c_void);
-
-impl Scope {
-    /// The address of a function; 0 if there is none.
-    pub(crate) fn find(&self, name: &CStr) -> usize {
-        // SAFETY: a handle of dlopen, and a C string.
-        unsafe { libc::dlsym(self.0, name.as_ptr()) as usize }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::thread::{self, Begun};
 /// Whether calls of this thread are to be looked at.
 #[inline]
 pub(crate) fn is_on() -> bool {
-    RECORDER.is_on() && !thread::is_borrowed()
+    RECORDER.is_on() && !thread::is_vfork_child()
 }
 
 /// The row of a descriptor that is a recorded file.
@@ -63,6 +63,9 @@ fn finish<R: Copy>(
     let end_ns = clock::now_ns();
     let errno = Errno::keep();
     let call = describe(result, begun.as_ref(), end_ns);
+    if begun.is_none() && call.is_some() {
+        thread::count_refused();
+    }
     if let Some(begun) = begun {
         let is_outermost = begun.is_outermost();
         match call {

@@ -4,66 +4,97 @@
 //!
 //! It is set up once by the library's constructor, from the environment and the
 //! job's page. After that it changes in three ways: a forked child starts over,
-//! a process that enters a sandbox stops recording, and counters grow.
+//! threads that enter a sandbox stop recording, and counters grow.
 //!
-//! Whether calls are recorded is one word in a page that the kernel wipes in
-//! forked children ([`sys::wipe_on_fork`]): so one load tells whether the
-//! recorder is on, and whether this is still the process that set it up,
-//! however the fork was made (`fork`, `_Fork`, a raw system call).
+//! Whether calls are recorded, and by which process, is one word in a page that the
+//! kernel wipes in forked children ([`sys::wipe_on_fork`]): so one load tells
+//! whether the recorder is on, and whether this is still the process that set it
+//! up, however the fork was made (`fork`, `_Fork`, a raw system call). The word is
+//! the [generation](Recorder::generation): what a thread has begun in another one
+//! belongs to a process before this one, and nothing is written to it.
 
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use ioracle_spool::handshake::{publish, published};
 use ioracle_spool::layout::{JOB_FILE, JOB_MAGIC, JobPage, PAGE, Unrecorded, VERSION};
 use ioracle_spool::settings;
+use ioracle_spool::unrecorded::UnrecordedRow;
 
 use crate::clock;
-use crate::environment::{self, Text};
+use crate::environment::{self, SHARED_ROOM, Text};
 use crate::patterns::Patterns;
 use crate::sys::{self, Descriptor};
 use crate::thread;
 
 /// The recorder. Everything in it may be read from any thread at any time.
 pub(crate) static RECORDER: Recorder = Recorder {
-    mode: AtomicPtr::new(core::ptr::null_mut()),
+    page: AtomicPtr::new(core::ptr::null_mut()),
+    is_page_wiped: AtomicBool::new(false),
     job: AtomicPtr::new(core::ptr::null_mut()),
     set_up: UnsafeCell::new(SetUp::EMPTY),
-    is_sandboxed: AtomicBool::new(false),
-    generation: AtomicU32::new(0),
+    n_sandboxed_threads: AtomicU32::new(0),
+    n_sandboxes: AtomicU32::new(0),
+    last_generation: AtomicU32::new(0),
     n_forks: AtomicU32::new(0),
     n_spawns: AtomicU32::new(0),
-    process_id: AtomicU32::new(0),
-    start_ns: AtomicU64::new(0),
-    start_realtime_ns: AtomicU64::new(0),
 };
 
-/// Calls are recorded.
-const ON: u32 = 1;
-/// They are not.
-const OFF: u32 = 0;
+/// What a process can say of itself. Higher numbers: it has told the reader that
+/// nothing could be recorded, in the row of that number less the first.
+mod standing {
+    pub(super) const NOTHING_YET: u32 = 0;
+    pub(super) const RECORDED: u32 = 1;
+    pub(super) const TELLING: u32 = 2;
+    pub(super) const FIRST_ROW: u32 = 3;
+}
 
 /// See the module.
 pub(crate) struct Recorder {
-    /// Points to the word that says what is done with calls; null: nothing ever.
-    mode: AtomicPtr<AtomicU32>,
+    /// What holds for this process alone; null: calls are never recorded.
+    page: AtomicPtr<ProcessPage>,
+    /// Kernels before 4.14 do not wipe it.
+    is_page_wiped: AtomicBool,
     job: AtomicPtr<JobPage>,
-    /// Written by the constructor before `mode`, only read after.
+    /// Written by the constructor before `page`, only read after.
     set_up: UnsafeCell<SetUp>,
-    /// Not in the page of `mode`, because forked children inherit the sandbox.
-    is_sandboxed: AtomicBool,
-    /// Raised in forked children; threads notice and begin a new stream.
-    generation: AtomicU32,
+    /// Threads that are in a sandbox, or perhaps about to be. Not in the page,
+    /// because forked children inherit the sandbox.
+    n_sandboxed_threads: AtomicU32,
+    /// The same for sandboxes around all threads.
+    n_sandboxes: AtomicU32,
+    /// The generation of this process, or of the one that it was forked from.
+    last_generation: AtomicU32,
     n_forks: AtomicU32,
     n_spawns: AtomicU32,
-    process_id: AtomicU32,
+}
+
+/// Lies in a page of its own, all zero in a child that has just been forked.
+struct ProcessPage {
+    /// The generation, as long as all threads are recorded; 0: ask `identity` and
+    /// the sandboxes.
+    generation: AtomicU32,
+    /// Process and generation in one word; 0: the process has not begun.
+    identity: AtomicU64,
+    /// Whether anything of this process could be recorded; see [`standing`].
+    standing: AtomicU32,
     start_ns: AtomicU64,
     start_realtime_ns: AtomicU64,
 }
 
-// SAFETY: `set_up` is written before `mode` is stored with release ordering and
-// never again; all else is atomic.
+// SAFETY: `set_up` is written before `page` is published and never again, and
+// read by those who have seen that; all else is atomic.
 unsafe impl Sync for Recorder {}
+
+/// Whom a sandbox is put around.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sandboxed {
+    /// The thread that enters it, and those that it makes later.
+    Thread,
+    /// All threads of the process.
+    Process,
+}
 
 /// What the environment said.
 pub(crate) struct SetUp {
@@ -99,38 +130,97 @@ impl Recorder {
     /// Whether calls are looked at; the first question of every hook.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
-        // SAFETY: the word is in a page that is never unmapped.
-        let Some(mode) = (unsafe { self.mode.load(Ordering::Relaxed).as_ref() }) else {
-            return false;
-        };
-        mode.load(Ordering::Relaxed) == ON || self.is_on_after_all(mode)
+        let Some(page) = self.page() else { return false };
+        page.generation.load(Ordering::Relaxed) != 0 || self.is_on_after_all(page)
     }
 
     /// Whether calls of this thread would be recorded, for those who only want
     /// to know: nothing is counted.
     pub(crate) fn is_on_here(&self) -> bool {
-        !self.is_sandboxed.load(Ordering::Relaxed) && self.is_on() && !thread::borrows()
+        !self.is_sandboxed_here() && self.is_on() && !thread::is_vfork_child_uncounted()
+    }
+
+    /// Changes when a forked child starts over. 0 in one that has not yet, and on
+    /// threads that are in a sandbox: nothing may be written there.
+    #[inline]
+    pub(crate) fn generation(&self) -> u32 {
+        let Some(page) = self.page() else { return 0 };
+        match page.generation.load(Ordering::Relaxed) {
+            0 => self.generation_here(page),
+            generation => generation,
+        }
+    }
+
+    #[inline]
+    fn page(&self) -> Option<&ProcessPage> {
+        // SAFETY: the page is never unmapped.
+        unsafe { published(&self.page).as_ref() }
     }
 
     #[cold]
-    fn is_on_after_all(&self, mode: &AtomicU32) -> bool {
-        if self.is_sandboxed.load(Ordering::Relaxed) {
+    fn is_on_after_all(&self, page: &ProcessPage) -> bool {
+        if self.is_sandboxed_here() {
             self.count(Unrecorded::Sandboxed);
             return false;
         }
-        // The page was wiped: a forked child, which has one thread.
-        mode.store(ON, Ordering::Relaxed);
-        self.generation.fetch_add(1, Ordering::Relaxed);
-        self.begin_process();
+        if self.generation_here(page) == 0 {
+            self.begin_child(page);
+        }
         true
     }
 
-    fn begin_process(&self) {
-        self.process_id.store(sys::process_id(), Ordering::Relaxed);
-        self.start_ns.store(clock::now_ns(), Ordering::Relaxed);
-        self.start_realtime_ns.store(clock::realtime_ns(), Ordering::Relaxed);
-        if let Some(job) = self.job() {
-            job.n_processes.fetch_add(1, Ordering::Relaxed);
+    #[cold]
+    fn generation_here(&self, page: &ProcessPage) -> u32 {
+        let identity = page.identity.load(Ordering::Acquire);
+        let is_ours = if self.is_page_wiped.load(Ordering::Relaxed) {
+            identity != 0
+        } else {
+            process_of(identity) == sys::process_id()
+        };
+        // Another thread may be about to begin: its time is set last.
+        let is_begun = is_ours && page.start_realtime_ns.load(Ordering::Acquire) != 0;
+        if is_begun && !self.is_sandboxed_here() { generation_of(identity) } else { 0 }
+    }
+
+    /// Starts over in a forked child. A handler may come at any instruction and do
+    /// it all, and so may other threads that the child has made: the first to set
+    /// the identity has decided it, and what follows is the same for all. Only
+    /// when all is done, calls are recorded.
+    fn begin_child(&self, page: &ProcessPage) {
+        let before = page.identity.load(Ordering::Relaxed);
+        let process = sys::process_id();
+        let generation = self.last_generation.load(Ordering::Relaxed).wrapping_add(1).max(1);
+        let ours = u64::from(process) << 32 | u64::from(generation);
+        let is_over = before == 0 || process_of(before) != process;
+        let (set, look) = (Ordering::AcqRel, Ordering::Acquire);
+        let decided = match is_over.then(|| page.identity.compare_exchange(before, ours, set, look))
+        {
+            Some(Ok(_)) => {
+                if !self.is_page_wiped.load(Ordering::Relaxed) {
+                    page.standing.store(standing::NOTHING_YET, Ordering::Relaxed);
+                    page.start_ns.store(0, Ordering::Relaxed);
+                    page.start_realtime_ns.store(0, Ordering::Relaxed);
+                }
+                if let Some(job) = self.job() {
+                    job.n_processes.fetch_add(1, Ordering::Relaxed);
+                }
+                ours
+            }
+            Some(Err(others)) => others,
+            None => before,
+        };
+        self.last_generation.store(generation_of(decided), Ordering::Relaxed);
+        page.begin_now();
+        self.publish(page, generation_of(decided));
+    }
+
+    /// Lets one load tell the generation, where that is enough.
+    fn publish(&self, page: &ProcessPage, generation: u32) {
+        let is_enough = self.is_page_wiped.load(Ordering::Relaxed)
+            && self.n_sandboxes.load(Ordering::Relaxed) == 0
+            && self.n_sandboxed_threads.load(Ordering::Relaxed) == 0;
+        if is_enough {
+            page.generation.store(generation, Ordering::Release);
         }
     }
 
@@ -138,7 +228,7 @@ impl Recorder {
     #[inline]
     pub(crate) fn job(&self) -> Option<&'static JobPage> {
         // SAFETY: the mapping is never removed.
-        unsafe { self.job.load(Ordering::Relaxed).as_ref() }
+        unsafe { published(&self.job).as_ref() }
     }
 
     /// What the environment said.
@@ -148,26 +238,62 @@ impl Recorder {
         unsafe { &*self.set_up.get() }
     }
 
-    /// Changes when a forked child starts over.
-    #[inline]
-    pub(crate) fn generation(&self) -> u32 {
-        self.generation.load(Ordering::Relaxed)
-    }
-
-    /// The process that set the recorder up.
+    /// The process that is recorded.
     pub(crate) fn process_id(&self) -> u32 {
-        self.process_id.load(Ordering::Relaxed)
+        self.page().map_or(0, |page| process_of(page.identity.load(Ordering::Relaxed)))
     }
 
     /// When this process began, CLOCK_MONOTONIC and CLOCK_REALTIME.
     pub(crate) fn start_ns(&self) -> (u64, u64) {
-        (self.start_ns.load(Ordering::Relaxed), self.start_realtime_ns.load(Ordering::Relaxed))
+        self.page().map_or((0, 0), |page| {
+            let (start, realtime) = (&page.start_ns, &page.start_realtime_ns);
+            (start.load(Ordering::Relaxed), realtime.load(Ordering::Relaxed))
+        })
     }
 
     /// Counts a call of a thread that has no stream.
     pub(crate) fn count(&self, cause: Unrecorded) {
         if let Some(count) = self.job().and_then(|job| job.unrecorded.get(cause as usize)) {
             count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A thread of this process could not begin a stream. The first one that
+    /// comes tells the reader which process it is.
+    pub(crate) fn tell_unrecorded(&self, job: &JobPage, cause: Unrecorded) {
+        use standing::{FIRST_ROW, NOTHING_YET, TELLING};
+        job.n_unrecorded_threads.fetch_add(1, Ordering::Relaxed);
+        let Some(page) = self.page() else { return };
+        let exchange = |from, to| {
+            page.standing.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        if !exchange(NOTHING_YET, TELLING) {
+            return;
+        }
+        let told = SHARED_ROOM.with(|path| {
+            path.fill(|buffer| sys::read_link(c"/proc/self/exe", buffer).map(<[u8]>::len));
+            let name = path.bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+            job.tell_unrecorded(sys::process_id(), cause, name)
+        });
+        let row = told.unwrap_or_else(|| job.tell_unrecorded(sys::process_id(), cause, b"?"));
+        if !exchange(TELLING, FIRST_ROW.wrapping_add(row.to_word())) {
+            job.take_back(row);
+        }
+    }
+
+    /// A thread of this process has begun a stream; `told` if it could not at first.
+    #[inline(never)]
+    pub(crate) fn tell_recorded(&self, job: &JobPage, told: bool) {
+        use standing::{FIRST_ROW, RECORDED};
+        if told {
+            job.n_unrecorded_threads.fetch_sub(1, Ordering::Relaxed);
+        }
+        if let Some(page) = self.page()
+            && page.standing.load(Ordering::Relaxed) != RECORDED
+            && let Some(row) =
+                page.standing.swap(RECORDED, Ordering::Relaxed).checked_sub(FIRST_ROW)
+        {
+            job.take_back(UnrecordedRow::from_word(row));
         }
     }
 
@@ -193,13 +319,41 @@ impl Recorder {
         }
     }
 
-    /// From here on the process makes no system call of ours.
-    pub(crate) fn enters_sandbox(&self) {
-        self.is_sandboxed.store(true, Ordering::Relaxed);
-        // SAFETY: the word is in a page that is never unmapped.
-        if let Some(mode) = unsafe { self.mode.load(Ordering::Relaxed).as_ref() } {
-            mode.store(OFF, Ordering::Relaxed);
+    /// Makes a call that enters a sandbox if it succeeds, in which a system call of
+    /// ours could end the program. Recording stops before it: a filter for all
+    /// threads holds for them at once. Where it does not succeed, as where a
+    /// program only asks what the kernel can do, recording goes on.
+    pub(crate) fn around_sandbox<R>(
+        &self,
+        whom: Sandboxed,
+        real: impl FnOnce() -> R,
+        has_succeeded: impl FnOnce(&R) -> bool,
+    ) -> R {
+        let (count, was_sandboxed) = match whom {
+            Sandboxed::Thread => (&self.n_sandboxed_threads, thread::set_sandboxed(true)),
+            Sandboxed::Process => (&self.n_sandboxes, false),
+        };
+        count.fetch_add(1, Ordering::SeqCst);
+        if let Some(page) = self.page() {
+            // For good: a word that comes back might do so when another thread
+            // has just entered.
+            page.generation.store(0, Ordering::SeqCst);
         }
+        let result = real();
+        if !has_succeeded(&result) {
+            if whom == Sandboxed::Thread {
+                thread::set_sandboxed(was_sandboxed);
+            }
+            count.fetch_sub(1, Ordering::SeqCst);
+        }
+        result
+    }
+
+    /// Whether this thread may be in a sandbox. Which threads a sandboxed one has
+    /// made nobody knows: those that had a stream before are none of them.
+    pub(crate) fn is_sandboxed_here(&self) -> bool {
+        self.n_sandboxes.load(Ordering::SeqCst) > 0
+            || (self.n_sandboxed_threads.load(Ordering::SeqCst) > 0 && thread::may_be_sandboxed())
     }
 
     /// Reads the environment and joins the job. Where there is none (ranks on
@@ -214,7 +368,7 @@ impl Recorder {
             Err(Refused::NotThere) => return,
             Err(Refused::Because(reason)) => return warn(NOT_RECORDED, reason),
         };
-        let Some(mode) = mode_page() else {
+        let Some(page) = self.process_page() else {
             return warn(NOT_RECORDED, "there is no memory for it");
         };
         let (rank, world_size) = environment::rank();
@@ -227,14 +381,39 @@ impl Recorder {
             rank,
             world_size,
         };
-        // SAFETY: the constructor runs once, and nobody reads before `mode` is stored.
+        // SAFETY: the constructor runs once, and nobody reads before `page` is stored.
         unsafe { *self.set_up.get() = set_up };
-        self.job.store(job.as_ptr(), Ordering::Relaxed);
-        self.begin_process();
+        publish(&self.job, job.as_ptr());
         // SAFETY: the page was just mapped and stays.
-        unsafe { mode.as_ref() }.store(ON, Ordering::Relaxed);
-        self.mode.store(mode.as_ptr(), Ordering::Release);
+        self.begin_child(unsafe { page.as_ref() });
+        publish(&self.page, page.as_ptr());
     }
+
+    fn process_page(&self) -> Option<NonNull<ProcessPage>> {
+        let page = sys::map_anonymous(PAGE).ok()?;
+        // Where the kernel refuses, every call asks which process it is in.
+        self.is_page_wiped.store(sys::wipe_on_fork(page, PAGE).is_ok(), Ordering::Relaxed);
+        Some(page.cast())
+    }
+}
+
+impl ProcessPage {
+    /// Sets when the process began, unless that is known.
+    fn begin_now(&self) {
+        let set = |start: &AtomicU64, now: u64| {
+            let _ = start.compare_exchange(0, now, Ordering::Release, Ordering::Relaxed);
+        };
+        set(&self.start_ns, clock::now_ns());
+        set(&self.start_realtime_ns, clock::realtime_ns());
+    }
+}
+
+fn process_of(identity: u64) -> u32 {
+    (identity >> 32) as u32
+}
+
+fn generation_of(identity: u64) -> u32 {
+    identity as u32
 }
 
 enum Refused {
@@ -279,20 +458,10 @@ fn map_job(file: &Descriptor) -> Result<NonNull<JobPage>, Refused> {
     Ok(page)
 }
 
-fn mode_page() -> Option<NonNull<AtomicU32>> {
-    let page = sys::map_anonymous(PAGE).ok()?;
-    // Kernels before 4.14 refuse; `pthread_atfork` then is what notices a fork.
-    let _ = sys::wipe_on_fork(page, PAGE);
-    Some(page.cast())
-}
-
-/// In a child made by libc's fork, on kernels that do not wipe the page.
+/// In a child made by libc's fork.
 pub(crate) extern "C" fn after_fork_in_child() {
-    // SAFETY: the word is in a page that is never unmapped.
-    if let Some(mode) = unsafe { RECORDER.mode.load(Ordering::Relaxed).as_ref() }
-        && mode.load(Ordering::Relaxed) == ON
-    {
-        mode.store(OFF, Ordering::Relaxed);
+    if RECORDER.page().is_some() {
+        thread::leave_stream_of_parent();
     }
 }
 

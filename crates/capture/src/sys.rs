@@ -9,6 +9,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use crate::arch::syscall;
+use crate::clock::nanoseconds;
 
 /// The kernel's error number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,6 +193,13 @@ pub(crate) fn effective_user() -> u32 {
     unsafe { syscall(libc::SYS_geteuid, [0; 6]) as u32 }
 }
 
+/// The PID namespace of the process, as the number of its file; 0 where there is
+/// no /proc to ask.
+pub(crate) fn pid_namespace() -> u64 {
+    with_file(c"/proc/self/ns/pid", libc::O_RDONLY, 0, |file| stat(file.0))
+        .map_or(0, |stat| stat.map_or(0, |stat| stat.st_ino))
+}
+
 /// Whether a process is there.
 pub(crate) fn is_alive(pid: u32) -> bool {
     // SAFETY: signal 0 asks only.
@@ -204,6 +212,37 @@ pub(crate) fn sleep_ns(ns: u64) {
     let time = libc::timespec { tv_sec: 0, tv_nsec: ns.min(999_999_999) as i64 };
     // SAFETY: the kernel reads the structure.
     unsafe { syscall(libc::SYS_nanosleep, [&raw const time as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// A clock as the kernel itself reads it.
+#[cold]
+pub(crate) fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let arguments = [clock as usize, &raw mut time as usize, 0, 0, 0, 0];
+    // SAFETY: the kernel fills the structure.
+    unsafe { syscall(libc::SYS_clock_gettime, arguments) };
+    nanoseconds(&time)
+}
+
+/// Whether a thread of this process is there.
+pub(crate) fn is_thread_alive(tid: u32) -> bool {
+    let arguments = [process_id() as usize, tid as usize, 0, 0, 0, 0];
+    // SAFETY: signal 0 asks only.
+    unsafe { syscall(libc::SYS_tgkill, arguments) == 0 }
+}
+
+/// Puts private memory in the place of a mapping: what is written there from now on
+/// is seen by nobody else.
+///
+/// # Safety
+///
+/// The mapping is ours, and nobody needs what it holds.
+pub(crate) unsafe fn make_private(address: NonNull<u8>, bytes: usize) {
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED) as usize;
+    let arguments = [address.as_ptr() as usize, bytes, protection, flags, usize::MAX, 0];
+    // SAFETY: the caller's promise.
+    unsafe { syscall(libc::SYS_mmap, arguments) };
 }
 
 /// Whether the thread runs on its alternate signal stack.
@@ -228,7 +267,8 @@ pub(crate) fn has_room_below(sp: usize, bytes: usize) -> bool {
     if let Some(low) = alternate_stack() {
         return sp.saturating_sub(low) >= bytes;
     }
-    thread_id() == process_id() || is_readable(sp.saturating_sub(bytes) & !4095, sp)
+    // Few pages at a time: there may be no room for more.
+    thread_id() == process_id() || is_readable_by::<2>(sp.saturating_sub(bytes) & !4095, sp)
 }
 
 /// Copies memory of our own process that may not be there; the bytes copied.
@@ -243,8 +283,11 @@ pub(crate) fn copy_memory(from: usize, to: &mut [u8]) -> Result<usize, Errno> {
 
 /// Whether every page of a range can be read.
 pub(crate) fn is_readable(start: usize, end: usize) -> bool {
+    is_readable_by::<16>(start, end)
+}
+
+fn is_readable_by<const AT_ONCE: usize>(start: usize, end: usize) -> bool {
     const PAGE: usize = 4096;
-    const AT_ONCE: usize = 16;
     let pid = process_id() as usize;
     let mut page = start;
     while page < end {
@@ -267,6 +310,27 @@ pub(crate) fn is_readable(start: usize, end: usize) -> bool {
         }
     }
     true
+}
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: libc::c_int, before: *mut libc::c_int) -> libc::c_int;
+}
+
+/// Keeps other threads from ending this one in what follows; gives back how it
+/// was before. A cancelled thread ends within whatever function of libc is a
+/// cancellation point, also one that code of ours calls.
+pub(crate) fn without_cancellation() -> libc::c_int {
+    const DISABLE: libc::c_int = 1;
+    let mut before = 0;
+    // SAFETY: it stores a number.
+    unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+    before
+}
+
+/// The end of what [`without_cancellation`] begins.
+pub(crate) fn restore_cancellation(before: libc::c_int) {
+    // SAFETY: it stores a number.
+    unsafe { pthread_setcancelstate(before, core::ptr::null_mut()) };
 }
 
 /// Does something that takes long with all signals held back, so that no

@@ -6,39 +6,40 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use ioracle_trace::{Encoding, Options, Trace, export_csv};
+use ioracle_trace::{Encoding, Options, export_csv};
 
 use crate::shared::converted;
+use crate::shared::failure::open_trace;
 use crate::shared::progress::Progress;
 
 const EXAMPLES: &str = "\
 Examples:
-  ioracle export trace --to csv                      tables of text in ./trace-csv
-  ioracle export trace --to csv -o tables --plain    not compressed
-  ioracle export trace --to csv -o tables --rank 3   one rank of it
+  ioracle export trace --to csv                      CSV tables in ./trace-csv
+  ioracle export trace --to csv -o tables --plain    uncompressed
+  ioracle export trace --to csv -o tables --rank 3   one rank only
 
-Tables are read again like any other trace, or become one: ioracle import csv tables -o trace";
+All commands read these tables like any other trace; 'ioracle import csv' converts them back.";
 
-/// Write a trace in another form
+/// Convert a trace to another format
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// The directory of the trace
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// The form to write
+    /// The format to write
     #[arg(long, value_name = "FORMAT", value_enum)]
     to: Format,
-    /// Where to write it (default: the name of the trace and of the form, here)
+    /// Where to write it (default: TRACE-FORMAT in the current directory)
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Only this rank (default: all of them)
     #[arg(long, value_name = "R")]
     rank: Option<u32>,
-    /// Do not compress what is written
+    /// Do not compress the output
     #[arg(long)]
     plain: bool,
-    /// Skip and count what cannot be read instead of ending there
+    /// Skip and count what cannot be read instead of stopping there
     #[arg(long)]
     lenient: bool,
     /// Print one JSON document
@@ -49,14 +50,14 @@ pub struct Arguments {
 /// What can be written.
 #[derive(Clone, Copy, ValueEnum)]
 enum Format {
-    /// Tables of text, see docs/csv-traces.md
+    /// CSV tables, see docs/csv-traces.md
     Csv,
 }
 
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Format::Csv = arguments.to;
-    let trace = Trace::open(&arguments.trace, Options { lenient: arguments.lenient })?;
+    let trace = open_trace(&arguments.trace, Options { lenient: arguments.lenient })?;
     let default = || PathBuf::from(format!("{}-csv", trace.name()));
     let output = arguments.output.clone().unwrap_or_else(default);
     let encoding = if arguments.plain { Encoding::Plain } else { Encoding::Zstd };

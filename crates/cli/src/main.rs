@@ -8,29 +8,34 @@
 mod doctor;
 mod eval;
 mod export;
+mod generate;
 mod import;
 mod model;
+mod pattern;
 mod predict;
 mod recover;
 mod run;
 mod shared;
+mod show;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 const EXAMPLES: &str = "\
 Examples:
   ioracle run -- ./simulation                               watch a program's I/O
+  ioracle show trace                                        what a recorded program did
   ioracle eval tests/traces/cm1-grads --baselines           how well it is predicted
-  ioracle predict tests/traces/cm1-grads --after 5000       what comes next, beside what came
+  ioracle predict tests/traces/cm1-grads --after 5000       what comes next, and what came
   ioracle model save tests/traces/cm1-grads -o cm1.model    keep what was learned
-  ioracle export trace --to csv -o trace-csv                a recorded trace as tables of text
-  ioracle recover /dev/shm/ioracle-4711-8c2f0a91 -o trace   what a killed job left
+  ioracle export trace --to csv -o trace-csv                convert a recorded trace to CSV
+  ioracle pattern evaluate runs                             how well server loads are recognised
+  ioracle recover /dev/shm/ioracle-4711-8c2f0a91 -o trace   recover a killed job
 
 Exit codes: 0 success, 1 failure, 2 wrong use.";
 
-/// Learns a program's I/O while it runs and says what I/O comes next.
+/// Learns a program's I/O while it runs and predicts what comes next.
 #[derive(Parser)]
 #[command(name = "ioracle", version, max_term_width = 100)]
 #[command(after_help = EXAMPLES)]
@@ -42,26 +47,35 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Arguments),
+    Show(show::Arguments),
     Eval(eval::Arguments),
     Predict(predict::Arguments),
     Model(model::Arguments),
+    Pattern(pattern::Arguments),
     Recover(recover::Arguments),
     Import(import::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),
+    #[command(hide = true)]
+    Generate(generate::Arguments),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Show(arguments) => show::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Eval(arguments) => eval::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Predict(arguments) => predict::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Model(arguments) => model::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Pattern(arguments) => pattern::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Import(arguments) => import::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Export(arguments) => export::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Generate(arguments) => {
+            generate::run(&arguments, Arguments::command()).map(|()| ExitCode::SUCCESS)
+        }
     };
     match done {
         Ok(code) => code,

@@ -91,7 +91,7 @@ fn what_cannot_be_done_is_told_and_leaves_nothing() {
     ioracle(["import", "csv", CM1, "-o", text(&trace)]);
     ioracle(["import", "csv", text(&trace), "-o", text(&output)])
         .fails_saying(1, &["in ioracle's own form already"]);
-    ioracle(["recover", text(&trace)]).fails_saying(1, &["whole trace", "nothing to recover"]);
+    ioracle(["recover", text(&trace)]).fails_saying(1, &["complete trace", "nothing to recover"]);
     assert!(!output.exists());
 }
 

@@ -41,6 +41,7 @@ fn doctor_looks_at_a_program() {
     let of = |program: &str| {
         let done = ioracle(["doctor", "--json", program]);
         let findings = done.json().as_array().unwrap().clone();
+        assert_eq!(findings[0]["about"], "program", "the answer comes first");
         let of_program = findings.into_iter().filter(|finding| finding["about"] == "program");
         (done.code, of_program.collect::<Vec<_>>())
     };

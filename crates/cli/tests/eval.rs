@@ -145,18 +145,25 @@ fn people_get_a_table_without_colours() {
 }
 
 #[test]
-fn plots_are_written_as_svg() {
+fn plots_are_written_as_svg_and_png() {
     let trace = Written::new(&checkpoints(20, 1));
     let figures = trace.file("figures");
     let done = ioracle(["eval".as_ref(), trace.path(), "--plots".as_ref(), &figures]);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    let mut drawn = 0;
+    let told = format!("wrote 7 figures as SVG and PNG to '{}'", figures.display());
+    assert!(done.err.contains(&told), "{}", done.err);
+    let (mut n_svg, mut n_png) = (0, 0);
     for entry in std::fs::read_dir(figures).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
-        drawn += 1;
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        if bytes.starts_with(b"\x89PNG") {
+            n_png += 1;
+        } else {
+            let text = String::from_utf8(bytes).unwrap();
+            assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
+            n_svg += 1;
+        }
     }
-    assert_eq!(drawn, 7);
+    assert_eq!((n_svg, n_png), (7, 7));
 }
 
 #[test]

@@ -30,6 +30,15 @@ fn in_base(base: &TempDir, options: &[&str], program: &[&str]) -> Command {
     command
 }
 
+/// The path of a new file that may be executed.
+fn executable(directory: &TempDir, name: &str, text: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let path = directory.path().join(name);
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
 fn shell(script: &str) -> Done {
     run(&[], &["sh", "-c", script])
 }
@@ -123,6 +132,35 @@ fn what_cannot_be_started_is_told_in_one_sentence() {
     run(&[], &[plain.path().to_str().unwrap()]).fails_saying(126, &["not executable"]);
 }
 
+/// `env` ends with 127 then, as the kernel says that there is no such file.
+#[test]
+fn a_missing_interpreter_is_named_and_ends_with_127() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = executable(&directory, "script", "#!/no/such/shell -e\necho\n");
+    run(&[], &[&script]).fails_saying(127, &[&script, "'/no/such/shell' was not found"]);
+    let doctor = ioracle(["doctor", "--json", &script]);
+    assert_eq!(doctor.code, Some(1));
+    assert!(doctor.json()[0]["text"].as_str().unwrap().contains("'/no/such/shell'"));
+}
+
+#[test]
+fn the_limit_takes_units_and_blames_whoever_set_it() {
+    for limit in ["256M", "64MiB", "500kB", "1048576"] {
+        assert_eq!(run(&["--limit", limit], &["true"]).code, Some(0), "{limit}");
+    }
+    let wrong = run(&["--limit", "256Q"], &["true"]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.err.contains("'256Q' for '--limit <SIZE>': a size is"), "{}", wrong.err);
+    for (variable, value) in
+        [("IORACLE_LIMIT", "much"), ("IORACLE_WAIT_MS", "1s"), ("IORACLE_DIR", "")]
+    {
+        let done = done(command().env(variable, value).args(["run", "true"]).output().unwrap());
+        assert_eq!(done.code, Some(2), "{}", done.err);
+        assert!(done.err.contains(&format!("for '{variable}'")), "{}", done.err);
+        assert!(!done.err.contains("--limit") && !done.err.contains("--wait"), "{}", done.err);
+    }
+}
+
 #[test]
 fn a_base_that_cannot_be_written_to_is_refused_before_anything_is_started() {
     let started = tempfile::tempdir().unwrap().path().join("started");
@@ -152,13 +190,10 @@ fn the_base_may_be_relative_and_the_program_may_move() {
 
 #[test]
 fn files_that_the_kernel_cannot_start_are_given_to_the_shell_once() {
-    use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
-    let script = directory.path().join("script");
-    fs::write(&script, "echo \"$1\" >> \"$2\"\nexit 4\n").unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = executable(&directory, "script", "echo \"$1\" >> \"$2\"\nexit 4\n");
     let log = directory.path().join("log");
-    let done = run(&[], &[script.to_str().unwrap(), "word", log.to_str().unwrap()]);
+    let done = run(&[], &[&script, "word", log.to_str().unwrap()]);
     assert_eq!(done.code, Some(4), "{}", done.err);
     assert_eq!(fs::read_to_string(log).unwrap(), "word\n");
 }
@@ -268,7 +303,7 @@ fn a_trace_is_recorded_and_can_be_evaluated() {
     let trace = trace.to_str().unwrap();
     let done = run(&["--record", trace], &["sh", "-c", "for i in 1 2 3; do cat /etc/passwd; done"]);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    assert!(done.err.contains(&format!("ioracle eval {trace}")), "{}", done.err);
+    assert!(done.err.contains(&format!("ioracle show {trace}")), "{}", done.err);
     let evaluated = ioracle(["eval", trace, "--json"]);
     assert_eq!(evaluated.code, Some(0), "{}", evaluated.err);
     let again = run(&["--record", trace], &["true"]);
@@ -365,7 +400,7 @@ fn a_program_ended_by_a_signal_ends_us_by_the_same() {
         let output = in_base(&base, &[], &["sh", "-c", &script]).output().unwrap();
         assert_eq!(output.status.signal(), Some(number), "{name}");
         let done = done(output);
-        assert!(done.err.contains(&format!("ended by SIG{name}")), "{}", done.err);
+        assert!(done.err.contains(&format!("killed by SIG{name}")), "{}", done.err);
         assert!(done.err.contains("data "), "{}", done.err);
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
     }

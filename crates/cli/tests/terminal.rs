@@ -108,7 +108,7 @@ fn ctrl_c_ends_what_does_not_mind_it() {
     shell.press("$IORACLE run -- sh -c 'echo re''ady; exec sleep 60'; echo code=$?\n");
     shell.shows("ready");
     shell.press("\x03");
-    shell.shows("was ended by SIGINT");
+    shell.shows("was killed by SIGINT");
 }
 
 #[test]

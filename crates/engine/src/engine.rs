@@ -4,41 +4,16 @@
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use ioracle_events::{ContextId, Event, FileId, OperationFilter, Prediction, StreamId};
+use ioracle_events::{
+    ContextId, Event, FileId, Level, MpiInternals, OperationFilter, Prediction, StreamId,
+};
 use ioracle_oracle::{Candidates, Model, Oracle, Role, StackId};
 
-use crate::learner::{Learner, Meaning, Names, Taught};
+use crate::config::Config;
+use crate::names::{Meaning, Names};
 use crate::score::Score;
-use crate::variables::Variables;
-
-/// Ceilings of an engine, and the configuration of each oracle.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// For each stream's oracle.
-    pub oracle: ioracle_oracle::Config,
-    /// Streams followed. Events of further ones are counted as dropped: each
-    /// stream followed has its memory, and a prediction for every thousandth
-    /// thread helps nobody.
-    pub max_streams: usize,
-    /// Frames and paths kept in memory. Further definitions are ignored, and
-    /// what they would have named is known by its number only.
-    pub max_definitions: usize,
-    /// A stream that ends with fewer operations is forgotten: it has little to
-    /// tell, and thousands of short processes and threads leave room for those
-    /// that last.
-    pub min_remembered: u64,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            oracle: ioracle_oracle::Config::default(),
-            max_streams: 1024,
-            max_definitions: 1 << 18,
-            min_remembered: 64,
-        }
-    }
-}
+use crate::stream::{StreamIntake, StreamLearner, Watcher};
+use crate::variables::VariableSource;
 
 /// Learns from the events of all streams and predicts each.
 #[derive(Clone, Debug)]
@@ -48,12 +23,14 @@ pub struct Engine {
     /// Numbers streams in the order of their first event.
     n_begun: u64,
     names: Names,
-    variables: Variables,
+    variables: VariableSource,
+    mpi: MpiInternals,
     roles: Map<StreamId, Role>,
     /// What new streams start from; short ones that had a role add to it.
     model: Model,
-    score: Score,
-    /// The same over the first operations of every stream.
+    /// Of streams that are gone: their bytes, and their variables.
+    past_scores: [Score; 2],
+    /// Over the first operations of every stream.
     first_score: Score,
     n_dropped: u64,
 }
@@ -64,7 +41,9 @@ pub(crate) type Map<K, V> = HashMap<K, V, std::hash::RandomState>;
 struct Stream {
     number: u64,
     intake: Intake,
-    taught: Taught,
+    bytes: StreamLearner,
+    /// Once it has accessed a variable.
+    variables: Option<Box<StreamLearner>>,
 }
 
 /// What has come of a stream.
@@ -73,20 +52,23 @@ struct Intake {
     filter: OperationFilter,
     /// Of the events taken in, as the source numbers them.
     last_sequence: u64,
+    /// When the first of them started.
+    first_start_ns: Option<u64>,
 }
 
 impl Engine {
     /// An engine without streams.
     pub fn new(config: Config) -> Engine {
         Engine {
-            variables: Variables::new(&config.oracle),
+            variables: VariableSource::new(&config.oracle),
             config,
             streams: Map::default(),
             n_begun: 0,
             names: Names::default(),
+            mpi: MpiInternals::default(),
             roles: Map::default(),
             model: Model::default(),
-            score: Score::default(),
+            past_scores: Default::default(),
             first_score: Score::default(),
             n_dropped: 0,
         }
@@ -109,7 +91,14 @@ impl Engine {
 
     /// Tells the frames of a call stack before an event names it.
     pub fn define_context(&mut self, context: ContextId, frames: &str) {
+        self.define_frames(context, frames);
         self.define_stack(context, StackId::of(frames));
+    }
+
+    /// Tells the frames only to see who made the calls, where which call stack it
+    /// is, is told apart.
+    pub fn define_frames(&mut self, context: ContextId, frames: &str) {
+        self.mpi.define_context(context, frames);
     }
 
     /// The same, where it is known which call stack it is.
@@ -137,39 +126,81 @@ impl Engine {
     /// A stream has begun, of which there may be no event yet; with a model it
     /// can be predicted already.
     pub fn begin_stream(&mut self, id: StreamId) {
-        self.with(id, |_, _| ());
+        self.with_stream(id, &mut (), |_, _, _| ());
     }
 
     /// Takes the next event of its stream in: scores what was predicted, learns.
     pub fn observe(&mut self, event: &Event) {
-        let is_followed = self.with(event.stream, |intake, learner| {
+        self.observe_with(event, &mut ());
+    }
+
+    /// The same, watched: `watcher` sees each operation that the event makes
+    /// known, at the levels that are learned.
+    pub fn observe_with(&mut self, event: &Event, watcher: &mut impl Watcher) {
+        let levels = self.config.levels;
+        let is_followed = self.with_stream(event.stream, watcher, |intake, mpi, learning| {
             intake.last_sequence = intake.last_sequence.max(event.sequence);
-            intake.filter.push(event, |operation| learner.learn(&operation));
+            intake.first_start_ns.get_or_insert(event.start_ns);
+            if levels.includes(Level::Bytes) {
+                intake.filter.push(event, mpi, |operation| learning.observe(&operation));
+            }
         });
-        if !is_followed {
+        if is_followed.is_none() {
             self.n_dropped += 1;
             return;
         }
-        self.variables.observe(event, &self.names, self.config.max_streams);
+        if levels.includes(Level::Variables) {
+            self.observe_variable(event, watcher);
+        }
+    }
+
+    /// Takes an event in that nothing is to be learned from, but that may say
+    /// what events of other streams are.
+    pub fn pass_over(&mut self, event: &Event) {
+        self.mpi.observe(event);
+        if self.config.levels.includes(Level::Variables) {
+            self.variables.known.access(event);
+        }
     }
 
     /// Takes in what was held back at the end of a stream, and forgets the
     /// stream if it was short ([`Config::min_remembered`]). Its score stays.
     pub fn end_stream(&mut self, id: StreamId) {
-        self.finish_stream(id);
+        self.finish_stream(id, &mut ());
         if self.operations(id) >= self.config.min_remembered {
             return;
         }
-        if let (Some(mut stream), Some(role)) = (self.streams.remove(&id), self.roles.remove(&id)) {
-            stream.taught = stream.taught.ended();
+        let Some(mut stream) = self.remove(id) else { return };
+        if let Some(role) = self.roles.remove(&id) {
+            // For a model that others of this run begin with.
+            stream.bytes.begin_run();
             self.keep(role, stream);
+        }
+    }
+
+    /// Takes in what was held back at the end of a stream.
+    pub fn finish_stream(&mut self, id: StreamId, watcher: &mut impl Watcher) {
+        if self.streams.contains_key(&id) {
+            self.with_stream(id, watcher, |intake, _, learning| {
+                intake.filter.finish(|operation| learning.observe(&operation));
+            });
+        }
+    }
+
+    /// Gives away what was learned of a stream at a level; the engine knows
+    /// nothing of it any more.
+    pub fn take_stream(&mut self, level: Level, id: StreamId) -> Option<StreamLearner> {
+        let stream = self.remove(id)?;
+        match level {
+            Level::Bytes => Some(stream.bytes),
+            Level::Variables => stream.variables.map(|learner| *learner),
         }
     }
 
     /// Takes in what was held back at the end of the streams.
     pub fn finish(&mut self) {
         let streams: Vec<StreamId> = self.streams.keys().copied().collect();
-        streams.into_iter().for_each(|id| self.finish_stream(id));
+        streams.into_iter().for_each(|id| self.finish_stream(id, &mut ()));
     }
 
     /// The model that the engine began with, and what its streams have learned
@@ -195,7 +226,9 @@ impl Engine {
     /// The next `horizon` accesses to variables of a stream along the most
     /// probable path: see [`ioracle_events::Variables`].
     pub fn predict_variables(&self, stream: StreamId, horizon: usize) -> Vec<Prediction> {
-        self.variables.predict(stream, horizon)
+        self.learner(Level::Variables, stream)
+            .map(|learner| learner.oracle.ahead(0).take(horizon).collect())
+            .unwrap_or_default()
     }
 
     /// What a number stands for that such a prediction has in the place of a file:
@@ -203,6 +236,11 @@ impl Engine {
     /// name of the variable.
     pub fn variable_name(&self, number: FileId) -> Option<String> {
         self.variables.name(number, &self.names)
+    }
+
+    /// The variables that such numbers stand for.
+    pub fn variables(&self) -> &ioracle_events::Variables {
+        &self.variables.known
     }
 
     /// The highest number of an event of the stream that was taken in; 0 if none
@@ -213,12 +251,27 @@ impl Engine {
 
     /// The oracle of a stream.
     pub fn oracle(&self, stream: StreamId) -> Option<&Oracle> {
-        self.streams.get(&stream).map(|stream| &stream.taught.oracle)
+        self.learner(Level::Bytes, stream).map(|learner| &learner.oracle)
+    }
+
+    /// What is learned of a stream at a level.
+    pub fn learner(&self, level: Level, stream: StreamId) -> Option<&StreamLearner> {
+        let stream = self.streams.get(&stream)?;
+        match level {
+            Level::Bytes => Some(&stream.bytes),
+            Level::Variables => stream.variables.as_deref(),
+        }
+    }
+
+    /// When the first event of a stream started. Unlike a stream's number, which
+    /// depends on when its source found it, this is the same live and from a trace.
+    pub fn first_start_ns(&self, stream: StreamId) -> Option<u64> {
+        self.streams.get(&stream)?.intake.first_start_ns
     }
 
     /// Operations of a stream in this run; its oracle may know earlier ones.
     pub fn operations(&self, stream: StreamId) -> u64 {
-        self.streams.get(&stream).map_or(0, |stream| stream.taught.n_operations())
+        self.learner(Level::Bytes, stream).map_or(0, StreamLearner::n_operations)
     }
 
     /// The streams followed, in the order of their first event.
@@ -235,21 +288,21 @@ impl Engine {
         self.names.recognised.iter().map(|(known, new)| (*known, *new))
     }
 
-    /// How good the predictions have been so far.
+    /// How good the predictions of all streams have been so far.
     pub fn score(&self) -> Score {
-        self.score
+        self.score_at(Level::Bytes)
     }
 
     /// The same over the first [`FIRST_OPERATIONS`](crate::FIRST_OPERATIONS) of every stream, where only
     /// what earlier runs have taught helps.
     pub fn first_score(&self) -> Score {
-        self.first_score
+        self.first_score.clone()
     }
 
     /// How good the predictions of accesses to variables have been so far; without
     /// operations if there were none.
     pub fn variable_score(&self) -> Score {
-        self.variables.score()
+        self.score_at(Level::Variables)
     }
 
     /// Events of streams beyond [`Config::max_streams`].
@@ -263,47 +316,77 @@ impl Engine {
         }
     }
 
+    /// Sums up in the order of the streams, so that it is the same in every run.
+    fn score_at(&self, level: Level) -> Score {
+        let mut score = self.past_scores[level as usize].clone();
+        for id in self.streams() {
+            if let Some(learner) = self.learner(level, id) {
+                score.merge(learner.score());
+            }
+        }
+        score
+    }
+
     fn keep(&mut self, role: Role, stream: Stream) {
-        if stream.taught.n_operations() > 0 {
+        if stream.bytes.n_operations() > 0 {
             let n_before = self.model.operations_of(&role);
-            self.model.learn(role, stream.taught.into_learned(n_before));
+            self.model.learn(role, stream.bytes.into_learned(n_before));
         }
     }
 
-    fn finish_stream(&mut self, id: StreamId) {
-        if self.streams.contains_key(&id) {
-            self.with(id, |intake, learner| {
-                intake.filter.finish(|operation| learner.learn(&operation));
-            });
+    /// Forgets a stream, but not its scores.
+    fn remove(&mut self, id: StreamId) -> Option<Stream> {
+        let stream = self.streams.remove(&id)?;
+        let [bytes, variables] = &mut self.past_scores;
+        bytes.merge(stream.bytes.score());
+        if let Some(learner) = &stream.variables {
+            variables.merge(learner.score());
         }
+        Some(stream)
     }
 
-    /// Lets a stream learn, and begins it if it is new; false if there is no
-    /// room for it.
-    fn with(&mut self, id: StreamId, learn: impl FnOnce(&mut Intake, &mut Learner)) -> bool {
+    /// Takes operations in, for a stream that begins if it is new; `None` if there
+    /// is no room for it.
+    fn with_stream<W: Watcher, R>(
+        &mut self,
+        id: StreamId,
+        watcher: &mut W,
+        take: impl FnOnce(&mut Intake, &mut MpiInternals, &mut StreamIntake<'_, W>) -> R,
+    ) -> Option<R> {
         let is_full = self.streams.len() >= self.config.max_streams;
         let stream = match self.streams.entry(id) {
             Entry::Occupied(stream) => stream.into_mut(),
-            Entry::Vacant(_) if is_full => return false,
+            Entry::Vacant(_) if is_full => return None,
             Entry::Vacant(place) => {
                 let role = self.roles.get(&id).cloned().unwrap_or_default();
-                let taught = match self.model.find(&role) {
-                    Some(known) => Taught::before(known.oracle),
-                    None => Taught::nothing(&self.config.oracle),
+                let bytes = match self.model.find(&role) {
+                    Some(known) => StreamLearner::begin(known.oracle),
+                    None => StreamLearner::new(&self.config.oracle),
                 };
                 let number = self.n_begun;
                 self.n_begun += 1;
-                place.insert(Stream { number, intake: Intake::default(), taught })
+                let intake = Intake::default();
+                place.insert(Stream { number, intake, bytes, variables: None })
             }
         };
-        let mut learner = Learner {
-            taught: &mut stream.taught,
+        let mut learning = StreamIntake {
+            learner: &mut stream.bytes,
             role: Some((id, &self.roles)),
             model: &self.model,
             names: &mut self.names,
-            scores: [&mut self.score, &mut self.first_score],
+            first_score: &mut self.first_score,
+            watcher,
         };
-        learn(&mut stream.intake, &mut learner);
-        true
+        Some(take(&mut stream.intake, &mut self.mpi, &mut learning))
+    }
+
+    fn observe_variable(&mut self, event: &Event, watcher: &mut impl Watcher) {
+        let Engine { variables, names, streams, .. } = self;
+        let Some(access) = variables.access(event, names) else { return };
+        let Some(stream) = streams.get_mut(&event.stream) else { return };
+        let VariableSource { config, names, first_score, model, .. } = variables;
+        let begin = || Box::new(StreamLearner::new(config));
+        let learner = stream.variables.get_or_insert_with(begin);
+        StreamIntake { learner, role: None, model, names, first_score, watcher }.observe(&access);
     }
 }

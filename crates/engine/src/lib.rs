@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Feeds events to one oracle per stream and keeps the score of their
-//! predictions.
+//! The only place that turns events into operations, drives oracles and scores
+//! their predictions.
 //!
-//! Live capture, a recorded trace and the C interface call the same
-//! [`Engine::observe`]; so an offline replay is a test of the online tool.
+//! Live capture, a recorded trace and the evaluation call the same
+//! [`Engine::observe`]; who has operations instead of events, as callers of the C
+//! interface, calls [`StreamLearner::observe`], which the engine calls too. So an
+//! offline replay is a test of the online tool, and a number means the same
+//! wherever it is printed.
 
 #![forbid(unsafe_code)]
 
+mod config;
 mod engine;
-mod learner;
-mod score;
+mod names;
+mod operations;
+pub mod score;
+mod stream;
 mod variables;
 
-pub use engine::{Config, Engine};
-pub use learner::FIRST_OPERATIONS;
-pub use score::{Came, Score};
+pub use config::{Config, Levels};
+pub use engine::Engine;
+pub use operations::OperationStreams;
+pub use score::{ObservedOperation, Score};
+pub use stream::{FIRST_OPERATIONS, StreamLearner, Watcher};

@@ -1,63 +1,46 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is learned of variables: an oracle more for each stream that accesses
-//! any, above the one of its bytes.
+//! What a source says of variables: what their numbers stand for. Each stream
+//! that accesses any has a learner for them, above the one of its bytes.
 
-use ioracle_events::{Event, FileId, Operation, Prediction, SEPARATOR, StreamId};
+use ioracle_events::{Event, FileId, Operation, SEPARATOR};
 use ioracle_oracle::{Config, Model, Naming};
 
-use crate::engine::Map;
-use crate::learner::{Learner, Meaning, Names, Taught};
+use crate::names::{Meaning, Names};
 use crate::score::Score;
 
 /// Names kept at hand; they are made again when they are needed.
 const MAX_NAMES: usize = 1 << 16;
 
-/// Accesses to variables, learned and scored as operations are.
+/// The variables of all streams.
 #[derive(Clone, Debug)]
-pub(crate) struct Variables {
-    config: Config,
-    known: ioracle_events::Variables,
-    streams: Map<StreamId, Taught>,
-    names: Names,
-    score: Score,
-    first_score: Score,
+pub(crate) struct VariableSource {
+    pub(crate) config: Config,
+    pub(crate) known: ioracle_events::Variables,
+    pub(crate) names: Names,
+    pub(crate) first_score: Score,
     /// What earlier runs knew of variables is not kept, so this stays empty.
-    model: Model,
+    pub(crate) model: Model,
 }
 
-impl Variables {
+impl VariableSource {
     /// Knows none yet.
-    pub(crate) fn new(config: &Config) -> Variables {
-        Variables {
+    pub(crate) fn new(config: &Config) -> VariableSource {
+        VariableSource {
             config: Config { naming: Naming::All, ..config.clone() },
             known: ioracle_events::Variables::default(),
-            streams: Map::default(),
             names: Names::default(),
-            score: Score::default(),
             first_score: Score::default(),
             model: Model::default(),
         }
     }
 
-    /// Takes an event in, if it accesses a variable. `all` is what the source
-    /// told of all streams; of more than `max_streams` nothing is learned.
-    pub(crate) fn observe(&mut self, event: &Event, all: &Names, max_streams: usize) {
-        let Some(access) = self.known.access(event) else { return };
-        if self.streams.len() >= max_streams && !self.streams.contains_key(&event.stream) {
-            return;
-        }
+    /// The access to a variable that an event is, if it is one. `all` is what the
+    /// source told of all streams.
+    pub(crate) fn access(&mut self, event: &Event, all: &Names) -> Option<Operation> {
+        let access = self.known.access(event)?;
         self.tell(&access, all);
-        let Variables { config, streams, names, score, first_score, model, .. } = self;
-        let taught = streams.entry(event.stream).or_insert_with(|| Taught::nothing(config));
-        let scores = [score, first_score];
-        Learner { taught, role: None, model, names, scores }.learn(&access);
-    }
-
-    /// The next accesses of a stream along the most probable path.
-    pub(crate) fn predict(&self, stream: StreamId, horizon: usize) -> Vec<Prediction> {
-        let taught = self.streams.get(&stream);
-        taught.map(|it| it.oracle.ahead(0).take(horizon).collect()).unwrap_or_default()
+        Some(access)
     }
 
     /// The name of a variable by its number.
@@ -65,11 +48,6 @@ impl Variables {
         let (file, name) = self.known.get(number)?;
         let path = all.files.get(&file).map_or("", |path| path);
         Some(format!("{path}{SEPARATOR}{name}"))
-    }
-
-    /// How good the predictions have been so far.
-    pub(crate) fn score(&self) -> Score {
-        self.score
     }
 
     /// What stands behind the numbers of an access, where it is new.

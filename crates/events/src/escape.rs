@@ -20,15 +20,21 @@ pub fn unescaped(text: &str) -> Vec<u8> {
     bytes
 }
 
+/// The same as text, for programs: a name that is not UTF-8 stays escaped.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    String::from_utf8(unescaped(text)).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
 /// The same for people; what is no text that a terminal could show stays escaped.
 pub fn readable(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }
-    match String::from_utf8(unescaped(text)) {
-        Ok(name) if !name.contains(char::is_control) => Cow::Owned(name),
-        _ => Cow::Borrowed(text),
-    }
+    let name = plain(text);
+    if name.contains(char::is_control) { Cow::Borrowed(text) } else { name }
 }
 
 #[cfg(test)]
@@ -42,6 +48,14 @@ mod tests {
         check("100%", "100%");
         check("a%1B[2J", "a%1B[2J");
         check("a%00b", "a%00b");
+        check("a%FF", "a%FF");
+    }
+
+    #[test]
+    fn programs_get_every_name_that_is_text() {
+        let check = |text, given: &str| assert_eq!(plain(text), given);
+        check("/step%201/a%2Cb%25", "/step 1/a,b%");
+        check("a%0Ab", "a\nb");
         check("a%FF", "a%FF");
     }
 }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::function::{Access, Function, Layer};
+use ioracle_functions::{Access, Function, Layer};
 
 /// A thread of a process; each has a grammar and an oracle of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -39,6 +39,15 @@ pub enum Whence {
     End,
 }
 
+/// What a file was mapped into memory for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MappedFor {
+    /// Reading only; also private mappings, whose changes never reach the file.
+    Reading,
+    /// Writing, or a trace does not say what for.
+    Writing,
+}
+
 /// One finished I/O call of the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -66,7 +75,8 @@ pub struct Event {
     pub end_ns: u64,
     /// How many recorded calls of the same thread enclose this one.
     pub depth: u32,
-    /// Open flags, whence of a seek, or object name and selection; a request.
+    /// Open flags, whence of a seek, protection of a mapping, or object name and
+    /// selection; a request.
     pub detail: Box<str>,
 }
 
@@ -118,6 +128,16 @@ impl Event {
         }
     }
 
+    /// What a file was mapped for, for mappings that succeeded.
+    pub fn mapped_for(&self) -> Option<MappedFor> {
+        if self.function.name() != "mmap" || self.failed() {
+            return None;
+        }
+        let has = |flag: &str| self.detail.split('|').any(|other| other == flag);
+        let may_write = self.detail.is_empty() || has("WRITE") && has("SHARED");
+        Some(if may_write { MappedFor::Writing } else { MappedFor::Reading })
+    }
+
     /// Whether it is a further part of the call that the event before it at its
     /// depth tells of: one wait for several requests, or one write of several
     /// datasets, is an event each, of which only the first takes time.
@@ -153,5 +173,29 @@ impl Event {
     pub fn selection(&self) -> Option<&str> {
         self.object()?;
         self.detail.split_once(' ').map(|(_, selection)| selection)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A successful call of the program itself that moves nothing.
+    pub(crate) fn event(function: Function) -> Event {
+        Event {
+            stream: StreamId { rank: 0, thread: 0 },
+            sequence: 0,
+            function,
+            context: ContextId(1),
+            file: FileId(1),
+            handle: 3,
+            offset: None,
+            requested: 0,
+            result: 0,
+            start_ns: 0,
+            end_ns: 0,
+            depth: 0,
+            detail: "".into(),
+        }
     }
 }

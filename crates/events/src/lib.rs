@@ -11,18 +11,20 @@
 
 #![forbid(unsafe_code)]
 
+mod buffered;
 mod escape;
 mod event;
-mod function;
 mod level;
+mod mpi;
 mod operation;
 mod prediction;
 mod variable;
 
-pub use escape::{readable, unescaped};
-pub use event::{ContextId, Event, FileId, StreamId, Whence};
-pub use function::{Access, Function, Layer};
-pub use level::{Level, Picker};
+pub use escape::{plain, readable, unescaped};
+pub use event::{ContextId, Event, FileId, MappedFor, StreamId, Whence};
+pub use ioracle_functions::{Access, Function, Layer};
+pub use level::Level;
+pub use mpi::MpiInternals;
 pub use operation::{Operation, OperationFilter};
 pub use prediction::{Burst, ContextSymbol, PredictedFile, Prediction, Spread, WithinTime};
 pub use variable::{Part, SEPARATOR, VariableContext, Variables};

@@ -3,15 +3,18 @@
 //! Which events enter the symbol stream.
 //!
 //! The atomic requests do: POSIX and stdio opens, closes, data accesses, syncs
-//! and truncations, at whatever depth. An MPI-IO or high-level data call is an
+//! and truncations, at whatever depth; but not a flush that has nothing to write,
+//! nor what MPI does for itself. An MPI-IO or high-level data call is an
 //! operation only if no data operation happened inside it, which is known when
 //! it has ended: an enclosing call precedes the nested ones in the order of
 //! events, so [`OperationFilter`] holds it back until an event comes that it
 //! does not enclose. The parts of one call are operations if the first is: what
 //! happened inside the call happened for all of them.
 
+use crate::buffered::BufferedOutput;
 use crate::event::{ContextId, Event, FileId};
-use crate::function::{Access, Function, Layer};
+use crate::mpi::MpiInternals;
+use ioracle_functions::{Access, Function, Layer};
 
 /// An event that enters the symbol stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +82,7 @@ impl From<&Event> for Operation {
 #[derive(Clone, Debug, Default)]
 pub struct OperationFilter {
     held: Option<Held>,
+    buffered: BufferedOutput,
 }
 
 /// An enclosing data call that becomes an operation if nothing inside it does.
@@ -90,14 +94,18 @@ struct Held {
 
 impl OperationFilter {
     /// Takes the next event of the stream and hands each operation that is now
-    /// known to `emit`.
-    pub fn push(&mut self, event: &Event, mut emit: impl FnMut(Operation)) {
+    /// known to `emit`. `mpi` is what all streams of the source share.
+    pub fn push(&mut self, event: &Event, mpi: &mut MpiInternals, mut emit: impl FnMut(Operation)) {
         let mut is_operation = !event.is_further_part();
         if let Some(held) = self.held.take_if(|held| held.depth >= event.depth) {
             is_operation |= held.depth == event.depth;
             emit(held.operation);
         }
-        if event.failed() {
+        if mpi.observe(event) || event.failed() || !self.buffered.observe(event) {
+            return;
+        }
+        // What it is given has been opened before.
+        if event.function == Function::Fdopen {
             return;
         }
         let access = event.function.access();
@@ -127,37 +135,39 @@ impl OperationFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::StreamId;
+    use crate::event::tests::event;
+
+    fn function(name: &str) -> Function {
+        Function::all().find(|function| function.name() == name).expect(name)
+    }
+
+    /// The names of the operations among events.
+    fn operations(events: impl IntoIterator<Item = Event>) -> String {
+        let (mut filter, mut mpi) = (OperationFilter::default(), MpiInternals::default());
+        mpi.define_context(ContextId(2), "libmpi.so.40+0x1;app+0x2");
+        let mut names = Vec::new();
+        let mut emit = |operation: Operation| names.push(operation.function.name());
+        events.into_iter().for_each(|event| filter.push(&event, &mut mpi, &mut emit));
+        filter.finish(emit);
+        names.join(" ")
+    }
+
+    /// An open descriptor that was given a stream was once opened twice.
+    #[test]
+    fn a_stream_over_an_open_descriptor_is_no_second_open() {
+        check("open fdopen fread fclose", "open fread fclose");
+    }
 
     /// Names with a point per enclosing call before them and `+` behind those of
     /// further parts become the names of operations.
     fn check(calls: &str, expected: &str) {
-        let mut filter = OperationFilter::default();
-        let mut told = Vec::new();
-        for call in calls.split(' ') {
-            let depth = call.chars().take_while(|&c| c == '.').count();
-            let name = call.trim_start_matches('.').trim_end_matches('+');
-            let layers = [Layer::Posix, Layer::MpiIo, Layer::HighLevel];
-            let function = layers.iter().find_map(|&layer| Function::from_name(layer, name));
-            let event = Event {
-                stream: StreamId { rank: 0, thread: 0 },
-                sequence: 0,
-                function: function.expect(name),
-                context: ContextId(1),
-                file: FileId(1),
-                handle: 3,
-                offset: None,
-                requested: 8,
-                result: 0,
-                start_ns: 0,
-                end_ns: 0,
-                depth: depth as u32,
-                detail: if call.ends_with('+') { "x part=2" } else { "x" }.into(),
-            };
-            filter.push(&event, |operation| told.push(operation.function.name()));
-        }
-        filter.finish(|operation| told.push(operation.function.name()));
-        assert_eq!(told.join(" "), expected, "{calls}");
+        let events = calls.split(' ').map(|call| Event {
+            depth: call.chars().take_while(|&c| c == '.').count() as u32,
+            requested: 8,
+            detail: if call.ends_with('+') { "x part=2" } else { "x" }.into(),
+            ..event(function(call.trim_start_matches('.').trim_end_matches('+')))
+        });
+        assert_eq!(operations(events), expected, "{calls}");
     }
 
     #[test]
@@ -172,5 +182,64 @@ mod tests {
         check("H5Dwrite .mpi_write_at H5Dwrite+ H5Dwrite+", "mpi_write_at");
         check("H5Dwrite H5Dwrite+ H5Dwrite+ close", "H5Dwrite H5Dwrite H5Dwrite close");
         check("H5Dwrite .pwrite H5Dwrite+ H5Dwrite", "pwrite H5Dwrite");
+    }
+    /// Names with the digit of their file behind them; writes move 8 bytes.
+    fn check_flushes(calls: &str, expected: &str) {
+        let events = calls.split(' ').map(|call| {
+            let (name, file) = call.split_at(call.len() - 1);
+            let file = FileId(file.parse().expect(call));
+            let handle = if file == FileId::UNKNOWN { -1 } else { 3 + i64::from(file.0) };
+            let is_write = function(name).access() == Access::Write;
+            let result = if is_write { 8 } else { 0 };
+            Event { file, handle, result, ..event(function(name)) }
+        });
+        assert_eq!(operations(events), expected, "{calls}");
+    }
+
+    /// 4,741 of 7,018 operations of a climate code were flushes by libgfortran of a
+    /// standard output that nothing was ever buffered for.
+    #[test]
+    fn a_flush_is_an_operation_if_there_is_something_to_write() {
+        check_flushes("fflush1 write1 fflush1 write1", "write write");
+        check_flushes("fprintf1 fflush1 fflush1 fputs1 fflush1", "fprintf fflush fputs fflush");
+        check_flushes("fwrite1 fflush2 fflush1", "fwrite fflush");
+        check_flushes("fwrite1 fread1 fseek1 fflush1", "fwrite fread");
+        check_flushes("fwrite1 fclose1 fopen1 fflush1", "fwrite fclose fopen");
+        // Of all streams at once.
+        check_flushes("fflush0 fwrite1 fwrite2 fflush0 fflush1 fflush0", "fwrite fwrite fflush");
+    }
+
+    #[test]
+    fn a_stream_that_is_opened_anew_has_nothing_to_write() {
+        let on = |name, file, result| Event { file, result, ..event(function(name)) };
+        let reused =
+            [on("fwrite", FileId(1), 8), on("freopen", FileId(2), 3), on("fflush", FileId(1), 0)];
+        assert_eq!(operations(reused), "fwrite freopen");
+        let nothing = [on("fwrite", FileId(1), 0), on("fflush", FileId(1), 0)];
+        assert_eq!(operations(nothing), "fwrite");
+    }
+
+    #[test]
+    fn past_the_bound_every_flush_counts() {
+        let on = |name, n| Event { file: FileId(n), handle: i64::from(n), ..event(function(name)) };
+        let written = (1..=1000).map(|n| Event { result: 8, ..on("fwrite", n) });
+        let flushed = operations(written.chain([on("fflush", 1000)]));
+        assert!(flushed.ends_with("fwrite fflush"), "{flushed}");
+    }
+
+    /// One program was predicted to 17 % under Open MPI and to 77 % under MPICH.
+    #[test]
+    fn what_mpi_does_for_itself_is_no_operation() {
+        let by_mpi = |name| Event { context: ContextId(2), ..event(function(name)) };
+        let inside = Event { depth: 1, file: FileId(2), ..by_mpi("pwrite") };
+        let standard = Event { handle: 1, ..by_mpi("write") };
+        let program = || event(function("write"));
+        assert_eq!(operations([by_mpi("open"), program(), by_mpi("close")]), "write");
+        assert_eq!(operations([standard]), "write");
+        // An access of the program inside a call of MPI-IO, and none inside another.
+        let data = [event(function("mpi_write_at")), inside.clone()];
+        assert_eq!(operations(data), "pwrite");
+        let other = [event(function("mpi_set_size")), inside];
+        assert_eq!(operations(other), "");
     }
 }

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::FileId;
-use crate::function::Function;
+use ioracle_functions::Function;
 
 /// The small number that stands for a context and a kind of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -64,12 +64,14 @@ pub struct Prediction {
     pub io_time_ns: u64,
     /// Spread of `io_time_ns`.
     pub io_time_spread: Spread,
-    /// That the operation comes, wherever; between 0 and 1. Of a set of
-    /// predictions they add up to at most 1.
+    /// That this operation comes on this file at this offset; between 0 and 1,
+    /// never more than `operation_probability`. Ahead of the next operation, also
+    /// that all operations up to it come, and that new files on the way which it
+    /// depends on have the expected names.
     pub probability: f64,
-    /// That it is in this file at this offset, if it comes: how often lately what
-    /// they were concluded from was right. 0 where they are only supposed.
-    pub place_probability: f64,
+    /// That this operation comes, wherever. Of a set of predictions they add up to
+    /// at most 1. Ahead, that all operations up to it come.
+    pub operation_probability: f64,
 }
 
 /// The next dense group of operations between two quiet spells.

@@ -36,9 +36,9 @@ use self::opened::Opened;
 use self::shape::Shape;
 use crate::escape::readable;
 use crate::event::{ContextId, Event, FileId};
-use crate::function::{Access, Layer};
 use crate::operation::Operation;
 use crate::prediction::PredictedFile;
+use ioracle_functions::{Access, Layer};
 
 /// Stands between the path of a file and the name of a variable in it. Neither
 /// can hold it.
@@ -203,7 +203,7 @@ fn pattern(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::event::{ContextId, StreamId};
-    use crate::function::Function;
+    use ioracle_functions::Function;
 
     fn event(layer: Layer, name: &str, detail: &str, bytes: u64) -> Event {
         Event {

@@ -13,7 +13,8 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ioracle_events::{Operation, OperationFilter, StreamId};
+use ioracle_engine::OperationStreams;
+use ioracle_events::{Level, Operation, StreamId};
 use ioracle_grammar::{Config, StarSequitur};
 use ioracle_oracle::Oracle;
 use ioracle_trace::{Options, Trace};
@@ -52,14 +53,16 @@ fn traces() -> Result<Vec<PathBuf>, Box<dyn Error>> {
 
 /// The operations of the busiest thread of rank 0.
 fn operations_of_rank_0(trace: &Trace) -> Result<Vec<Operation>, Box<dyn Error>> {
-    let mut streams: HashMap<StreamId, (OperationFilter, Vec<Operation>)> = HashMap::new();
+    let mut picked = OperationStreams::new(Level::Bytes);
+    trace.contexts().iter().for_each(|(id, frames)| picked.define_context(id, frames));
+    let mut streams: HashMap<StreamId, Vec<Operation>> = HashMap::new();
     for event in trace.events(Some(0))? {
         let event = event?;
-        let (filter, operations) = streams.entry(event.stream).or_default();
-        filter.push(&event, |operation| operations.push(operation));
+        let operations = streams.entry(event.stream).or_default();
+        picked.push(&event, |operation| operations.push(operation));
     }
-    let busiest = streams.into_values().max_by_key(|(_, operations)| operations.len());
-    Ok(busiest.map(|(_, operations)| operations).unwrap_or_default())
+    picked.finish(|stream, operation| streams.entry(stream).or_default().push(operation));
+    Ok(streams.into_values().max_by_key(Vec::len).unwrap_or_default())
 }
 
 fn cost_of_a_symbol(operations: &[Operation]) -> f64 {

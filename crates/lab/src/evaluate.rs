@@ -2,12 +2,15 @@
 
 //! The second reading of a trace: every operation is predicted, then learned.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use ioracle_events::{Operation, StreamId};
+use ioracle_engine::{ObservedOperation, StreamLearner, Watcher};
+use ioracle_events::StreamId;
+use ioracle_oracle::Oracle;
 use ioracle_trace::Trace;
 
-use crate::drive::{Follower, drive};
+use crate::drive::{Examiner, drive};
 use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::figures::{Recorder, Series};
@@ -57,12 +60,12 @@ pub fn evaluate(
     options: &Options,
     progress: impl FnMut(Progress),
 ) -> Result<Vec<RankReport>, Error> {
-    let ranks = BTreeMap::new();
-    let mut examiner = Examiner { trace, survey, options, progress, operations: 0, ranks };
-    drive(trace, survey, &mut examiner)?;
+    let state = RefCell::new((0, progress));
+    let mut evaluator = Evaluator { survey, options, progress: &state, ranks: BTreeMap::new() };
+    drive(trace, survey, &options.oracle, &mut evaluator)?;
     let of = survey.operations();
-    let Examiner { mut progress, ranks, .. } = examiner;
-    progress(Progress { operations: of, of });
+    let ranks = evaluator.ranks;
+    (state.into_inner().1)(Progress { operations: of, of });
     let report = |(rank, (scores, series)): (u32, (RankScores, Option<Series>))| RankReport {
         evaluation: scores.evaluation(trace.name(), rank),
         details: scores.details(),
@@ -71,37 +74,50 @@ pub fn evaluate(
     Ok(ranks.into_iter().map(report).collect())
 }
 
-/// Lets every operation be predicted and scored.
-struct Examiner<'a, P> {
-    trace: &'a Trace,
+/// Scores every stream.
+struct Evaluator<'a, P> {
     survey: &'a Survey,
     options: &'a Options,
-    progress: P,
-    operations: u64,
+    /// Operations learned so far, and who wants to know.
+    progress: &'a RefCell<(u64, P)>,
     ranks: BTreeMap<u32, (RankScores, Option<Series>)>,
 }
 
-impl<'a, P: FnMut(Progress)> Follower for Examiner<'a, P> {
-    type State = StreamRun<'a>;
+/// A stream, and how far the evaluation is.
+struct Followed<'a, P> {
+    run: StreamRun,
+    survey: &'a Survey,
+    progress: &'a RefCell<(u64, P)>,
+}
 
-    fn begin(&mut self, stream: StreamId, length: u64) -> StreamRun<'a> {
-        let is_main = self.survey.main_stream(stream.rank) == Some(stream);
-        let recorder = (self.options.series && is_main).then(|| Recorder::new(length));
-        StreamRun::new(self.trace, length, self.options, recorder)
+impl<P: FnMut(Progress)> Watcher for Followed<'_, P> {
+    fn before(&mut self, oracle: &Oracle, came: &ObservedOperation<'_>) {
+        self.run.before(oracle, came);
     }
 
-    fn observe(&mut self, run: &mut StreamRun<'a>, operation: Operation) {
-        run.observe(&operation);
-        self.operations += 1;
-        if self.operations.is_multiple_of(PROGRESS_STEP) {
-            let of = self.survey.operations();
-            (self.progress)(Progress { operations: self.operations, of });
+    fn after(&mut self, oracle: &Oracle, came: &ObservedOperation<'_>) {
+        self.run.after(oracle, came);
+        let (operations, progress) = &mut *self.progress.borrow_mut();
+        *operations += 1;
+        if operations.is_multiple_of(PROGRESS_STEP) {
+            progress(Progress { operations: *operations, of: self.survey.operations() });
         }
     }
+}
 
-    fn end(&mut self, stream: StreamId, run: StreamRun<'a>) {
+impl<'a, P: FnMut(Progress)> Examiner for Evaluator<'a, P> {
+    type Watch = Followed<'a, P>;
+
+    fn begin(&mut self, stream: StreamId, length: u64) -> Followed<'a, P> {
+        let is_main = self.survey.main_stream(stream.rank) == Some(stream);
+        let recorder = (self.options.series && is_main).then(|| Recorder::new(length));
+        let run = StreamRun::new(length, self.options, recorder);
+        Followed { run, survey: self.survey, progress: self.progress }
+    }
+
+    fn end(&mut self, stream: StreamId, watch: Followed<'a, P>, learned: StreamLearner) {
         let (scores, series) = self.ranks.entry(stream.rank).or_default();
-        if let Some(recorder) = run.finish(scores) {
+        if let Some(recorder) = watch.run.finish(&learned, scores) {
             *series = Some(recorder.into_series());
         }
     }

@@ -31,6 +31,8 @@ pub struct Evaluation {
     pub context_brier: Option<f64>,
     /// Expected calibration error over 10 bins of the top probability, 0 to 1.
     pub calibration_error: Option<f64>,
+    /// The same of the probability of operation, file and place together.
+    pub place_calibration_error: Option<f64>,
     /// Symbols right in a row, relative to the operations left (at most 1000),
     /// 0 to 1, at 1000 positions of the second half.
     pub horizon_share: Option<f64>,

@@ -19,15 +19,17 @@ mod cost_run;
 mod drive;
 mod evaluate;
 mod evaluation;
-mod names;
+mod halves;
 mod rank;
 mod stream;
 mod survey;
+mod trace_engine;
 
 pub mod baselines;
 pub mod document;
 pub mod figures;
 pub mod metrics;
+pub mod server_patterns;
 
 mod error;
 
@@ -36,6 +38,7 @@ pub use cost_run::measure_cost;
 pub use error::Error;
 pub use evaluate::{Options, Progress, RankReport, evaluate};
 pub use evaluation::Evaluation;
-pub use names::{tell_context, tell_file};
+pub use halves::{Half, Halves};
 pub use rank::Details;
 pub use survey::Survey;
+pub use trace_engine::engine_for;

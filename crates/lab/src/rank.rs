@@ -2,24 +2,23 @@
 
 //! The scores of all streams of a rank, merged.
 
+use ioracle_engine::Score;
+use ioracle_engine::score::{ContextScore, Moments, PlaceScore};
+
 use crate::baselines::{BaselineResult, BaselineResults, ORDERS};
 use crate::evaluation::Evaluation;
-use crate::metrics::context::ContextScore;
-use crate::metrics::place::PlaceScore;
-use crate::metrics::sums::Moments;
+use crate::halves::Halves;
 
 /// Sums over the streams of a rank; each stream is merged in when it ends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RankScores {
-    pub operations: u64,
     pub symbols: u64,
     pub one_size_symbols: u64,
     pub grammar_size: u64,
     pub sequitur_grammar_size: u64,
     pub model_bytes: u64,
-    pub context: ContextScore,
-    pub place: PlaceScore,
-    pub contiguous: PlaceScore,
+    pub score: Halves<Score>,
+    pub contiguous: Halves<PlaceScore>,
     pub immediate_error: Moments,
     pub last_time_error: Moments,
     /// Share of each stream times its operations.
@@ -31,10 +30,10 @@ pub(crate) struct RankScores {
 /// The baselines that are run only when asked for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BaselineScores {
-    pub markov: [ContextScore; ORDERS.len()],
-    pub longest: ContextScore,
-    pub published_context: ContextScore,
-    pub published_place: PlaceScore,
+    pub markov: [Halves<ContextScore>; ORDERS.len()],
+    pub longest: Halves<ContextScore>,
+    pub published_context: Halves<ContextScore>,
+    pub published_place: Halves<PlaceScore>,
 }
 
 /// What the tables of the evaluation document need beyond the JSON fields.
@@ -56,36 +55,38 @@ impl RankScores {
     pub(crate) fn details(&self) -> Details {
         Details {
             access_size: self.access_size,
-            time_error: self.place.time_error,
+            time_error: self.score.whole.place.time_error,
             immediate_error: self.immediate_error,
             observe: Moments::default(),
-            calibration: self.context.calibration().collect(),
+            calibration: self.score.whole.context.calibration().iter().collect(),
         }
     }
 
     pub(crate) fn evaluation(&self, trace: &str, rank: u32) -> Evaluation {
-        let place = &self.place;
+        let Score { operations, context, place } = &self.score.whole;
+        let stationary = &self.score.second;
         Evaluation {
             trace: trace.to_owned(),
             rank,
-            operations: self.operations,
+            operations: *operations,
             symbols: self.symbols,
-            context_accuracy: self.context.accuracy(),
-            context_accuracy_stationary: self.context.accuracy_stationary(),
-            context_top1: self.context.top1(),
-            context_brier: self.context.brier(),
-            calibration_error: self.context.calibration_error(),
-            horizon_share: share(self.horizon, self.operations),
+            context_accuracy: context.accuracy(),
+            context_accuracy_stationary: stationary.context.accuracy(),
+            context_top1: context.top1(),
+            context_brier: context.brier(),
+            calibration_error: context.calibration().error(),
+            place_calibration_error: place.calibration.error(),
+            horizon_share: share(self.horizon, *operations),
             grammar_size: self.grammar_size,
             sequitur_grammar_size: self.sequitur_grammar_size,
             one_size_symbols: share(100.0 * self.one_size_symbols as f64, self.symbols),
             size_error_mean: place.size_error.value(),
             size_exact: place.size_exact.percent(),
             offset_accuracy: place.offset.percent(),
-            contiguous_accuracy: self.contiguous.offset.percent(),
+            contiguous_accuracy: self.contiguous.whole.offset.percent(),
             file_accuracy: place.file.percent(),
             hit_ratio: place.hit.percent(),
-            hit_ratio_stationary: place.hit_second_half.percent(),
+            hit_ratio_stationary: stationary.place.hit.percent(),
             time_error_s: place.time_error.mean(),
             immediate_error_s: self.immediate_error.mean(),
             observe_ns_mean: None,

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use ioracle_events::{Level, Picker, StreamId};
+use ioracle_engine::OperationStreams;
+use ioracle_events::{Level, StreamId};
 use ioracle_trace::Trace;
 
 use crate::error::Error;
@@ -30,23 +31,17 @@ impl Survey {
 
     /// The same, at a level.
     pub fn at(level: Level, trace: &Trace, rank: Option<u32>) -> Result<Survey, Error> {
-        let mut pickers: BTreeMap<StreamId, (Picker, u64)> = BTreeMap::new();
+        let mut operations = OperationStreams::new(level);
+        trace.contexts().iter().for_each(|(id, frames)| operations.define_context(id, frames));
+        let mut streams: BTreeMap<StreamId, u64> = BTreeMap::new();
         let mut events = trace.events(rank)?;
         for event in events.by_ref() {
             let event = event?;
-            let picker = pickers.entry(event.stream);
-            let (picker, operations) = picker.or_insert_with(|| (Picker::new(level), 0));
-            picker.push(&event, |_| *operations += 1);
+            let count = streams.entry(event.stream).or_default();
+            operations.push(&event, |_| *count += 1);
         }
-        let count = |(mut picker, mut operations): (Picker, u64)| {
-            picker.finish(|_| operations += 1);
-            operations
-        };
-        let streams: BTreeMap<StreamId, u64> = pickers
-            .into_iter()
-            .map(|(stream, picker)| (stream, count(picker)))
-            .filter(|(_, operations)| *operations > 0)
-            .collect();
+        operations.finish(|stream, _| *streams.entry(stream).or_default() += 1);
+        streams.retain(|_, operations| *operations > 0);
         if streams.is_empty() {
             return Err(nothing_there(level, trace, rank));
         }

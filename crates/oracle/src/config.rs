@@ -62,9 +62,11 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Whether names of files are learned from operations of this kind.
-    pub(crate) fn learns_names_of(&self, access: Access) -> bool {
-        self.improvements.name_templates && self.naming.is_by(access)
+    /// Whether names of files are learned from operations of this kind. Who has
+    /// files without opening them names them by the first use: those who tell
+    /// operations themselves, and libraries whose opens are no operations.
+    pub(crate) fn learns_names_of(&self, access: Access, is_first_use: bool) -> bool {
+        self.improvements.name_templates && (is_first_use || self.naming.is_by(access))
     }
 
     /// Whether a loaded model may ask for this much.

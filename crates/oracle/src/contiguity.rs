@@ -80,7 +80,7 @@ impl Contiguity {
     }
 
     /// Puts the predicted data accesses where the assumption says, if it has
-    /// earned it.
+    /// earned it. What is claimed of their places stands in their probability.
     pub fn apply(&mut self, predictions: &mut [Prediction]) {
         self.tracked.clear();
         let Some(last) = self.last else { return };
@@ -89,13 +89,13 @@ impl Contiguity {
         for prediction in predictions {
             let Some(offset) = prediction.offset else { continue };
             if let PredictedFile::Known(file) = prediction.file {
-                let probability = prediction.probability;
+                let probability = prediction.operation_probability;
                 self.tracked.push(Tracked { file, offset, probability });
             }
             if let Some(record) = preferred {
                 prediction.file = PredictedFile::Known(last.file);
                 prediction.offset = Some(last.end);
-                prediction.place_probability = f64::from(record.contiguous);
+                prediction.probability = f64::from(record.contiguous);
             }
         }
     }

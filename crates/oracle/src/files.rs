@@ -231,10 +231,18 @@ pub fn neighbour(last: &str, own: &str) -> Option<String> {
     Some(format!("{path}{SEPARATOR}{variable}"))
 }
 
-/// Which files an operation can work on: those that are open, unless it names
-/// its file itself.
-pub fn possible(motions: &impl Motions, names: bool) -> impl Fn(i64) -> bool {
-    move |file| names || u32::try_from(file).is_ok_and(|file| motions.file(file).is_open())
+/// Which files an operation can work on: those that are open and those that it is
+/// expected to name; any if it always names its file.
+pub fn possible(
+    motions: &impl Motions,
+    names: bool,
+    named: [Option<i64>; 2],
+) -> impl Fn(i64) -> bool {
+    move |file| {
+        names
+            || named.contains(&Some(file))
+            || u32::try_from(file).is_ok_and(|file| motions.file(file).is_open())
+    }
 }
 
 /// The hypotheses on the file of a symbol's next operation. `named` is the file
@@ -267,4 +275,7 @@ pub fn put_evidence(
     evidence.remembered(with(tag(own.file)), 0);
     evidence.remembered(with(now.history_short), 0);
     evidence.computed(named[1]);
+    // Who names files by using them goes on to the next where it left the last.
+    let (end, left_at) = (motions.file(now.file).end, motions.file(now.used[1]).end);
+    evidence.computed(named[0].filter(|_| end > 0 && end == left_at));
 }

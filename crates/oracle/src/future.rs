@@ -32,7 +32,7 @@ impl Oracle {
                 ends_in_ns: end_of(&first),
                 operations: 1,
                 bytes: first.size,
-                confidence: first.probability,
+                confidence: first.operation_probability,
                 is_cut: false,
             };
             let goes_on =
@@ -41,7 +41,7 @@ impl Oracle {
                 burst.ends_in_ns = end_of(&next);
                 burst.operations += 1;
                 burst.bytes = burst.bytes.saturating_add(next.size);
-                burst.confidence = next.probability;
+                burst.confidence = next.operation_probability;
                 n_read = read;
             }
             burst.is_cut = n_read == MAX_STEPS;
@@ -68,7 +68,7 @@ impl Oracle {
         for next in self.path().take_while(|next| next.from_now_ns <= span_ns) {
             within.operations += 1;
             within.bytes = within.bytes.saturating_add(next.size);
-            within.confidence = next.probability;
+            within.confidence = next.operation_probability;
         }
         within
     }

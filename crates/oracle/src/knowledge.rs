@@ -31,6 +31,8 @@ pub struct SymbolKnowledge {
     /// Which hypotheses on its file were right, unless it has always been the
     /// file of the operation before.
     pub file: Option<Box<Rates>>,
+    /// Whether it has named a file: opened it, or used it before anyone had.
+    pub names_files: bool,
     /// How long its calls take.
     pub io_time: Times,
 }
@@ -162,6 +164,7 @@ impl Knowledge {
             size: SizeKnowledge::default(),
             offset: None,
             file: None,
+            names_files: false,
             io_time: Times::default(),
         });
     }
@@ -289,6 +292,7 @@ impl Knowledge {
                 if known.file.is_none() {
                     known.file = other.file.clone();
                 }
+                known.names_files |= other.names_files;
             }
         }
     }
@@ -369,7 +373,8 @@ impl Knowledge {
         let access = known.map_or(Access::Open, |known| known.function.access());
         let ranks = self.ranks_for(motions, symbol);
         files::put_evidence(motions, symbol, named, ranks, looked.begin());
-        self.files.look(looked, files::possible(motions, self.naming.is_by(access)));
+        let names = self.naming.is_by(access);
+        self.files.look(looked, files::possible(motions, names, named));
     }
 
     fn learn_file(
@@ -386,7 +391,8 @@ impl Knowledge {
             return;
         }
         // A file that was new when it was expected has its number by now.
-        if !is_fresh || known.file.is_none() || self.naming.is_by(step.access) {
+        let may_name = self.naming.is_by(step.access) || known.names_files;
+        if !is_fresh || known.file.is_none() || may_name {
             self.look_for_file(motions, step.symbol, names.files(), looked);
         }
         if let Some(known) = self.symbols.get_mut(step.symbol as usize) {

@@ -63,6 +63,7 @@ mod motion;
 mod names;
 mod offset;
 mod oracle;
+mod place_calibration;
 mod recall;
 mod role;
 mod saved;

@@ -38,6 +38,9 @@ pub struct Opener {
     last_first: Vec<Box<str>>,
     /// How often the latter were right lately, in 1/65536.
     first_rate: u16,
+    /// What is expected next, where it is asked for far more often than names
+    /// come: see [`prepare`](Opener::prepare).
+    upcoming: Option<Box<str>>,
 }
 
 impl Default for Opener {
@@ -48,6 +51,7 @@ impl Default for Opener {
             first: Vec::new(),
             last_first: Vec::new(),
             first_rate: TRUSTED + (TRUSTED >> 1),
+            upcoming: None,
         }
     }
 }
@@ -68,6 +72,16 @@ impl Opener {
         let mut order: Vec<usize> = (0..=MAX_PERIOD).collect();
         order.sort_by_key(|&hypothesis| std::cmp::Reverse(self.rates[hypothesis]));
         order.into_iter().find_map(|hypothesis| self.suggest(hypothesis, companion))
+    }
+
+    /// Finds out what is expected next until another name is taken in.
+    pub fn prepare(&mut self) {
+        self.upcoming = self.expect(None).map(String::into_boxed_str);
+    }
+
+    /// What was found out.
+    pub fn upcoming(&self) -> Option<&str> {
+        self.upcoming.as_deref()
     }
 
     /// Learns which hypotheses were right on the name that was opened.
@@ -112,7 +126,7 @@ impl Opener {
     }
 
     fn all_names(&self) -> impl Iterator<Item = &str> {
-        let first = self.first.iter().chain(&self.last_first);
+        let first = self.first.iter().chain(&self.last_first).chain(&self.upcoming);
         self.names.iter().chain(first).map(|name| &**name)
     }
 

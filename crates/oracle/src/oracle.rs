@@ -13,9 +13,12 @@ use crate::config::{Config, Naming};
 use crate::contexts::Contexts;
 use crate::contiguity::Contiguity;
 use crate::files::{Files, neighbour};
-use crate::knowledge::{Expected, ExpectedName, ExpectedNames, Knowledge, Outlook};
+use crate::knowledge::{
+    Expected, ExpectedName, ExpectedNames, Knowledge, Outlook, SymbolKnowledge,
+};
 use crate::motion::{Motions, Move, NONE, RealMotions, SymbolMotion};
 use crate::names::Opener;
+use crate::place_calibration::{PlaceCalibration, PlaceCell};
 use crate::stacks::StackId;
 use crate::supposed::Supposed;
 use crate::time::{TimeClass, Times};
@@ -31,11 +34,14 @@ pub struct Oracle {
     pub(crate) knowledge: Knowledge,
     pub(crate) motions: RealMotions,
     pub(crate) contiguity: Contiguity,
+    pub(crate) places: PlaceCalibration,
     pub(crate) quiet: QuietLine,
     pub(crate) clock: Clock,
     pub(crate) predictions: Vec<Prediction>,
     /// For each prediction, which candidate of the grammar it comes from.
     pub(crate) candidates: Vec<Option<usize>>,
+    /// For each prediction, what its place counts for.
+    pub(crate) place_cells: Vec<PlaceCell>,
     /// What the first prediction was concluded from.
     pub(crate) outlook: Box<Outlook>,
     /// Room for the same of the others.
@@ -67,10 +73,12 @@ impl Oracle {
             knowledge: Knowledge::new(&config),
             motions: RealMotions::new(config.max_contexts / 4),
             contiguity: Contiguity::default(),
+            places: PlaceCalibration::new(),
             quiet: QuietLine::default(),
             clock: Clock { n_observed: 0, last_end_ns: None, last_data_function: first_function() },
             predictions: Vec::new(),
             candidates: Vec::new(),
+            place_cells: Vec::new(),
             outlook: Box::default(),
             other_outlook: Box::default(),
             config,
@@ -124,6 +132,7 @@ impl Oracle {
         self.files.begin_run();
         self.motions.begin_run();
         self.contiguity.begin_run();
+        self.places.begin_run();
         self.knowledge.openers.values_mut().for_each(Opener::begin_run);
         if self.clock.last_end_ns.take().is_some() {
             self.grammar.begin_anew();
@@ -140,8 +149,10 @@ impl Oracle {
 
     /// Learns from the operation that came, and prepares the next predictions.
     pub fn observe(&mut self, operation: &Operation) {
+        let n_known = self.knowledge.symbols.len();
         let symbol = self.symbol_for(operation);
         let file = self.files.use_file(operation.file, &mut self.motions);
+        self.learn_place((n_known > symbol as usize).then_some(symbol), file, operation);
         let interarrival_ns =
             self.clock.last_end_ns.map(|end_ns| operation.start_ns.saturating_sub(end_ns));
         let step = Move {
@@ -177,7 +188,12 @@ impl Oracle {
 
     /// The context symbol of an operation, if it was seen before.
     pub fn symbol_of(&self, operation: &Operation) -> Option<ContextSymbol> {
-        self.contexts.get(operation.context, operation.function).map(ContextSymbol)
+        self.symbol_in(operation.context, operation.function)
+    }
+
+    /// The same for a call of a function from a call stack.
+    pub fn symbol_in(&self, context: ContextId, function: Function) -> Option<ContextSymbol> {
+        self.contexts.get(context, function).map(ContextSymbol)
     }
 
     /// What may come next, the most probable first. Never empty: where the
@@ -188,7 +204,7 @@ impl Oracle {
     }
 
     /// Reads on from the `first`-th prediction, any distance ahead; the first
-    /// item is that prediction. The probability of each is that of the whole
+    /// item is that prediction. The probabilities of each are those of the whole
     /// path up to it. Nothing comes after an operation of an unseen symbol.
     pub fn ahead(&self, first: usize) -> impl Iterator<Item = Prediction> + '_ {
         let candidate = self.candidates.get(first).copied().flatten();
@@ -229,6 +245,7 @@ impl Oracle {
             + self.files.memory_bytes()
             + self.knowledge.memory_bytes()
             + self.contiguity.memory_bytes()
+            + self.places.memory_bytes()
             + self.motions.symbols.capacity() * size_of::<SymbolMotion>()
             + self.motions.roles.memory_bytes()
             + self.predictions.capacity() * size_of::<Prediction>()
@@ -245,12 +262,26 @@ impl Oracle {
 
     /// The files that the next operation of `symbol` may name.
     fn expected_names(&self, symbol: u32) -> ExpectedNames {
-        let known = self.knowledge.symbols.get(symbol as usize);
-        if !known.is_some_and(|known| self.config.learns_names_of(known.function.access())) {
+        if !self.may_name(symbol) {
             return ExpectedNames::default();
         }
         let opener = self.knowledge.openers.get(&symbol);
         self.names_by(opener, &self.motions, symbol, |file| self.files.name(file), |_| None)
+    }
+
+    /// Whether operations of this symbol may name a file: opens do, and whoever
+    /// has used a file that nobody had opened and does not keep to one.
+    pub(crate) fn may_name(&self, symbol: u32) -> bool {
+        let has_named = |known: &SymbolKnowledge| known.file.is_some() && known.names_files;
+        let known = self.knowledge.symbols.get(symbol as usize);
+        self.config.improvements.name_templates
+            && (self.always_names(symbol) || known.is_some_and(has_named))
+    }
+
+    /// Whether all operations of this symbol name a file.
+    fn always_names(&self, symbol: u32) -> bool {
+        let known = self.knowledge.symbols.get(symbol as usize);
+        known.is_some_and(|known| self.config.naming.is_by(known.function.access()))
     }
 
     /// The same by what an opener has seen, where files of this path that are
@@ -267,7 +298,12 @@ impl Oracle {
             let file = self.files.by_name(&name).or_else(|| supposed(&name)).unwrap_or(NONE);
             ExpectedName { file, name }
         };
-        let next = opener.and_then(|opener| opener.expect(name_of(self.companion(motions))));
+        let next = opener.and_then(|opener| {
+            if self.always_names(symbol) {
+                return opener.expect(name_of(self.companion(motions)));
+            }
+            opener.upcoming().map(str::to_string)
+        });
         let neighbour = match self.config.naming {
             Naming::Opens => None,
             Naming::All => name_of(motions.now().file)
@@ -286,12 +322,47 @@ impl Oracle {
     }
 
     fn learn_name(&mut self, step: &Move) {
-        if !self.config.learns_names_of(step.access) {
+        let is_first_use = self.motions.file(step.file).n_open == 0;
+        if !self.config.learns_names_of(step.access, is_first_use) {
             return;
         }
         let Some(name) = self.files.name(step.file) else { return };
+        self.knowledge.symbols[step.symbol as usize].names_files = true;
         let companion = self.files.name(self.companion(&self.motions));
-        self.knowledge.openers.entry(step.symbol).or_default().learn(name, companion);
+        let opener = self.knowledge.openers.entry(step.symbol).or_default();
+        opener.learn(name, companion);
+        if !self.config.naming.is_by(step.access) {
+            opener.prepare();
+        }
+    }
+
+    /// Takes in whether what was stated of this symbol, `None` for one never seen,
+    /// named the file and offset of the operation that came.
+    fn learn_place(&mut self, symbol: Option<u32>, file: u32, operation: &Operation) {
+        let stated_symbol = symbol.map_or(ContextSymbol::UNSEEN, ContextSymbol);
+        let mut predictions = self.predictions.iter().zip(&self.place_cells);
+        let Some((stated, cell)) = predictions.find(|(it, _)| it.symbol == stated_symbol) else {
+            return;
+        };
+        let is_file = match &stated.file {
+            PredictedFile::Known(id) => *id == operation.file,
+            PredictedFile::New(name) => self.files.name(file) == Some(name),
+        };
+        self.places.learn(symbol, *cell, is_file && stated.offset == operation.offset);
+    }
+
+    /// Turns what the trackers claim of places into probabilities of operations
+    /// and places together.
+    fn calibrate_places(&mut self, predictions: &mut [Prediction]) {
+        self.place_cells.clear();
+        for prediction in predictions {
+            let symbol = prediction.symbol;
+            let symbol = (symbol != ContextSymbol::UNSEEN).then_some(symbol.0);
+            let cell = self.places.cell(symbol, prediction.probability);
+            let there = self.places.probability(cell);
+            prediction.probability = prediction.operation_probability * there;
+            self.place_cells.push(cell);
+        }
     }
 
     /// Makes the predictions that [`predict`](Self::predict) gives.
@@ -311,21 +382,23 @@ impl Oracle {
                 let new_name = expected.new_name.take();
                 let prediction = self.prediction(symbol, &expected, new_name);
                 left -= probability;
-                predictions.push(Prediction { probability, ..prediction });
+                predictions.push(Prediction { operation_probability: probability, ..prediction });
                 self.candidates.push(Some(i));
             }
         }
         if left > 1e-9 {
-            let unseen = Prediction { probability: left, ..self.unseen() };
-            let rank = predictions.partition_point(|known| known.probability >= left);
+            let unseen = Prediction { operation_probability: left, ..self.unseen() };
+            let rank = predictions.partition_point(|known| known.operation_probability >= left);
             predictions.insert(rank, unseen);
             self.candidates.insert(rank, None);
         }
         self.contiguity.apply(&mut predictions);
+        self.calibrate_places(&mut predictions);
         self.predictions = predictions;
     }
 
-    /// Puts what is expected of a symbol into the words of a prediction.
+    /// Puts what is expected of a symbol into the words of a prediction. In the
+    /// place of its probability stands what the trackers claim of its place.
     pub(crate) fn prediction(
         &self,
         symbol: u32,
@@ -346,8 +419,8 @@ impl Oracle {
             interarrival_spread: expected.interarrival_spread,
             io_time_ns: expected.io_time_ns,
             io_time_spread: known.io_time.spread(),
-            probability: 0.0,
-            place_probability: expected.file_certainty * expected.offset_certainty,
+            probability: expected.file_certainty * expected.offset_certainty,
+            operation_probability: 0.0,
         }
     }
 
@@ -367,8 +440,8 @@ impl Oracle {
             interarrival_spread: Spread::default(),
             io_time_ns: 0,
             io_time_spread: Spread::default(),
-            probability: 1.0,
-            place_probability: 0.0,
+            probability: 0.5,
+            operation_probability: 1.0,
         }
     }
 

@@ -21,13 +21,14 @@ use crate::knowledge::Knowledge;
 use crate::model::Model;
 use crate::motion::RealMotions;
 use crate::oracle::{Clock, Oracle};
+use crate::place_calibration::PlaceCalibration;
 
 /// The version of a file that holds one oracle.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// What is written; borrowed for writing, owned after reading.
 #[derive(Serialize, Deserialize)]
-struct Saved<Limits, Grammar, Names, Table, Trackers, State, Assumption, Line> {
+struct Saved<Limits, Grammar, Names, Table, Trackers, State, Assumption, Places, Line> {
     config: Limits,
     grammar: Grammar,
     contexts: Names,
@@ -35,12 +36,22 @@ struct Saved<Limits, Grammar, Names, Table, Trackers, State, Assumption, Line> {
     knowledge: Trackers,
     motions: State,
     contiguity: Assumption,
+    places: Places,
     quiet: Line,
     clock: Clock,
 }
 
-type Read =
-    Saved<Config, StarSequitur, Contexts, Files, Knowledge, RealMotions, Contiguity, QuietLine>;
+type Read = Saved<
+    Config,
+    StarSequitur,
+    Contexts,
+    Files,
+    Knowledge,
+    RealMotions,
+    Contiguity,
+    PlaceCalibration,
+    QuietLine,
+>;
 
 impl Oracle {
     /// The whole model as bytes.
@@ -53,6 +64,7 @@ impl Oracle {
             knowledge: &self.knowledge,
             motions: &self.motions,
             contiguity: &self.contiguity,
+            places: &self.places,
             quiet: &self.quiet,
             clock: self.clock,
         };
@@ -84,10 +96,12 @@ impl Oracle {
             knowledge: model.knowledge,
             motions: model.motions,
             contiguity: model.contiguity,
+            places: model.places,
             quiet: model.quiet,
             clock: model.clock,
             predictions: Vec::new(),
             candidates: Vec::new(),
+            place_cells: Vec::new(),
             outlook: Box::default(),
             other_outlook: Box::default(),
         };
@@ -112,6 +126,7 @@ fn check(model: &Read) -> Result<(), Error> {
         (model.motions.roles.is_valid(), "its positions are out of range"),
         (model.knowledge.is_valid(), "its trackers are out of range"),
         (model.contiguity.is_valid(n_symbols), "its contiguous accesses are out of range"),
+        (model.places.is_valid(n_symbols), "its probabilities of places are out of range"),
         (model.quiet.is_valid(), "its bursts are out of range"),
     ];
     match in_order.into_iter().find(|(valid, _)| !valid) {

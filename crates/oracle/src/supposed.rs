@@ -20,24 +20,22 @@ use crate::supposed_motions::SupposedMotions;
 /// New files on one path that are told apart; further ones count as the last.
 const MAX_NEW_FILES: usize = 1024;
 
-/// A file that is opened on the path for the first time.
-struct NewFile {
-    name: String,
-    /// How certain its name is, given those on the path before it.
-    certainty: f64,
-}
-
 /// The oracle with supposed operations on top.
 pub struct Supposed<'a> {
     oracle: &'a Oracle,
     motions: SupposedMotions<'a>,
     openers: Map<u32, Opener>,
-    new_files: Vec<NewFile>,
+    /// Names of files that are used on the path for the first time.
+    new_files: Vec<String>,
+    /// How certain it is of files named on the path that they are the right ones.
+    certainties: Map<u32, f64>,
     outlook: Outlook,
     /// From now to the end of the last supposed operation.
     elapsed_ns: u64,
-    /// That everything up to here comes as supposed.
-    probability: f64,
+    /// That all operations up to here come.
+    operation_probability: f64,
+    /// That the new files up to here have the supposed names.
+    names_certainty: f64,
 }
 
 impl<'a> Supposed<'a> {
@@ -48,9 +46,11 @@ impl<'a> Supposed<'a> {
             motions: SupposedMotions::new(&oracle.motions),
             openers: Map::default(),
             new_files: Vec::new(),
+            certainties: Map::default(),
             outlook: Outlook::default(),
             elapsed_ns: 0,
-            probability: 1.0,
+            operation_probability: 1.0,
+            names_certainty: 1.0,
         }
     }
 
@@ -63,27 +63,36 @@ impl<'a> Supposed<'a> {
         let mut file = expected.file;
         let new_name = expected.new_name.clone().or_else(|| {
             let n_new = file.checked_sub(self.oracle.files.len())?;
-            self.new_files.get(n_new as usize).map(|new| new.name.clone())
+            self.new_files.get(n_new as usize).cloned()
         });
-        // A name that goes on from one that was only supposed is less certain.
-        let known_so_far = match file {
-            NONE => self.certainty(self.motions.now().file),
-            file => self.certainty(file),
-        };
+        let claim = expected.file_certainty * expected.offset_certainty;
+        let places = &self.oracle.places;
+        let mut place_probability = places.probability(places.cell(Some(symbol), claim));
+        let mut is_first_use = self.motions.file(file).n_open == 0;
         if let (NONE, Some(name)) = (file, &expected.new_name) {
-            file = self.add_file(name, known_so_far * expected.file_certainty);
+            // A name goes on from those before it, which are only supposed too.
+            place_probability *= self.names_certainty;
+            self.names_certainty = place_probability;
+            file = self.add_file(name);
+            is_first_use = true;
         }
-        self.probability *= probability;
+        let access = self.oracle.knowledge.symbols[symbol as usize].function.access();
+        let names_its_file = self.oracle.config.learns_names_of(access, is_first_use);
+        if names_its_file {
+            self.certainties.insert(file, place_probability);
+        } else {
+            place_probability *= self.certainties.get(&file).copied().unwrap_or(1.0);
+        }
+        self.operation_probability *= probability;
         let interarrival_ns = expected.interarrival_ns;
         let prediction = self.oracle.prediction(symbol, &expected, new_name);
         let prediction = Prediction {
-            probability: self.probability,
-            place_probability: prediction.place_probability * known_so_far,
+            probability: self.operation_probability * place_probability,
+            operation_probability: self.operation_probability,
             from_now_ns: self.elapsed_ns.saturating_add(interarrival_ns),
             ..prediction
         };
         self.elapsed_ns = prediction.from_now_ns.saturating_add(expected.io_time_ns);
-        let access = prediction.function.access();
         let own = *self.motions.symbol(symbol);
         let opens = access == Access::Open;
         self.motions.advance(&Move {
@@ -96,20 +105,20 @@ impl<'a> Supposed<'a> {
             truncated_to: (opens && own.truncates).then_some(0),
             after_quiet: self.oracle.quiet.is_quiet(interarrival_ns),
         });
-        if self.oracle.config.naming.is_by(access) {
+        if names_its_file {
             self.advance_opener(symbol, file);
         }
         Some(prediction)
     }
 
     fn expected_names(&self, symbol: u32) -> ExpectedNames {
-        if !self.oracle.config.improvements.name_templates {
+        if !self.oracle.may_name(symbol) {
             return ExpectedNames::default();
         }
         let real = || self.oracle.knowledge.openers.get(&symbol);
         let opener = self.openers.get(&symbol).or_else(real);
         let supposed = |name: &str| {
-            let n_new = self.new_files.iter().position(|new| new.name == name)?;
+            let n_new = self.new_files.iter().position(|new| new == name)?;
             Some(self.oracle.files.len() + n_new as u32)
         };
         let name_of = |file| self.name(file);
@@ -118,20 +127,14 @@ impl<'a> Supposed<'a> {
 
     fn name(&self, file: u32) -> Option<&str> {
         match file.checked_sub(self.oracle.files.len()) {
-            Some(n_new) => self.new_files.get(n_new as usize).map(|new| new.name.as_str()),
+            Some(n_new) => self.new_files.get(n_new as usize).map(String::as_str),
             None => self.oracle.files.name(file),
         }
     }
 
-    /// How certain it is that there is this file, as it is named.
-    fn certainty(&self, file: u32) -> f64 {
-        let n_new = file.checked_sub(self.oracle.files.len());
-        n_new.and_then(|n_new| self.new_files.get(n_new as usize)).map_or(1.0, |new| new.certainty)
-    }
-
-    fn add_file(&mut self, name: &str, certainty: f64) -> u32 {
+    fn add_file(&mut self, name: &str) -> u32 {
         if self.new_files.len() < MAX_NEW_FILES {
-            self.new_files.push(NewFile { name: name.to_string(), certainty });
+            self.new_files.push(name.to_string());
         }
         let file = self.oracle.files.len() + self.new_files.len() as u32 - 1;
         *self.motions.file_mut(file) = FileMotion::NEW;
@@ -141,6 +144,8 @@ impl<'a> Supposed<'a> {
     fn advance_opener(&mut self, symbol: u32, file: u32) {
         let Some(name) = self.name(file).map(str::to_string) else { return };
         let real = || self.oracle.knowledge.openers.get(&symbol).cloned().unwrap_or_default();
-        self.openers.entry(symbol).or_insert_with(real).advance(&name);
+        let opener = self.openers.entry(symbol).or_insert_with(real);
+        opener.advance(&name);
+        opener.prepare();
     }
 }

@@ -35,7 +35,7 @@ fn check_sizes(sizes: &[u64]) {
 fn with_nothing_to_go_by_something_is_predicted() {
     let program = Program::new();
     let top = program.top();
-    assert_eq!((top.symbol, top.probability), (ContextSymbol::UNSEEN, 1.0));
+    assert_eq!((top.symbol, top.operation_probability), (ContextSymbol::UNSEEN, 1.0));
     assert_eq!((top.size, top.from_now_ns), (0, 0));
 }
 
@@ -247,9 +247,12 @@ fn probabilities_of_the_predictions_add_up_to_one() {
     let mut program = Program::new();
     for _ in 0..500 {
         program.write(noise.below(6) as u32, "data", noise.below(100), noise.below(4));
-        let sum: f64 = program.oracle.predict().iter().map(|next| next.probability).sum();
+        let sum: f64 = program.oracle.predict().iter().map(|next| next.operation_probability).sum();
         assert!((0.999..1.001).contains(&sum), "{sum}");
-        let sorted = program.oracle.predict().is_sorted_by(|a, b| a.probability >= b.probability);
+        let sorted = program
+            .oracle
+            .predict()
+            .is_sorted_by(|a, b| a.operation_probability >= b.operation_probability);
         assert!(sorted);
     }
 }
@@ -267,4 +270,35 @@ fn a_file_in_use_is_open_whatever_was_closed() {
     }
     let next = program.oracle.predict()[0].clone();
     assert_eq!((program.name_of(&next).as_str(), next.offset), ("from", Some(200)));
+}
+
+/// Who tells operations itself names no opens; the files it read were once never
+/// predicted by name.
+#[test]
+fn names_are_predicted_where_files_are_used_without_opening_them() {
+    let mut program = Program::new();
+    for n in 0..20 {
+        program.read(1, &format!("part_{n:03}.dat"), 0, 64);
+    }
+    assert_eq!(program.top_name(), "part_020.dat");
+    assert_eq!(program.place(), (Some(0), 64));
+    let ahead: Vec<String> =
+        program.oracle.ahead(0).take(3).map(|next| program.name_of(&next)).collect();
+    assert_eq!(ahead, ["part_020.dat", "part_021.dat", "part_022.dat"]);
+}
+
+#[test]
+fn files_used_in_several_pieces_follow_where_the_last_one_ended() {
+    let mut program = Program::new();
+    for n in 0..20 {
+        for piece in 0..4 {
+            program.read(1, &format!("part_{n:03}.dat"), piece * 64, 64);
+        }
+    }
+    assert_eq!(program.top_name(), "part_020.dat");
+    program.read(1, "part_020.dat", 0, 64);
+    assert_eq!((program.top_name().as_str(), program.place()), ("part_020.dat", (Some(64), 64)));
+    let ahead: Vec<String> =
+        program.oracle.ahead(0).take(5).map(|next| program.name_of(&next)).collect();
+    assert_eq!(ahead[2..4], ["part_020.dat", "part_021.dat"]);
 }

@@ -14,12 +14,17 @@ pub const JOB_MAGIC: u64 = u64::from_ne_bytes(*b"ioraJOB\0");
 /// First bytes of a stream file.
 pub const STREAM_MAGIC: u64 = u64::from_ne_bytes(*b"ioraSTRM");
 /// Changes with every change of the layout; both sides must agree.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 6;
 
 /// Name of the job file in its directory.
 pub const JOB_FILE: &str = "job";
 /// How names of stream files end.
 pub const STREAM_SUFFIX: &str = ".stream";
+/// How names of streams end that were made in advance, for threads of the process
+/// in their names that cannot make one when they need it: `<pid>-<n>-<ns>.spare`.
+pub const SPARE_SUFFIX: &str = ".spare";
+/// Bytes of such a file, all of them allocated.
+pub const SPARE_BYTES: usize = 64 * 1024;
 
 /// Bytes of a job file, of the header of a stream file, and the granularity of
 /// segments.
@@ -85,8 +90,11 @@ pub struct JobPage {
     pub wait_ms: AtomicU32,
     /// Bytes that all streams together may take.
     pub limit_bytes: AtomicU64,
-    /// Bytes that they take.
-    pub used_bytes: AtomicU64,
+    /// Bytes that streams have taken so far.
+    pub taken_bytes: AtomicU64,
+    /// Bytes of them that streams which are over have given back; stored by the
+    /// reader.
+    pub returned_bytes: AtomicU64,
 
     /// Futex. 1 while the reader sleeps; a writer that has filled a batch sets
     /// it to 0 and wakes the reader. Alone in its cache line: it is looked at by
@@ -111,6 +119,27 @@ pub struct JobPage {
     /// Threads that are not learned in their process any more, for want of room
     /// or after a fault.
     pub n_given_up: AtomicU64,
+    /// Threads that have made calls and of which none could be recorded.
+    pub n_unrecorded_threads: AtomicU64,
+    /// Processes that have such threads and no other.
+    pub n_unrecorded_processes: AtomicU64,
+    /// The first of them by name. Here, because where there is no room for
+    /// records there may be none for anything.
+    pub unrecorded_processes: [UnrecordedProcess; MAX_NAMED],
+}
+
+/// Processes whose names the job page has room for.
+pub const MAX_NAMED: usize = 32;
+
+/// A process of which no call could be recorded.
+#[repr(C)]
+pub struct UnrecordedProcess {
+    /// Its number; 0: nobody's row.
+    pub pid: AtomicU32,
+    /// Why, as a number of [`Unrecorded::ALL`].
+    pub cause: AtomicU32,
+    /// The name of its program, zeros behind it, cut off where it is longer.
+    pub name: [AtomicU64; 3],
 }
 
 /// A value alone in its cache line.
@@ -146,9 +175,14 @@ pub struct StreamHeader {
     pub unrecorded: [AtomicU64; Unrecorded::COUNT],
     /// Where the segments lie.
     pub segments: [SegmentEntry; MAX_SEGMENTS],
-    /// Bytes of this stream in [`JobPage::used_bytes`], which the reader gives
+    /// Bytes of this stream in [`JobPage::taken_bytes`], which the reader gives
     /// back: more than the file has, if its process was killed while adding to it.
     pub charged_bytes: AtomicU64,
+    /// When the stream began, CLOCK_MONOTONIC.
+    pub begin_ns: u64,
+    /// The PID namespace of the process, as the number of its file in /proc; told
+    /// where a stream is made in advance, 0 otherwise.
+    pub pid_namespace: AtomicU64,
 }
 
 /// What a segment holds.
@@ -217,7 +251,7 @@ pub struct Call {
     /// Descriptor, -1 for none.
     pub handle: i32,
     /// Open flags; SEEK_SET, SEEK_CUR, SEEK_END; for stdio opens the first four
-    /// characters of the mode.
+    /// characters of the mode; for mappings the protection and [`SHARED_MAPPING`].
     pub detail: u32,
     /// A [`crate::Function`], or [`CONTINUATION`](crate::selection::CONTINUATION).
     pub function: u16,
@@ -229,6 +263,9 @@ pub struct Call {
     /// one record, and for the first of several.
     pub part: u32,
 }
+
+/// Beside the protection of a mapping: what is written to it is written to the file.
+pub const SHARED_MAPPING: u32 = 1 << 8;
 
 /// What a definition gives a name to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,17 +324,23 @@ const _: () = {
     assert!(size_of::<JobPage>() <= PAGE);
     assert!(offset_of!(JobPage, reader_pid) == 16);
     assert!(offset_of!(JobPage, limit_bytes) == 24);
+    assert!(offset_of!(JobPage, returned_bytes) == 40);
     assert!(offset_of!(JobPage, sleeping) == 64);
     assert!(offset_of!(JobPage, n_processes) == 128);
     assert!(offset_of!(JobPage, unrecorded) == 144);
     assert!(offset_of!(JobPage, n_io_uring) == 200);
     assert!(offset_of!(JobPage, n_asking) == 224);
     assert!(offset_of!(JobPage, n_given_up) == 232);
+    assert!(offset_of!(JobPage, n_unrecorded_threads) == 240);
+    assert!(offset_of!(JobPage, unrecorded_processes) == 256);
+    assert!(size_of::<UnrecordedProcess>() == 32);
     assert!(offset_of!(StreamHeader, pid) == 16);
     assert!(offset_of!(StreamHeader, n_segments) == 36);
     assert!(offset_of!(StreamHeader, unrecorded) == 56);
     assert!(offset_of!(StreamHeader, segments) == 112);
     assert!(offset_of!(StreamHeader, charged_bytes) == 3184);
+    assert!(offset_of!(StreamHeader, begin_ns) == 3192);
+    assert!(offset_of!(StreamHeader, pid_namespace) == 3200);
     assert!(size_of::<StreamHeader>() <= PAGE);
     assert!(size_of::<SegmentEntry>() == 32);
     assert!(size_of::<Record>() == 96);

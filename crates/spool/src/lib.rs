@@ -20,12 +20,20 @@ pub mod settings;
 #[cfg(feature = "reader")]
 pub mod inherited;
 
-mod function;
+pub mod unrecorded;
+
+pub mod handshake;
+
+/// Those of loom where orders are tested.
+mod atomics {
+    pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
+}
+
 #[cfg(feature = "reader")]
 mod reader;
 mod writer;
 
-pub use function::Function;
+pub use ioracle_functions::Function;
 #[cfg(feature = "reader")]
-pub use reader::{Error, Job, Sink, StreamInfo, StreamNumber, Totals, Waker};
+pub use reader::{Error, Job, Sink, StreamInfo, StreamNumber, Totals, UnrecordedProgram, Waker};
 pub use writer::{Host, Identity, StreamName, Writer};

@@ -11,7 +11,7 @@ pub struct Setting {
     pub variable: &'static str,
     /// Flag of `ioracle run` that sets it; empty for none.
     pub flag: &'static str,
-    /// What it takes: `0 or 1`, `bytes`, `patterns`, `directory`…
+    /// What it takes: `0 or 1`, `size`, `patterns`, `directory`…
     pub takes: &'static str,
     /// What holds without it.
     pub default: &'static str,
@@ -36,27 +36,27 @@ macro_rules! settings {
 
 settings! {
     DISABLE "" "0 or 1" "0"
-        "Switches the library off: all calls pass through, nothing is made or recorded.";
-    DIR "--dir" "directory" "$XDG_RUNTIME_DIR, else /dev/shm"
-        "Where the directories of running jobs are made.";
+        "Switches the library off: all calls pass through, nothing is created or recorded.";
+    DIR "--dir" "directory" "$XDG_RUNTIME_DIR, else /dev/shm, else $TMPDIR or /tmp"
+        "Where the directories of running jobs are created.";
     SPOOL "" "directory" "set by 'ioracle run'"
         "The directory of the job that a process records into.";
-    LIMIT "--limit" "bytes" "268435456"
-        "Space that the records of a job may take before calls are counted instead of recorded.";
+    LIMIT "--limit" "size" "256M"
+        "Space for the records of a job; beyond it, calls are counted instead of recorded.";
     WAIT_MS "--wait-ms" "milliseconds" "0"
-        "How long a call at the space limit waits for the reader; 0 counts it as not recorded and goes on.";
+        "How long a call at the space limit waits for the reader; with 0, it is counted as not recorded at once.";
     INCLUDE "--include" "patterns" "*"
-        "Files to record, as patterns with * and ? separated by colons: one without a slash is matched with the base name, one with a slash with the absolute path.";
+        "Files to record: patterns with * and ?, separated by colons. A pattern without a slash matches the base name, one with a slash the absolute path.";
     EXCLUDE "--exclude" "patterns" ""
-        "Files not to record, likewise; wins over the files to record.";
+        "Files not to record, as patterns of the same kind; takes precedence over the files to record.";
     ANONYMISE "--anonymise" "0 or 1" "0"
-        "Stores hashes instead of paths, and of a command its name only.";
+        "Stores hashes instead of paths, and only the name of the command.";
     QUIET "--quiet" "0 or 1" "0"
-        "Keeps the library's warning and the summary off standard error.";
+        "Suppresses the library's warning and the summary on standard error.";
     INPROCESS "--in-process" "0 or 1" "0"
-        "Learns each call on the thread that makes it, as soon as it has ended, so that ioracle_next() always rests on all of them.";
+        "Learns each call on the thread that makes it, as soon as it has ended, so that ioracle_next() always takes all calls into account.";
     CHECK_STACKS "" "0 or 1" "0"
-        "Compares every call stack with the one that backtrace() finds; slow.";
+        "Compares every call stack with the result of backtrace(); slow.";
     LIBRARY "" "file" "beside the command, or in ../lib"
         "The capture library to preload.";
 }

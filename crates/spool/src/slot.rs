@@ -80,8 +80,11 @@ pub struct Step {
     pub interarrival_ns: u64,
     /// How long the call takes.
     pub io_time_ns: u64,
-    /// Of the whole path up to this step.
+    /// That the operations up to this step come, and this one on this file at
+    /// this place.
     pub probability: f64,
+    /// That the operations up to this step come, wherever.
+    pub operation_probability: f64,
     /// Smallest, largest and deviation of the size.
     pub size_spread: [f64; 3],
     /// The same of the offset's error.
@@ -92,10 +95,10 @@ pub struct Step {
     pub io_time_spread: [f64; 3],
     /// Context symbol of the oracle.
     pub symbol: u32,
-    /// Row of the function in the table of events.
+    /// Number of the function.
     pub function: u16,
-    /// Its number in records; [`NO_FUNCTION`] if no record names it.
-    pub recorded_function: u16,
+    /// Reserved, 0: there are no bytes between fields that nobody writes.
+    pub reserved: u16,
     /// Where the file's name begins among the names.
     pub name_at: u32,
     /// Its bytes; 0: it is not known, or there was no room.
@@ -104,9 +107,6 @@ pub struct Step {
     pub is_new_file: u16,
 }
 
-/// Stands for a function that no record names.
-pub const NO_FUNCTION: u16 = u16::MAX;
-
 const STEPS_AT: usize = size_of::<OutlookHeader>();
 const WORD: usize = size_of::<u64>();
 
@@ -114,7 +114,7 @@ const _: () = {
     assert!(size_of::<SlotHeader>() <= PAGE);
     assert!(core::mem::offset_of!(SlotHeader, current) == 64);
     assert!(size_of::<OutlookHeader>() == 64);
-    assert!(size_of::<Step>() == 176);
+    assert!(size_of::<Step>() == 184);
     assert!(NAMES_BYTES >= 4096);
 };
 

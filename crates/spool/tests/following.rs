@@ -71,7 +71,7 @@ fn what_a_stream_was_charged_for_and_never_got_is_given_back() {
     let thread = Thread::start(job.directory(), 0);
     // As a process leaves it that is killed while its file grows.
     let (first, more) = (16 * 1024_u64, 2 << 20_u64);
-    support::map_job(job.directory()).used_bytes.fetch_add(more, SeqCst);
+    support::map_job(job.directory()).taken_bytes.fetch_add(more, SeqCst);
     let file = std::fs::OpenOptions::new().write(true).open(&stream_files(&job)[0]).unwrap();
     let charged = std::mem::offset_of!(StreamHeader, charged_bytes) as u64;
     file.write_all_at(&(first + more).to_ne_bytes(), charged).unwrap();
@@ -201,6 +201,9 @@ fn make_hole(job: &Job, number: u64) {
     publish(job, number, 0);
 }
 
+/// How long a record that was begun is waited for, as docs/spool.md says.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 #[test]
 fn a_hole_is_waited_for_then_skipped_and_counted() {
     let (_base, mut job) = job(ROOMY);
@@ -208,11 +211,11 @@ fn a_hole_is_waited_for_then_skipped_and_counted() {
     let mut thread = Thread::start(job.directory(), 0);
     (0..200).for_each(|number| thread.append(number));
     make_hole(&job, 40);
+    let start = Instant::now();
     while job.poll(&mut sink).unwrap() > 0 {}
     assert_eq!(sink.first().len(), 40);
-    let start = Instant::now();
     poll_until(&mut job, &mut sink, |sink| sink.n_records() == 199);
-    assert!(start.elapsed() >= Duration::from_millis(900));
+    assert!(start.elapsed() >= PATIENCE);
     assert_eq!(job.totals().n_holes, 1);
 }
 
@@ -220,27 +223,43 @@ fn a_hole_is_waited_for_then_skipped_and_counted() {
 /// a record that a handler interrupted after a quiet second was taken for lost.
 #[test]
 fn a_hole_after_a_quiet_time_is_waited_for_like_any_other() {
+    // Where the machine keeps the test from being as quick as a handler, nothing
+    // is found out, and it is tried again.
+    let is_found_out = (0..20).any(|_| hole_after_a_quiet_time());
+    assert!(is_found_out, "the machine is too busy to be quicker than {PATIENCE:?}");
+}
+
+/// Whether the hole was there for less time than it is waited for; fails if it
+/// was not waited for all the same.
+fn hole_after_a_quiet_time() -> bool {
     let (_base, mut job) = job(ROOMY);
     let mut sink = Memory::default();
     let mut thread = Thread::start(job.directory(), 0);
     (0..10).for_each(|number| thread.append(number));
-    let mut poll_for = |job: &mut Job, time: Duration| {
-        let start = Instant::now();
-        while start.elapsed() < time {
-            job.poll(&mut sink).unwrap();
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        sink.n_records()
-    };
-    assert_eq!(poll_for(&mut job, Duration::from_millis(1100)), 10);
+    let quiet_since = Instant::now();
+    while quiet_since.elapsed() <= PATIENCE {
+        job.poll(&mut sink).unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(sink.n_records(), 10);
+    let start = Instant::now();
     thread.append(10);
     thread.append(11);
     make_hole(&job, 10);
-    assert_eq!(poll_for(&mut job, Duration::from_millis(900)), 10);
+    while start.elapsed() < PATIENCE / 2 {
+        job.poll(&mut sink).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let n_records = sink.n_records();
     publish(&job, 10, 11);
+    if start.elapsed() >= PATIENCE {
+        return false;
+    }
+    assert_eq!(n_records, 10, "the hole was not waited for");
     poll_until(&mut job, &mut sink, |sink| sink.n_records() == 12);
     assert!(sink.first().iter().copied().eq(0..12));
     assert_eq!(job.totals().n_holes, 0);
+    true
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::mem::offset_of;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ioracle_spool::layout::{DefinitionHeader, PAGE, Record, SegmentEntry, StreamHeader};
 use ioracle_spool::{Error, Job, Totals};
@@ -155,6 +156,34 @@ fn a_file_cut_under_a_live_reader_does_not_end_it() {
     assert_eq!(sink.first().len(), 300);
     assert_eq!(job.totals().n_damaged, 1);
     job.close();
+    job.remove().unwrap();
+}
+
+/// The reader once looked at the length of the job's file before it touched the
+/// mapping: a process that cut the file in between ended it with a SIGBUS.
+#[test]
+fn a_job_file_cut_again_and_again_does_not_end_its_reader() {
+    let (_base, mut job) = job(1 << 30);
+    let path = job.directory().join("job");
+    let waker = job.waker();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let file = OpenOptions::new().write(true).open(path).unwrap();
+            while !is_over.load(Ordering::Relaxed) {
+                file.set_len(0).unwrap();
+                file.set_len(PAGE as u64).unwrap();
+            }
+        });
+        for _ in 0..5000 {
+            job.poll(&mut Memory::default()).unwrap();
+            job.sleep(std::time::Duration::from_nanos(1));
+            job.totals();
+            waker.wake();
+        }
+        job.close();
+        is_over.store(true, Ordering::Relaxed);
+    });
     job.remove().unwrap();
 }
 

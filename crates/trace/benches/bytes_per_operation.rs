@@ -37,7 +37,7 @@ fn main() {
 fn row(path: &Path) -> String {
     let trace = open(path);
     let events: Vec<Event> = trace.events(None).unwrap().map(Result::unwrap).collect();
-    let n_operations = operations(&events);
+    let n_operations = operations(&trace, &events);
     let directory = tempfile::tempdir().unwrap();
     let csv = directory.path().join("csv");
     export_csv(&trace, &csv, None, Encoding::Zstd, &mut |_| {}).unwrap();
@@ -74,11 +74,12 @@ fn open(path: &Path) -> Trace {
     Trace::open(path, Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn operations(events: &[Event]) -> u64 {
+fn operations(trace: &Trace, events: &[Event]) -> u64 {
     let mut n = 0;
+    let mut mpi = trace.mpi_internals();
     let mut streams: std::collections::HashMap<_, OperationFilter> = Default::default();
     for event in events {
-        streams.entry(event.stream).or_default().push(event, |_| n += 1);
+        streams.entry(event.stream).or_default().push(event, &mut mpi, |_| n += 1);
     }
     for (_, mut filter) in streams {
         filter.finish(|_| n += 1);

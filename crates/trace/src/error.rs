@@ -204,8 +204,8 @@ pub enum Error {
     },
     /// A directory for a new trace has a recording that was never finished.
     #[error(
-        "'{}' holds a recording that was not finished; finish it with 'ioracle recover {}', or name another directory",
-        path.display(), path.display()
+        "'{}' holds a recording that was not finished; finish it with 'ioracle recover', or name another directory",
+        path.display()
     )]
     Unfinished {
         /// The directory.

@@ -8,7 +8,7 @@ use ioracle_events::Event;
 
 use crate::checks::Checks;
 use crate::error::Error;
-use crate::native::NativeEvents;
+use crate::native::{Grouping, NativeEvents};
 use crate::row;
 use crate::source::Input;
 use crate::tally::Tally;
@@ -42,7 +42,11 @@ struct Rows<'trace> {
 }
 
 impl<'trace> Events<'trace> {
-    pub(crate) fn new(trace: &'trace Trace, rank: Option<u32>) -> Result<Events<'trace>, Error> {
+    pub(crate) fn new(
+        trace: &'trace Trace,
+        rank: Option<u32>,
+        grouping: Grouping,
+    ) -> Result<Events<'trace>, Error> {
         let mut tally = Tally::new(trace.options().lenient);
         let mut ranks = Vec::new();
         let reading = match trace.form() {
@@ -55,9 +59,9 @@ impl<'trace> Events<'trace> {
                 }))
             }
             Form::Native(native) => {
-                let lanes = native.ranks(&mut Tally::new(true))?;
+                let lanes = native.ranks(&mut Tally::new(true), grouping)?;
                 ranks = lanes.iter().map(|lanes| lanes.rank).collect();
-                let events = NativeEvents::new(trace, native, rank, &mut tally)?;
+                let events = NativeEvents::new(trace, native, (rank, grouping), &mut tally)?;
                 Reading::Native(Box::new(events))
             }
         };

@@ -75,4 +75,4 @@ pub use spooled::{
 };
 pub use table::{MAX_TABLE_BYTES, MAX_TABLE_ROWS, Table, TableId};
 pub use trace::{Options, Trace};
-pub use writing::{Description, Recorder, Written, export_csv, import};
+pub use writing::{Description, Recorder, Written, export_csv, import, repair};

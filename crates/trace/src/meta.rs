@@ -33,8 +33,16 @@ pub struct Meta {
     pub events: Option<u64>,
     /// Wall-clock time of the whole run, in seconds.
     pub wall_s: Option<f64>,
+    /// From the start of the first event to the end of the last, in seconds.
+    pub event_span_s: Option<f64>,
+    /// Processes of the job, also those that made no recorded call.
+    pub processes_seen: Option<u64>,
+    /// Calls that were seen but not recorded, by cause.
+    pub not_recorded: BTreeMap<String, u64>,
     /// When each rank started, relative to the earliest one.
     pub rank_start_offset_ns: BTreeMap<u32, u64>,
+    /// Why events are missing from the recording, in words.
+    pub incomplete: Option<String>,
     /// What else is to be known.
     pub notes: String,
 }

@@ -5,12 +5,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ioracle_events::{ContextId, FileId};
+use ioracle_events::{ContextId, FileId, MpiInternals};
 
 use crate::error::Error;
 use crate::events::Events;
 use crate::meta::{Meta, MetaFile};
-use crate::native::{self, Native};
+use crate::native::{self, Grouping, Native};
 use crate::source::{Parts, Source};
 use crate::table::Table;
 use crate::tally::Tally;
@@ -18,7 +18,7 @@ use crate::tally::Tally;
 /// How to read a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Skip and count what is wrong instead of ending there.
+    /// Skip and count what is wrong instead of stopping there.
     pub lenient: bool,
 }
 
@@ -33,6 +33,7 @@ pub struct Trace {
     form: Form,
     options: Options,
     tally: Tally,
+    incomplete: Option<String>,
 }
 
 /// How the events are stored.
@@ -98,6 +99,13 @@ impl Trace {
         &self.contexts
     }
 
+    /// What tells the calls that MPI made for itself, by the call stacks.
+    pub fn mpi_internals(&self) -> MpiInternals {
+        let mut mpi = MpiInternals::default();
+        self.contexts.iter().for_each(|(id, frames)| mpi.define_context(id, frames));
+        mpi
+    }
+
     /// The path of each file.
     pub fn files(&self) -> &Table<FileId> {
         &self.files
@@ -108,7 +116,24 @@ impl Trace {
     /// In the CSV form the whole table is read and checked in either case. A
     /// rank that is not there is known, and is an error, at the end.
     pub fn events(&self, rank: Option<u32>) -> Result<Events<'_>, Error> {
-        Events::new(self, rank)
+        Events::new(self, rank, Grouping::Ranks)
+    }
+
+    /// All events, with the number of the process in the place of a rank
+    /// ([`Trace::process_ranks`] says which rank it is), process by process; times
+    /// count from the start of each. In the CSV form, which does not tell the
+    /// processes of a rank apart, they are as [`Trace::events`] gives them.
+    pub fn events_by_process(&self) -> Result<Events<'_>, Error> {
+        Events::new(self, None, Grouping::Processes)
+    }
+
+    /// The rank of each process, if it has one, by the number of the process; `None`
+    /// in the CSV form.
+    pub fn process_ranks(&self) -> Option<Vec<Option<u32>>> {
+        match &self.form {
+            Form::Csv(_) => None,
+            Form::Native(native) => Some(native.process_ranks().collect()),
+        }
     }
 
     /// The ranks that made recorded calls, sorted. In the CSV form this reads
@@ -126,6 +151,13 @@ impl Trace {
     /// Why the first of them was.
     pub fn first_skipped(&self) -> Option<&Error> {
         self.tally.first()
+    }
+
+    /// Why it lacks events that the program made and that should have been
+    /// recorded, in words that go on after "the recording"; `None` if it lacks
+    /// none, or is still being written.
+    pub fn incomplete(&self) -> Option<&str> {
+        self.incomplete.as_deref()
     }
 
     /// `meta.json` as it is, if it is there.
@@ -177,8 +209,9 @@ impl Trace {
                 (Meta::default(), None)
             }
         };
-        let Content { contexts, files, form } = read(&mut tally)?;
-        Ok(Trace { name, meta, meta_bytes, contexts, files, form, options, tally })
+        let Content { contexts, files, form, incomplete } = read(&mut tally)?;
+        let incomplete = incomplete.or_else(|| meta.incomplete.clone());
+        Ok(Trace { name, meta, meta_bytes, contexts, files, form, options, tally, incomplete })
     }
 }
 
@@ -187,6 +220,7 @@ pub(crate) struct Content {
     pub(crate) contexts: Table<ContextId>,
     pub(crate) files: Table<FileId>,
     pub(crate) form: Form,
+    pub(crate) incomplete: Option<String>,
 }
 
 struct Sources {
@@ -199,6 +233,6 @@ impl Sources {
     fn read(self, tally: &mut Tally) -> Result<Content, Error> {
         let contexts = Table::read(&self.stacks, tally)?;
         let files = Table::read(&self.files, tally)?;
-        Ok(Content { contexts, files, form: Form::Csv(self.events) })
+        Ok(Content { contexts, files, form: Form::Csv(self.events), incomplete: None })
     }
 }

@@ -11,7 +11,7 @@
 //! publishes predictions for it as it does without `--in-process`.
 
 mod arena;
-mod pupil;
+mod learner;
 
 use std::ffi::c_void;
 use std::panic::{self, AssertUnwindSafe};
@@ -20,7 +20,7 @@ use std::ptr::NonNull;
 use ioracle_spool::inside::{GIVEN_UP, Inside, Lesson};
 
 use self::arena::Arena;
-use self::pupil::Pupil;
+use self::learner::InProcessLearner;
 use crate::barrier;
 use crate::prediction::ioracle_prediction;
 use crate::published::ioracle_basis;
@@ -47,7 +47,7 @@ unsafe extern "C" fn ioracle_in_process_1(
             thread.begin();
         }
         if let Some(inside) = inside.as_ref() {
-            thread.attend(|pupil| pupil.learn(inside));
+            thread.attend(|learner| learner.learn(inside));
         }
     }
 }
@@ -84,14 +84,14 @@ unsafe extern "C" fn answer(question: *mut c_void) {
     // SAFETY: `ask` passes a question of its own, with promises kept by its caller.
     unsafe {
         let question = &mut *question.cast::<Question<'_>>();
-        question.answer = question.thread.attend(|pupil| {
-            pupil.learn(question.inside);
-            pupil.tell(question.predictions, question.n_predictions)
+        question.answer = question.thread.attend(|learner| {
+            learner.learn(question.inside);
+            learner.tell(question.predictions, question.n_predictions)
         });
     }
 }
 
-/// The thread's pointer: null, [`GIVEN_UP`], or an arena whose root is a pupil.
+/// The thread's pointer: null, [`GIVEN_UP`], or an arena whose root is an [`InProcessLearner`].
 #[derive(Clone, Copy)]
 struct Thread {
     learned: *mut *mut c_void,
@@ -108,23 +108,24 @@ impl Thread {
         // SAFETY: the caller's promise; the arena is fresh and this thread's own.
         unsafe {
             self.learned.write(arena.as_ptr().cast());
-            let made =
-                Arena::enter(arena, || unless_it_panics(|| Box::into_raw(Box::new(Pupil::new()))));
+            let made = Arena::enter(arena, || {
+                unless_it_panics(|| Box::into_raw(Box::new(InProcessLearner::new())))
+            });
             match made {
-                Some(pupil) => arena.as_mut().root = pupil.cast(),
+                Some(learner) => arena.as_mut().root = learner.cast(),
                 None => self.forget(GIVEN_UP as *mut c_void),
             }
         }
     }
 
-    /// Does something with the pupil, in its arena.
-    unsafe fn attend<R: Copy>(self, lesson: impl FnOnce(&mut Pupil) -> R) -> Option<R> {
+    /// Does something with the learner, in its arena.
+    unsafe fn attend<R: Copy>(self, work: impl FnOnce(&mut InProcessLearner) -> R) -> Option<R> {
         // SAFETY: the caller's promise.
         let arena = unsafe { self.arena()? };
-        // SAFETY: the arena is there and its root is a pupil, which nobody else uses.
+        // SAFETY: the arena is there and its root is a learner, which nobody else uses.
         let done = unsafe {
-            let pupil = arena.as_ref().root.cast::<Pupil>();
-            let attend = || Arena::enter(arena, || unless_it_panics(|| lesson(&mut *pupil)));
+            let learner = arena.as_ref().root.cast::<InProcessLearner>();
+            let attend = || Arena::enter(arena, || unless_it_panics(|| work(&mut *learner)));
             if Arena::has_room(arena) { attend() } else { None }
         };
         if done.is_none() {

@@ -6,8 +6,6 @@
 
 use core::ffi::c_void;
 
-use ioracle_spool::inside::Work;
-
 use crate::thread::ThreadCell;
 
 unsafe extern "C" {
@@ -15,7 +13,10 @@ unsafe extern "C" {
 }
 
 /// A child that borrows memory is only told by asking who calls.
-pub(crate) const LENDING_IS_NOTICED: bool = false;
+pub(crate) const VFORK_IS_NOTICED: bool = false;
+
+/// All work is done on the stack that there is.
+pub(crate) const SWITCHES_STACKS: bool = false;
 
 /// Makes a system call. The result is the kernel's: errors are -errno.
 ///
@@ -40,7 +41,11 @@ pub(crate) unsafe fn syscall(number: libc::c_long, arguments: [usize; 6]) -> isi
 /// # Safety
 ///
 /// There is nothing to promise.
-pub(crate) unsafe fn call_on_stack(_top: usize, _work: Work, _data: *mut c_void) -> bool {
+pub(crate) unsafe fn call_on_stack(
+    _top: usize,
+    _work: unsafe extern "C-unwind" fn(*mut c_void),
+    _data: *mut c_void,
+) -> bool {
     false
 }
 
@@ -68,7 +73,9 @@ macro_rules! entry {
             let here = 0_u8;
             // SAFETY: the cell is this thread's own; the arguments are the caller's.
             unsafe {
-                (*$crate::arch::thread_cell()).caller_sp = &raw const here as usize;
+                let sp = &raw const here as usize;
+                let cell = $crate::arch::thread_cell();
+                (*cell).caller_sp.store(sp, core::sync::atomic::Ordering::Relaxed);
                 $hook($($argument),*)
             }
         }

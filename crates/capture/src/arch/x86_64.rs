@@ -7,14 +7,15 @@ mod unwind;
 use core::arch::asm;
 use core::ffi::c_void;
 
-use ioracle_spool::inside::Work;
-
 use crate::thread::ThreadCell;
 
 pub(crate) use unwind::*;
 
 /// `vfork` and `clone` tell before they lend memory to a child.
-pub(crate) const LENDING_IS_NOTICED: bool = true;
+pub(crate) const VFORK_IS_NOTICED: bool = true;
+
+/// Work can be done on another stack.
+pub(crate) const SWITCHES_STACKS: bool = true;
 
 /// Makes a system call. The result is the kernel's: errors are -errno, and the
 /// program's errno is left alone. Not interposable, no cancellation point.
@@ -46,7 +47,11 @@ pub(crate) unsafe fn syscall(number: libc::c_long, arguments: [usize; 6]) -> isi
 ///
 /// `top` is aligned to 16 bytes and the end of enough memory; the function does
 /// not unwind.
-pub(crate) unsafe fn call_on_stack(top: usize, work: Work, data: *mut c_void) -> bool {
+pub(crate) unsafe fn call_on_stack(
+    top: usize,
+    work: unsafe extern "C-unwind" fn(*mut c_void),
+    data: *mut c_void,
+) -> bool {
     // SAFETY: the function keeps the register that the stack pointer is kept in,
     // and all that the convention lets it change is told.
     unsafe {

@@ -12,7 +12,7 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use crate::library::Module;
+use crate::loader;
 use crate::stack;
 use crate::thread::Library;
 
@@ -114,10 +114,10 @@ fn find(
         super::forget_copy,
     )?)?;
     if found.loaded.modules.load(Ordering::Acquire) != modules {
-        Module::of(real)?.with_scope(|scope| {
+        loader::with_dependencies(real, |modules| {
             for (place, address) in found.loaded.functions.iter().enumerate() {
                 let name = names.get(place).filter(|name| !name.is_empty());
-                address.store(name.map_or(0, |name| scope.find(name)), Ordering::Relaxed);
+                address.store(name.map_or(0, |name| modules.find(name)), Ordering::Relaxed);
             }
         })?;
         found.loaded.modules.store(modules, Ordering::Release);

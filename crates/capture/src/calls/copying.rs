@@ -12,6 +12,7 @@ use ioracle_spool::layout::Call;
 
 use crate::descriptors::Entry;
 use crate::observe::{call, file_of, observe_with};
+use crate::sys;
 
 /// Functions that a copy is recorded as: its write and its read.
 #[derive(Clone, Copy)]
@@ -41,9 +42,14 @@ impl Side {
         let Side(fd, offset) = self;
         let started = if offset.is_null() {
             entry.advance(fd, moved as i64)
-        } else if moved >= 0 {
+        } else if moved > 0 {
             // SAFETY: the kernel has just stored the new offset there.
             unsafe { offset.read_unaligned() }.saturating_sub(moved as i64)
+        } else if moved == 0 {
+            // `splice` of no bytes does not look at the offset.
+            let mut bytes = [0; size_of::<i64>()];
+            let is_there = sys::copy_memory(offset as usize, &mut bytes) == Ok(bytes.len());
+            if is_there { i64::from_ne_bytes(bytes) } else { -1 }
         } else {
             -1
         };

@@ -29,6 +29,22 @@ pub(super) fn open(
     })
 }
 
+/// Opens a file that did not exist, under a name made of a template.
+pub(super) fn open_temporary(
+    template: *mut c_char,
+    flags: c_int,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let made = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
+    open(libc::AT_FDCWD, template, (flags & !libc::O_ACCMODE) | made, real)
+}
+
+/// Opens shared memory. Its name is no path, so a failure has none and is not
+/// recorded; the kernel tells that of an open one.
+pub(super) fn open_memory(flags: c_int, real: impl FnOnce() -> c_int) -> c_int {
+    open(libc::AT_FDCWD, core::ptr::null(), flags | libc::O_CLOEXEC, real)
+}
+
 /// Closes a descriptor.
 pub(super) fn close(fd: c_int, real: impl FnOnce() -> c_int) -> c_int {
     let Some(file) = forget(fd) else { return real() };
@@ -55,11 +71,16 @@ pub(super) fn close_range(
     flags: c_int,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
+    const CLOSE_RANGE_UNSHARE: c_int = 2;
     const CLOSE_RANGE_CLOEXEC: c_int = 4;
+    if flags & !(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) != 0 {
+        // Refused before anything is closed.
+        return real();
+    }
     if flags & CLOSE_RANGE_CLOEXEC != 0 {
         let result = real();
         if result == 0 && is_on() {
-            for (_, entry) in descriptors::files_between(first, last) {
+            for (_, entry) in descriptors::known_between(first, last) {
                 entry.set_closed_on_exec(true);
             }
         }
@@ -76,19 +97,24 @@ pub(super) fn close_from(first: c_int, real: impl FnOnce()) {
     });
 }
 
+/// Forgets the descriptors before the real call, as [`forget`] does, and tells their
+/// files after it.
 fn close_all(first: u32, last: u32, real: impl FnOnce() -> c_int) -> c_int {
-    if !is_on() {
+    // A range that ends before it begins is refused.
+    if !is_on() || first > last {
         return real();
     }
+    let real = || {
+        descriptors::known_between(first, last).for_each(|(_, entry)| entry.begin_close());
+        real()
+    };
     observe_with(real, |result, begun, end_ns| {
-        if result != 0 {
-            return None;
-        }
-        for (fd, entry) in descriptors::files_between(first, last) {
-            if let (Some(begun), Kind::File) = (begun, entry.kind()) {
-                begun.append_part(end_ns, call(Function::Close, entry.file(), fd, 0));
+        for (fd, entry) in descriptors::all_between(first, last) {
+            if result != 0 {
+                entry.undo_close();
+            } else if let (Some(file), Some(begun)) = (entry.end_close(), begun) {
+                begun.append_part(end_ns, call(Function::Close, file, fd, 0));
             }
-            entry.forget();
         }
         None
     })

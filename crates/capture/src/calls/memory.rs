@@ -5,7 +5,7 @@
 use core::ffi::{c_int, c_void};
 
 use ioracle_spool::Function;
-use ioracle_spool::layout::Call;
+use ioracle_spool::layout::{Call, SHARED_MAPPING};
 
 use crate::mappings::{self, Mapped};
 use crate::observe::{call, file_of, is_on, observe};
@@ -13,7 +13,7 @@ use crate::observe::{call, file_of, is_on, observe};
 /// Maps a file.
 pub(super) fn map(
     length: usize,
-    flags: c_int,
+    (protection, flags): (c_int, c_int),
     fd: c_int,
     offset: i64,
     real: impl FnOnce() -> *mut c_void,
@@ -29,7 +29,10 @@ pub(super) fn map(
             mappings::add(address as usize, length, mapped);
         }
         let call = call(Function::Mmap, entry.file(), fd, if failed { -1 } else { 0 });
-        Some(Call { offset, requested: length as u64, ..call })
+        // MAP_SHARED_VALIDATE has the bit, too; MAP_PRIVATE has not.
+        let shared = if flags & libc::MAP_SHARED != 0 { SHARED_MAPPING } else { 0 };
+        let detail = (protection & (libc::PROT_READ | libc::PROT_WRITE)) as u32 | shared;
+        Some(Call { offset, requested: length as u64, detail, ..call })
     })
 }
 

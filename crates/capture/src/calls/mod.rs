@@ -19,11 +19,11 @@ mod cdf;
 mod copies;
 mod copying;
 mod descriptors;
-mod kept;
 mod library_call;
 mod memory;
 mod paths;
 mod requests;
+mod seqlock_table;
 mod stream_state;
 mod streams;
 

@@ -28,6 +28,24 @@ interpose! {
     libc [creat, creat64] (path: *const c_char, mode: mode_t) -> c_int
         => |real| fds::open(libc::AT_FDCWD, path, libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC, real);
 
+    // The name is in the template once the file is made.
+    libc [mkstemp] (template: *mut c_char) -> c_int => |real| fds::open_temporary(template, 0, real);
+    exported [mkstemp64] (template: *mut c_char) -> c_int => |real| fds::open_temporary(template, 0, real);
+    libc [mkostemp] (template: *mut c_char, flags: c_int) -> c_int
+        => |real| fds::open_temporary(template, flags, real);
+    exported [mkostemp64] (template: *mut c_char, flags: c_int) -> c_int
+        => |real| fds::open_temporary(template, flags, real);
+    libc [mkstemps] (template: *mut c_char, suffix: c_int) -> c_int
+        => |real| fds::open_temporary(template, 0, real);
+    exported [mkstemps64] (template: *mut c_char, suffix: c_int) -> c_int
+        => |real| fds::open_temporary(template, 0, real);
+    libc [mkostemps] (template: *mut c_char, suffix: c_int, flags: c_int) -> c_int
+        => |real| fds::open_temporary(template, flags, real);
+    exported [mkostemps64] (template: *mut c_char, suffix: c_int, flags: c_int) -> c_int
+        => |real| fds::open_temporary(template, flags, real);
+    libc [shm_open] (name: *const c_char, flags: c_int, mode: mode_t) -> c_int
+        => |real| fds::open_memory(flags, real);
+
     libc [close] (fd: c_int) -> c_int => |real| fds::close(fd, real);
     libc [close_range] (first: u32, last: u32, flags: c_int) -> c_int
         => |real| fds::close_range(first, last, flags, real);
@@ -125,9 +143,9 @@ interpose! {
         => |real| copying::copy(copying::SPLICE, Side(from, from_offset), Side(to, to_offset), count, real);
 
     libc [mmap] (address: *mut c_void, length: size_t, protection: c_int, flags: c_int, fd: c_int, offset: off_t) -> *mut c_void
-        => |real| memory::map(length, flags, fd, offset, real);
+        => |real| memory::map(length, (protection, flags), fd, offset, real);
     libc [mmap64] (address: *mut c_void, length: size_t, protection: c_int, flags: c_int, fd: c_int, offset: off64_t) -> *mut c_void
-        => |real| memory::map(length, flags, fd, offset, real);
+        => |real| memory::map(length, (protection, flags), fd, offset, real);
     libc [munmap] (address: *mut c_void, length: size_t) -> c_int => |real| memory::unmap(address, length, real);
     libc [msync] (address: *mut c_void, length: size_t, flags: c_int) -> c_int
         => |real| memory::sync(address, length, real);
@@ -137,7 +155,7 @@ interpose! {
     header [aio_read64] (control: *mut libc::aiocb) -> c_int => |real| aio::submit(Function::AioRead, control, real);
     header [aio_write64] (control: *mut libc::aiocb) -> c_int => |real| aio::submit(Function::AioWrite, control, real);
     libc [lio_listio] (mode: c_int, list: *const *mut libc::aiocb, count: c_int, event: *mut libc::sigevent) -> c_int
-        => |real| aio::submit_list(list, count, real);
+        => |real| aio::submit_list(mode, (list, count), real);
     header [lio_listio64] (mode: c_int, list: *const *mut libc::aiocb, count: c_int, event: *mut libc::sigevent) -> c_int
-        => |real| aio::submit_list(list, count, real);
+        => |real| aio::submit_list(mode, (list, count), real);
 }

@@ -18,38 +18,40 @@ interpose! {
     libc [freopen, freopen64] (path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE
         => |real| streams::open(Function::Freopen, (path, mode), stream, real);
     libc [fdopen] (fd: c_int, mode: *const c_char) -> *mut FILE => |real| streams::open_descriptor(fd, mode, real);
+    libc [tmpfile] () -> *mut FILE => |real| streams::open_nameless(real);
+    exported [tmpfile64] () -> *mut FILE => |real| streams::open_nameless(real);
     libc [fclose] (stream: *mut FILE) -> c_int => |real| streams::close(stream, real);
     // No file, but its descriptor is free again.
     header [pclose] (stream: *mut FILE) -> c_int => |real| streams::close(stream, real);
 
     libc [fread] (buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
-        => |real| data(Function::Fread, stream, product(size, count), real, |items| Moved::items(size, items, count));
+        => |real| items(Function::Fread, stream, (size, count), real);
     libc [fread_unlocked] (buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
-        => |real| data(Function::Fread, stream, product(size, count), real, |items| Moved::items(size, items, count));
+        => |real| items(Function::Fread, stream, (size, count), real);
     exported [__fread_chk, __fread_unlocked_chk]
         (buffer: *mut c_void, room: size_t, size: size_t, count: size_t, stream: *mut FILE) -> size_t
-        => |real| data(Function::Fread, stream, product(size, count), real, |items| Moved::items(size, items, count));
+        => |real| items(Function::Fread, stream, (size, count), real);
     libc [fgets] (buffer: *mut c_char, room: c_int, stream: *mut FILE) -> *mut c_char
-        => |real| data(Function::Fgets, stream, None, real, |line| Moved::line(line, room));
+        => |real| line(stream, room, real);
     header [fgets_unlocked] (buffer: *mut c_char, room: c_int, stream: *mut FILE) -> *mut c_char
-        => |real| data(Function::Fgets, stream, None, real, |line| Moved::line(line, room));
+        => |real| line(stream, room, real);
     exported [__fgets_chk, __fgets_unlocked_chk]
         (buffer: *mut c_char, size: size_t, room: c_int, stream: *mut FILE) -> *mut c_char
-        => |real| data(Function::Fgets, stream, None, real, |line| Moved::line(line, room));
+        => |real| line(stream, room, real);
     libc [fgetc] (stream: *mut FILE) -> c_int => |real| data(Function::Fgetc, stream, Some(1), real, Moved::character);
     header [getc, fgetc_unlocked, getc_unlocked] (stream: *mut FILE) -> c_int
         => |real| data(Function::Fgetc, stream, Some(1), real, Moved::character);
     exported [_IO_getc] (stream: *mut FILE) -> c_int
         => |real| data(Function::Fgetc, stream, Some(1), real, Moved::character);
     libc [getline] (line: *mut *mut c_char, room: *mut size_t, stream: *mut FILE) -> ssize_t
-        => |real| data(Function::Getline, stream, None, real, Moved::count);
+        => |real| whole_line(stream, line.is_null() || room.is_null(), real);
     header [getdelim, __getdelim] (line: *mut *mut c_char, room: *mut size_t, end: c_int, stream: *mut FILE) -> ssize_t
-        => |real| data(Function::Getline, stream, None, real, Moved::count);
+        => |real| whole_line(stream, line.is_null() || room.is_null(), real);
 
     libc [fwrite] (buffer: *const c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
-        => |real| data(Function::Fwrite, stream, product(size, count), real, |items| Moved::items(size, items, count));
+        => |real| items(Function::Fwrite, stream, (size, count), real);
     header [fwrite_unlocked] (buffer: *const c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
-        => |real| data(Function::Fwrite, stream, product(size, count), real, |items| Moved::items(size, items, count));
+        => |real| items(Function::Fwrite, stream, (size, count), real);
     libc [fputs] (string: *const c_char, stream: *mut FILE) -> c_int
         => |real| data(Function::Fputs, stream, None, real, |result| Moved::string(string, result));
     header [fputs_unlocked] (string: *const c_char, stream: *mut FILE) -> c_int
@@ -109,8 +111,36 @@ interpose! {
 /// A `va_list` as it is passed: where the arguments lie.
 type VaList = *mut c_void;
 
-fn product(size: size_t, count: size_t) -> Option<u64> {
-    Some((size as u64).saturating_mul(count as u64))
+/// Items of a size. No bytes are asked of no stream: libc answers at once.
+#[inline(always)]
+fn items(
+    function: Function,
+    stream: *mut FILE,
+    (size, count): (size_t, size_t),
+    real: impl FnOnce() -> size_t,
+) -> size_t {
+    if size == 0 || count == 0 {
+        return real();
+    }
+    let asked = Some((size as u64).saturating_mul(count as u64));
+    data(function, stream, asked, real, |items| Moved::items(size, items, count))
+}
+
+/// A line for a buffer, which has no room for a character where libc does not
+/// look at the stream.
+#[inline(always)]
+fn line(stream: *mut FILE, room: c_int, real: impl FnOnce() -> *mut c_char) -> *mut c_char {
+    if room <= 1 {
+        return real();
+    }
+    data(Function::Fgets, stream, None, real, |line| Moved::line(line, room))
+}
+
+/// A line for memory that libc provides; it refuses a call that does not say where
+/// without a look at the stream.
+#[inline(always)]
+fn whole_line(stream: *mut FILE, is_refused: bool, real: impl FnOnce() -> ssize_t) -> ssize_t {
+    if is_refused { real() } else { data(Function::Getline, stream, None, real, Moved::count) }
 }
 
 fn output() -> *mut FILE {

@@ -16,6 +16,7 @@ use crate::calls::stream_state::{
 use crate::descriptors::Entry;
 use crate::files::{self, Named};
 use crate::observe::{call, file_of, is_on, observe};
+use crate::sys;
 
 unsafe extern "C" {
     fn ferror_unlocked(stream: *mut FILE) -> c_int;
@@ -34,10 +35,8 @@ pub(super) fn open(
     if !replaced.is_null() {
         forget(descriptor_of(replaced));
     }
-    // Before the call, which reads it too; after it the program may have changed it.
-    // SAFETY: libc reads the mode of every call.
-    let mode = unsafe { Mode::read(mode) };
     observe(real, |stream| {
+        let mode = Mode::after(mode, !stream.is_null());
         let named = Named { directory: libc::AT_FDCWD, path };
         let (file, fd) = if stream.is_null() {
             (named.identity(), -1)
@@ -54,6 +53,11 @@ pub(super) fn open(
     })
 }
 
+/// Opens a stream on a file that has no name (`tmpfile`), as `fopen` with this mode.
+pub(super) fn open_nameless(real: impl FnOnce() -> *mut FILE) -> *mut FILE {
+    open(Function::Fopen, (core::ptr::null(), c"w+".as_ptr()), core::ptr::null_mut(), real)
+}
+
 /// Puts a stream over a descriptor.
 pub(super) fn open_descriptor(
     fd: c_int,
@@ -64,8 +68,7 @@ pub(super) fn open_descriptor(
     observe(real, |stream| {
         let result = if stream.is_null() { -1 } else { i64::from(fd) };
         entry.share_position();
-        // SAFETY: libc has read the mode.
-        let detail = unsafe { Mode::read(mode) }.0;
+        let detail = Mode::after(mode, !stream.is_null()).0;
         let call = call(Function::Fdopen, entry.file(), fd, result);
         Some(Call { offset: entry.position(fd), detail, ..call })
     })
@@ -229,18 +232,21 @@ fn writes(function: Function) -> bool {
 struct Mode(u32);
 
 impl Mode {
-    /// # Safety
-    ///
-    /// A C string, or null.
-    unsafe fn read(mode: *const c_char) -> Mode {
+    /// The mode of a call that has succeeded or not. One that succeeded has read
+    /// all of it; one that failed may have looked at the first character, or at
+    /// nothing.
+    fn after(mode: *const c_char, is_success: bool) -> Mode {
         let mut first = [0; 4];
-        if !mode.is_null() {
-            for (place, byte) in first.iter_mut().enumerate() {
-                // SAFETY: no further than its end.
-                *byte = unsafe { *mode.add(place) } as u8;
-                if *byte == 0 {
-                    break;
-                }
+        for (place, byte) in first.iter_mut().enumerate() {
+            let at = mode.wrapping_add(place);
+            if is_success {
+                // SAFETY: libc has read it up to here: no further than its end.
+                *byte = unsafe { *at } as u8;
+            } else if sys::copy_memory(at as usize, core::slice::from_mut(byte)) != Ok(1) {
+                break;
+            }
+            if *byte == 0 {
+                break;
             }
         }
         Mode(u32::from_ne_bytes(first))

@@ -11,8 +11,8 @@
 //! (`cfi`). All this reads only `memory` that is known to be there.
 //!
 //! What is promised: no allocation, no lock of ours, no panic, no recursion,
-//! no call of a function that can be intercepted; about 50 bytes of the program's
-//! stack for a known path, 4 KiB for new code. A stack that cannot be walked
+//! no call of a function that can be intercepted; about 50 bytes of stack for a
+//! known path, 4 KiB for new code. A stack that cannot be walked
 //! to its end is a context too: the frames that were found. At most
 //! [`MAX_FRAMES`] innermost frames count; the outer ones of a deeper stack are
 //! left out. Code outside any module (made at run time) ends the stack with the
@@ -41,6 +41,16 @@ mod portable;
 pub use portable::Walker;
 
 pub use check::agrees_with_backtrace;
+
+impl Walker {
+    /// The identity of the caller's stack, however it is found; see
+    /// [`Walker::new_context`].
+    #[inline]
+    pub fn context(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
+        let known = self.known_context(caller);
+        known.unwrap_or_else(|| self.new_context(caller, definitions))
+    }
+}
 
 /// Frames that count; deeper stacks are cut off at their outer end.
 pub const MAX_FRAMES: usize = 96;

@@ -25,9 +25,19 @@ pub struct Walker {
 }
 
 impl Walker {
+    /// The way to a call is never known here.
+    pub fn known_context(&self, _caller: Caller) -> Option<u64> {
+        None
+    }
+
+    /// Nobody knows; `backtrace()` does not ask either.
+    pub(crate) fn has_room(&mut self, _caller: Caller, _bytes: usize) -> bool {
+        true
+    }
+
     /// The identity of the caller's stack. What has not been defined yet is
     /// defined: the context, and before it the modules of its frames.
-    pub fn context(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
+    pub fn new_context(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
         let context = self.addresses(caller).0;
         if context != 0 && !self.seen.contains(context) {
             let mut is_defined = true;

@@ -30,10 +30,12 @@ impl Seen {
         }
     }
 
-    /// Takes all out.
+    /// Takes all out. An empty set is not written to, so that it takes no memory.
     pub(super) fn clear(&mut self) {
-        self.slots.fill(0);
-        self.n_used = 0;
+        if self.n_used > 0 {
+            self.slots.fill(0);
+            self.n_used = 0;
+        }
     }
 
     /// The place of an identity: where it is, or could be. Ends because there

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keeps calls of interrupting signal handlers out of what cannot be entered
-//! twice.
+//! The reentrancy guard: keeps calls of interrupting signal handlers out of what
+//! cannot be entered twice.
 //!
 //! The section is left by returning, not by `Drop`: nothing in it unwinds, and
 //! without landing pads the library needs no unwinding runtime of its own.
 
 use core::sync::atomic::{Ordering, compiler_fence};
 
-use crate::arch;
+use super::cell;
 use crate::sys;
 
 /// Does something inside the section, in a hook whose caller's stack pointer is
@@ -20,8 +20,7 @@ pub(super) fn guarded<R>(sp: usize, work: impl FnOnce() -> R) -> Option<R> {
     }
     let result = work();
     compiler_fence(Ordering::SeqCst);
-    // SAFETY: the cell is this thread's own.
-    unsafe { (*arch::thread_cell()).busy_sp = 0 };
+    cell().busy_sp.store(0, Ordering::Relaxed);
     Some(result)
 }
 
@@ -33,18 +32,18 @@ pub(super) fn guarded_here<R>(work: impl FnOnce() -> R) -> Option<R> {
 
 #[inline]
 fn enter(sp: usize) -> bool {
-    // SAFETY: the cell is this thread's own.
-    let cell = unsafe { &mut *arch::thread_cell() };
-    if cell.busy_sp != 0 {
-        if !is_void(cell.busy_sp, sp) {
+    let cell = cell();
+    let busy_sp = cell.busy_sp.load(Ordering::Relaxed);
+    if busy_sp != 0 {
+        if !is_void(busy_sp, sp) {
             return false;
         }
-        // SAFETY: the section was left by longjmp; nobody else is in it.
-        if let Some(state) = unsafe { cell.state.as_mut() } {
-            state.recover();
+        if let Some(state) = cell.state() {
+            // SAFETY: the section was left by longjmp; nobody else is in it.
+            unsafe { state.recover() };
         }
     }
-    cell.busy_sp = sp;
+    cell.busy_sp.store(sp, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     true
 }

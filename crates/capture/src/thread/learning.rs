@@ -5,7 +5,7 @@
 //!
 //! The oracle allocates and may need much stack, and the program's call may come
 //! from a signal handler that has interrupted its allocator, or from a thread
-//! with little stack. So it is called apart: on a stack of our own, with all
+//! with little stack. So it is called on a stack of our own, with all
 //! signals held back. Then no handler of the program runs in the middle of it,
 //! none can jump out of it, and none finds itself on a stack that it does not
 //! know; memory is the oracle's own business, and not the program's allocator.
@@ -64,118 +64,113 @@ pub(crate) fn learn() {
 #[cold]
 fn learn_here() {
     if let Some(state) = own_state() {
-        // SAFETY: this thread's own state.
-        unsafe {
-            if (*state).learned as usize == GIVEN_UP {
-                return;
-            }
-            teach(state, Lesson::Learn);
-            if (*state).learned as usize == GIVEN_UP
-                && let Some(job) = RECORDER.job()
-            {
-                job.n_given_up.fetch_add(1, Ordering::Relaxed);
-            }
+        let has_given_up = || state.learned.load(Ordering::Relaxed) as usize == GIVEN_UP;
+        if has_given_up() {
+            return;
+        }
+        teach(state, Lesson::Learn);
+        if has_given_up()
+            && let Some(job) = RECORDER.job()
+        {
+            job.n_given_up.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
 /// Where a thread's pointer lies, if something was learned; else 0.
-///
-/// # Safety
-///
-/// The state is this thread's own.
-pub(super) unsafe fn learned_by(state: *mut ThreadState) -> usize {
-    // SAFETY: the caller's promise.
-    let (learned, at) = unsafe { ((*state).learned as usize, &raw mut (*state).learned) };
-    if learned > GIVEN_UP { at as usize } else { 0 }
+pub(super) fn learned_by(state: &ThreadState) -> usize {
+    let learned = state.learned.load(Ordering::Relaxed) as usize;
+    if learned > GIVEN_UP { state.learned.as_ptr() as usize } else { 0 }
 }
 
-/// Calls something apart, for this thread.
+/// Calls something on that stack, for this thread.
 pub(crate) unsafe fn apart(work: Work, data: *mut c_void) -> bool {
     match own_state() {
-        // SAFETY: this thread's own state; the caller's promise.
-        Some(state) => unsafe { run_apart(state, work, data) },
+        // SAFETY: the caller's promise.
+        Some(state) => unsafe { run_on_own_stack(state, work, data) },
         None => false,
     }
 }
 
 /// What a lesson is told.
-struct Pupil {
+struct LearnCall {
     learn: Learn,
     learned: *mut *mut c_void,
     lesson: Lesson,
 }
 
-unsafe extern "C" fn give(pupil: *mut c_void) {
+unsafe extern "C" fn give(learn_call: *mut c_void) {
     // SAFETY: `teach` passes one of its own.
     unsafe {
-        let Pupil { learn, learned, lesson } = &*pupil.cast::<Pupil>();
+        let LearnCall { learn, learned, lesson } = &*learn_call.cast::<LearnCall>();
         learn(&raw const INSIDE, *learned, *lesson as u32);
     }
 }
 
-/// # Safety
-///
-/// The state is this thread's own.
-unsafe fn teach(state: *mut ThreadState, lesson: Lesson) {
+fn teach(state: &ThreadState, lesson: Lesson) {
     let learn = LEARN.load(Ordering::Relaxed);
     if learn.is_null() {
         return;
     }
     // SAFETY: the symbol has this type.
     let learn = unsafe { core::mem::transmute::<*mut c_void, Learn>(learn) };
-    // SAFETY: this thread's own state.
-    let learned = unsafe { &raw mut (*state).learned };
-    let mut pupil = Pupil { learn, learned, lesson };
-    // SAFETY: `give` takes a pupil and does not unwind.
-    unsafe { run_apart(state, give, (&raw mut pupil).cast()) };
+    let mut learn_call = LearnCall { learn, learned: state.learned.as_ptr(), lesson };
+    // SAFETY: `give` takes a learn_call and does not unwind.
+    unsafe { run_on_own_stack(state, give, (&raw mut learn_call).cast()) };
 }
 
 /// # Safety
 ///
-/// The state is this thread's own; `work` does not unwind and takes `data`.
-unsafe fn run_apart(state: *mut ThreadState, work: Work, data: *mut c_void) -> bool {
+/// `work` does not unwind and takes `data`.
+unsafe fn run_on_own_stack(state: &ThreadState, work: Work, data: *mut c_void) -> bool {
+    // With signals held back nobody else of this thread is here.
     sys::without_signals(|| {
-        // SAFETY: the caller's promise; with signals held back nobody else is here.
-        unsafe {
-            if (*state).is_apart {
-                return false;
-            }
-            let Some(stack) = own_stack(&mut (*state).own_stack) else { return false };
-            (*state).is_apart = true;
-            let top = stack.as_ptr() as usize + STACK_BYTES;
-            let is_done = arch::call_on_stack(top, work, data);
-            (*state).is_apart = false;
-            is_done
+        if state.is_on_own_stack.load(Ordering::Relaxed) {
+            return false;
         }
+        let Some(stack) = own_stack(&state.own_stack) else { return false };
+        state.is_on_own_stack.store(true, Ordering::Relaxed);
+        let cancellation = sys::without_cancellation();
+        let top = stack.as_ptr() as usize + STACK_BYTES;
+        // SAFETY: one that cannot unwind is as good as one that does not; the stack
+        // is this thread's, and nobody is on it.
+        let is_done = unsafe {
+            let work = core::mem::transmute::<Work, unsafe extern "C-unwind" fn(*mut c_void)>(work);
+            arch::call_on_stack(top, work, data)
+        };
+        sys::restore_cancellation(cancellation);
+        state.is_on_own_stack.store(false, Ordering::Relaxed);
+        is_done
     })
 }
 
 /// The stack, made if need be, with a page at its end that nobody can touch.
-fn own_stack(stack: &mut Option<NonNull<u8>>) -> Option<NonNull<u8>> {
-    if stack.is_none() {
-        let made = sys::map_anonymous(STACK_BYTES).ok()?;
-        if sys::forbid(made, PAGE).is_err() {
-            // SAFETY: just mapped, and nobody knows of it.
-            unsafe { sys::unmap(made, STACK_BYTES) };
-            return None;
-        }
-        *stack = Some(made);
+fn own_stack(stack: &AtomicPtr<u8>) -> Option<NonNull<u8>> {
+    if let Some(stack) = NonNull::new(stack.load(Ordering::Relaxed)) {
+        return Some(stack);
     }
-    *stack
+    let made = sys::map_anonymous(STACK_BYTES).ok()?;
+    if sys::forbid(made, PAGE).is_err() {
+        // SAFETY: just mapped, and nobody knows of it.
+        unsafe { sys::unmap(made, STACK_BYTES) };
+        return None;
+    }
+    stack.store(made.as_ptr(), Ordering::Relaxed);
+    Some(made)
 }
 
 impl ThreadState {
     /// Gives up what was learned and the stack: the stream ends, or is another
     /// process's.
-    pub(super) fn release_learned(&mut self) {
-        if self.learned.is_null() && self.own_stack.is_none() {
+    pub(super) fn release_learned(&self) {
+        let has_stack = !self.own_stack.load(Ordering::Relaxed).is_null();
+        if self.learned.load(Ordering::Relaxed).is_null() && !has_stack {
             return;
         }
-        // SAFETY: this thread's own state.
-        unsafe { teach(self, Lesson::Forget) };
-        self.learned = core::ptr::null_mut();
-        if let Some(stack) = self.own_stack.take() {
+        teach(self, Lesson::Forget);
+        self.learned.store(core::ptr::null_mut(), Ordering::Relaxed);
+        let stack = self.own_stack.swap(core::ptr::null_mut(), Ordering::Relaxed);
+        if let Some(stack) = NonNull::new(stack) {
             // SAFETY: mapped by `own_stack`, and nobody is on it.
             unsafe { sys::unmap(stack, STACK_BYTES) };
         }

@@ -2,24 +2,28 @@
 
 //! What belongs to one thread: its stream, its walker, its calls under way.
 //!
-//! Two kinds of interruption must be survived. A signal handler may make calls
+//! Three kinds of interruption must be survived. A signal handler may make calls
 //! while the recorder is at work on the same thread: what cannot be entered
-//! twice is guarded by `busy_sp`, and the interrupting call does without it. And
+//! twice is behind a reentrancy guard (`busy_sp`), and the interrupting call does
+//! without it. A handler may fork, so that what was begun in one process ends in
+//! two: what a state belongs to is told by its generation. And
 //! a handler may leave with `longjmp`, so that what was begun never ends: guard
 //! and calls under way remember the stack pointer they were made at, and are
 //! void once the stack is shorter than that.
 
 mod asking;
-mod coming;
 pub(crate) mod ending;
 mod guard;
-mod inside;
+mod handover;
 pub(crate) mod learning;
-mod lending;
+mod nesting;
 mod state;
+mod vfork;
 
 use core::cell::Cell;
 use core::ptr::NonNull;
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
 use ioracle_spool::layout::{Call, Unrecorded};
 use ioracle_spool::selection::Selection;
@@ -29,48 +33,93 @@ use crate::clock;
 use crate::recorder::RECORDER;
 use crate::stack::Caller;
 pub(crate) use asking::{ask, definition, record, standing};
-pub(crate) use coming::{keep_real, take_real};
 use guard::{guarded, guarded_here};
-pub(crate) use inside::{Library, begin_in, is_inside};
+pub(crate) use handover::{keep_real, take_real};
+pub(crate) use nesting::{Library, begin_in, is_nested_in};
+pub(crate) use state::{Guarded, GuardedState, leave_stream_of_parent};
+use state::{ThreadState, current_state};
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
-pub(crate) use lending::{Until, lend_memory};
-pub(crate) use lending::{borrows, is_borrowed};
-pub(crate) use state::ThreadState;
-use state::current_state;
+pub(crate) use vfork::{Until, share_memory};
+pub(crate) use vfork::{is_vfork_child, is_vfork_child_uncounted};
 
 /// The thread-local words of ours; `variadic.c` reserves them, entry code
 /// stores the first two. All zero in a new thread.
+///
+/// Only the thread itself uses them, but a signal handler may at any instruction:
+/// so they are atomics, of which it finds the value before or the one after, and
+/// no reference to them is exclusive.
 #[repr(C)]
 pub(crate) struct ThreadCell {
     /// Stack pointer at the entry of the intercepted function: where its
     /// return address lies.
-    pub(crate) caller_sp: usize,
+    pub(crate) caller_sp: AtomicUsize,
     /// Frame pointer there.
-    caller_fp: usize,
-    state: *mut ThreadState,
+    caller_fp: AtomicUsize,
+    state: AtomicPtr<ThreadState>,
     /// Where the section that cannot be entered twice was entered; 0: it is free.
-    busy_sp: usize,
+    busy_sp: AtomicUsize,
     /// Thread that made a child which borrows this thread's memory (vfork);
     /// 0: none.
-    lender: u32,
+    sharing_thread: AtomicU32,
     /// The child and this thread go on side by side.
-    lent_forever: bool,
+    is_shared_forever: AtomicBool,
+    /// The thread has entered a sandbox, or is about to.
+    is_sandboxed: AtomicBool,
     /// Calls to wait before the next attempt to begin a stream that could not be begun.
-    patience: u32,
+    patience: AtomicU32,
+    /// Generation of the process in which the reader was told that this thread
+    /// cannot be recorded; 0: it was not.
+    told_in: AtomicU32,
     /// Why it could not, as a number of [`Unrecorded::ALL`].
-    refused: usize,
+    refused: AtomicUsize,
     /// The real function that the entry of a call has found, for whom, and where
-    /// that call came; see `coming`.
-    real: usize,
-    real_row: usize,
-    real_sp: usize,
+    /// that call came; see `handover`.
+    real: AtomicUsize,
+    real_row: AtomicUsize,
+    real_sp: AtomicUsize,
 }
 
 const _: () = assert!(size_of::<ThreadCell>() == 10 * size_of::<usize>(), "see variadic.c");
 
+impl ThreadCell {
+    /// What was made for the thread, in this process or the one it was forked from.
+    #[inline]
+    fn state(&self) -> Option<&ThreadState> {
+        // SAFETY: it lives until the thread ends, and all in it is made to be shared
+        // between the thread and its signal handlers.
+        unsafe { self.state.load(Relaxed).as_ref() }
+    }
+
+    #[inline]
+    fn caller(&self) -> Caller {
+        Caller { sp: self.caller_sp.load(Relaxed), fp: self.caller_fp.load(Relaxed) }
+    }
+}
+
+/// This thread's cell.
+#[inline(always)]
+fn cell<'a>() -> &'a ThreadCell {
+    // SAFETY: thread-local memory of ours that lives as long as the thread, and is
+    // only ever used as atomics.
+    unsafe { &*arch::thread_cell() }
+}
+
+/// Says whether this thread is in a sandbox; whether it was.
+pub(crate) fn set_sandboxed(is_sandboxed: bool) -> bool {
+    cell().is_sandboxed.swap(is_sandboxed, Relaxed)
+}
+
+/// Whether this thread is in a sandbox, or may have been made by one that is.
+pub(crate) fn may_be_sandboxed() -> bool {
+    let cell = cell();
+    cell.is_sandboxed.load(Relaxed) || cell.state().is_none()
+}
+
 /// A call that has begun.
 pub(crate) struct Begun {
     state: NonNull<ThreadState>,
+    /// In which it began: by its end the state may be another one's.
+    generation: u32,
     sp: usize,
     context: u64,
     /// The number of its next record.
@@ -81,32 +130,39 @@ pub(crate) struct Begun {
     part: Cell<u32>,
 }
 
-/// Begins a call on this thread; None if it cannot be recorded.
+/// Begins a call on this thread. None if it cannot be recorded: if it turns out
+/// to be one that would be, [`count_refused`] is to be called.
 #[inline]
 pub(crate) fn begin() -> Option<Begun> {
-    // SAFETY: the cell is this thread's own, and no reference to it is held.
-    let cell = unsafe { &mut *arch::thread_cell() };
-    let caller = Caller { sp: cell.caller_sp, fp: cell.caller_fp };
+    let cell = cell();
+    let caller = cell.caller();
     let job = RECORDER.job()?;
     if !is_caller_of_this(caller.sp) {
-        return begin_interrupting(cell.state, caller);
+        return begin_interrupting(cell.state(), caller);
     }
     let begun = guarded(caller.sp, || {
-        let mut state = NonNull::new(current_state(cell, job)?)?;
-        // SAFETY: the guard keeps interrupting calls away from this thread's state.
-        Some(unsafe { state.as_mut() }.begin(caller, job))
+        let state = current_state(cell, job)?;
+        // SAFETY: inside the guard.
+        Some(unsafe { state.begin(caller, job) })
     });
     match begun {
         Some(begun) => Some(Begun { start_ns: Cell::new(clock::now_ns()), ..begun? }),
-        None => begin_interrupting(cell.state, caller),
+        None => begin_interrupting(cell.state(), caller),
+    }
+}
+
+/// Counts a call that [`begin`] has refused.
+#[cold]
+pub(crate) fn count_refused() {
+    if let Some(cause) = Unrecorded::ALL.get(cell().refused.load(Relaxed)) {
+        RECORDER.count(*cause);
     }
 }
 
 /// Where the intercepted call of this thread will return to; 0 if that cannot
 /// be told.
 pub(crate) fn return_address() -> usize {
-    // SAFETY: the cell is this thread's own.
-    let sp = unsafe { (*arch::thread_cell()).caller_sp };
+    let sp = cell().caller_sp.load(Relaxed);
     if !is_caller_of_this(sp) {
         return 0;
     }
@@ -126,22 +182,25 @@ fn is_caller_of_this(sp: usize) -> bool {
 /// A call whose context cannot be told: of a signal handler that interrupted
 /// the recorder, or one that a handler interrupted at its very beginning.
 #[cold]
-fn begin_interrupting(state: *mut ThreadState, caller: Caller) -> Option<Begun> {
-    let state = NonNull::new(state)?;
-    // SAFETY: only plain counters of the state are touched, which the
-    // interrupted section leaves consistent at every instruction.
-    let (generation, n_begun, depth) = unsafe {
-        let state = state.as_ptr();
-        (*state).n_begun += 1;
-        ((*state).generation, (*state).n_begun, (*state).depth)
+fn begin_interrupting(state: Option<&ThreadState>, caller: Caller) -> Option<Begun> {
+    let Some(state) = state else {
+        refuse_interrupting();
+        return None;
     };
+    let generation = state.generation.load(Relaxed);
     if generation != RECORDER.generation() {
-        RECORDER.count(Unrecorded::Interrupted);
+        refuse_interrupting();
         return None;
     }
+    let (began, part) = (Cell::new(state.next_begun()), Cell::new(0));
+    let depth = state.depth.load(Relaxed);
     let start_ns = Cell::new(clock::now_ns());
-    let (began, part) = (Cell::new(n_begun), Cell::new(0));
-    Some(Begun { state, sp: caller.sp, context: 0, began, depth, start_ns, part })
+    let (state, sp, context) = (state.into(), caller.sp, 0);
+    Some(Begun { state, generation, sp, context, began, depth, start_ns, part })
+}
+
+fn refuse_interrupting() {
+    cell().refused.store(Unrecorded::Interrupted as usize, Relaxed);
 }
 
 impl Begun {
@@ -149,8 +208,7 @@ impl Begun {
     /// `call`, the rest is filled in here.
     #[inline]
     pub(crate) fn end(self, end_ns: u64, call: Call) {
-        // SAFETY: the state is this thread's own and lives until the thread ends.
-        unsafe { (*self.state.as_ptr()).depth = self.depth };
+        self.state().depth.store(self.depth, Relaxed);
         self.append_in_place(end_ns, call);
     }
 
@@ -167,8 +225,13 @@ impl Begun {
 
     /// Ends the call without a record.
     pub(crate) fn forget(self) {
-        // SAFETY: the state is this thread's own and lives until the thread ends.
-        unsafe { (*self.state.as_ptr()).depth = self.depth };
+        self.state().depth.store(self.depth, Relaxed);
+    }
+
+    #[inline]
+    fn state(&self) -> &ThreadState {
+        // SAFETY: it lives until the thread ends, which is inside this call.
+        unsafe { self.state.as_ref() }
     }
 
     /// Records which part of an object the call is about; to be followed by its end,
@@ -181,7 +244,7 @@ impl Begun {
 
     /// Records another call that was made inside this one.
     pub(crate) fn append_within(&self, end_ns: u64, call: Call) {
-        self.append(self.next_begun(), self.depth.saturating_add(1), end_ns, call);
+        self.append(self.state().next_begun(), self.depth.saturating_add(1), end_ns, call);
     }
 
     /// Records a part of this call; its end tells the last one, or none. The first
@@ -189,7 +252,7 @@ impl Begun {
     /// time, so that it counts once: those that follow take none.
     pub(crate) fn append_part(&self, end_ns: u64, call: Call) {
         self.append_in_place(end_ns, call);
-        self.began.set(self.next_begun());
+        self.began.set(self.state().next_begun());
         self.start_ns.set(end_ns);
         self.part.set(self.part.get().saturating_add(1));
     }
@@ -198,15 +261,6 @@ impl Begun {
     fn append_in_place(&self, end_ns: u64, call: Call) {
         let call = Call { part: self.part.get(), ..call };
         self.append(self.began.get(), self.depth, end_ns, call);
-    }
-
-    fn next_begun(&self) -> u64 {
-        // SAFETY: the state is this thread's own and lives until the thread ends.
-        unsafe {
-            let state = self.state.as_ptr();
-            (*state).n_begun += 1;
-            (*state).n_begun
-        }
     }
 
     #[inline]
@@ -218,33 +272,41 @@ impl Begun {
 
     #[inline]
     fn write(&self, record: &Call) {
-        let Some(job) = RECORDER.job() else { return };
-        let state = self.state.as_ptr();
-        // SAFETY: the state is this thread's own and lives until the thread
-        // ends; the writer and the host may be used by interrupting calls at
-        // any instruction.
-        unsafe {
-            let outermost = (*state).recording_sp == 0;
-            if outermost {
-                (*state).recording_sp = self.sp;
-            }
-            if let Some(writer) = &(*state).writer {
-                writer.append(&mut (*state).host, job, record);
-            }
-            if outermost {
-                (*state).recording_sp = 0;
-            }
+        if self.generation != RECORDER.generation() {
+            return leave_unwritten();
         }
+        let state = self.state();
+        let Some(job) = RECORDER.job() else { return };
+        let is_outermost = state.recording_sp.load(Relaxed) == 0;
+        if is_outermost {
+            state.recording_sp.store(self.sp, Relaxed);
+        }
+        if let Some(writer) = state.writer() {
+            writer.append(&mut state.host(), job, record);
+        }
+        if is_outermost {
+            state.recording_sp.store(0, Relaxed);
+        }
+    }
+}
+
+/// A call that began in another generation: in the process that this one was forked
+/// from, inside the call (by a handler, or by what the call calls back), which
+/// records it; or outside a sandbox that was entered inside it.
+#[cold]
+fn leave_unwritten() {
+    if RECORDER.is_sandboxed_here() {
+        RECORDER.count(Unrecorded::Sandboxed);
     }
 }
 
 /// Uses this thread's state outside a call's beginning and end; None for
 /// interrupting calls and threads without a stream.
-pub(crate) fn with_state<R>(work: impl FnOnce(&mut ThreadState) -> R) -> Option<R> {
+pub(crate) fn with_state<R>(work: impl FnOnce(&mut GuardedState<'_>) -> R) -> Option<R> {
     let job = RECORDER.job()?;
     guarded_here(|| {
-        // SAFETY: cell and state are this thread's own, and the guard keeps others away.
-        let state = unsafe { current_state(&mut *arch::thread_cell(), job)?.as_mut() };
-        state.map(work)
+        let state = current_state(cell(), job)?;
+        // SAFETY: inside the guard.
+        Some(work(&mut unsafe { state.guarded() }))
     })?
 }

@@ -2,20 +2,35 @@
 
 //! The state of a thread that has recorded something: its stream and its walker.
 
-use core::cell::Cell;
+//!
+//! A [`ThreadState`] is shared by the thread and the signal handlers that interrupt
+//! it, so references to it are never exclusive. What is in it is of three kinds:
+//!
+//! - single words, atomics: a handler finds the value before or the one after;
+//! - what is [`Guarded`]: exclusive for whoever is inside the reentrancy guard;
+//! - the writer, whose methods bear interruptions and need no more than a shared
+//!   reference, and the room for its paths: both are changed with signals held
+//!   back, when no use of them by the interrupted thread is under way.
+
+use core::cell::{Cell, UnsafeCell};
+use core::ffi::c_void;
+use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 use ioracle_spool::layout::{DefinitionKind, JobPage, Unrecorded};
-use ioracle_spool::slot::Slot;
 use ioracle_spool::{Identity, Writer};
 
 use super::guard::is_void;
-use super::{Begun, Library, ThreadCell, ending};
+use super::{Begun, Library, ThreadCell, cell, ending};
+use crate::arch;
 use crate::clock;
+use crate::descriptors;
 use crate::environment::Text;
-use crate::host::ProcessHost;
+use crate::host::{Leaving, ProcessHost};
 use crate::recorder::RECORDER;
+use crate::spare_stack::{SpareStack, StackMemory};
 use crate::stack::{self, Caller, Walker};
 use crate::sys;
 
@@ -24,8 +39,12 @@ const MAX_DEPTH: usize = 16;
 /// Identities of files, and of objects, that this stream is known to have
 /// defined; those beyond may be defined again.
 const DEFINED: usize = 256;
-/// Bytes of stack that the beginning of a stream takes, and some more.
-const NEEDED_ROOM: usize = 5120;
+/// Bytes of the program's stack that are needed to record a thread's first call,
+/// and to find a call's context, where most is done on the spare stack. The
+/// program `stack_used` measures them.
+const LEAST_ROOM: usize = if arch::SWITCHES_STACKS { 1408 } else { 5120 };
+/// Bytes of it with which the spare stack is not needed to walk through new code.
+const AMPLE_ROOM: usize = 4608;
 /// Calls after which a stream that could not begin is tried again.
 const RETRY_AFTER: u32 = 1024;
 
@@ -33,114 +52,234 @@ const RETRY_AFTER: u32 = 1024;
 const MAX_EXECUTABLE: usize = 512;
 const MAX_ARGUMENTS: usize = 1000;
 
-/// Lives in zeroed memory of its own; only `writer` is more than plain data.
+/// What is mapped for a thread.
+#[repr(C)]
+pub(super) struct ThreadMemory {
+    state: ThreadState,
+    spare_stack: StackMemory,
+}
+
+/// Lives in zeroed memory of its own; only the writer and the spare stack are more
+/// than plain data.
 pub(crate) struct ThreadState {
-    pub(super) generation: u32,
-    pub(super) writer: Option<Writer>,
+    pub(super) generation: AtomicU32,
+    writer: UnsafeCell<Option<Writer>>,
+    /// Room for the path of a stream's file.
+    host_path: UnsafeCell<Text>,
+    /// Where the whole stream is mapped, if it was made in advance.
+    spare: AtomicPtr<u8>,
+    spare_stack: SpareStack,
     /// Where the thread is told what comes next, once it has asked.
-    pub(super) slot: Option<Slot>,
-    pub(super) has_asked: bool,
+    pub(super) slot: AtomicPtr<u8>,
+    pub(super) has_asked: AtomicBool,
     /// What `libioracle.so` has learned of this thread, and the stack on which
     /// it does.
-    pub(super) learned: *mut core::ffi::c_void,
-    pub(super) own_stack: Option<NonNull<u8>>,
-    pub(super) is_apart: bool,
-    pub(super) n_begun: u64,
-    pub(super) n_rounds_of_destructors: u32,
-    pub(super) depth: usize,
+    pub(super) learned: AtomicPtr<c_void>,
+    pub(super) own_stack: AtomicPtr<u8>,
+    pub(super) is_on_own_stack: AtomicBool,
+    pub(super) n_begun: AtomicU64,
+    pub(super) n_rounds_of_destructors: AtomicU32,
+    pub(super) depth: AtomicUsize,
     /// Stack pointer of the call that is being recorded; 0: none is.
-    pub(super) recording_sp: usize,
+    pub(super) recording_sp: AtomicUsize,
+    /// Stack pointers of the outermost calls into libraries; 0: none is under way.
+    outermost: [AtomicUsize; Library::COUNT],
+    guarded: UnsafeCell<Guarded>,
+}
+
+/// What is used inside the reentrancy guard alone.
+pub(crate) struct Guarded {
     /// Stack pointers of the calls under way, outermost first.
     under_way: [usize; MAX_DEPTH],
     defined_files: [u64; DEFINED],
     defined_objects: [u64; DEFINED],
-    /// Stack pointers of the outermost calls into libraries; 0: none is under way.
-    pub(super) inside: [usize; Library::COUNT],
     /// Room for paths, which would be too much for an alternate signal stack.
     pub(crate) path: Text,
-    pub(super) host: ProcessHost,
+    pub(crate) resolved_path: Text,
     walker: Walker,
+}
+
+/// A thread's state inside the reentrancy guard.
+pub(crate) struct GuardedState<'a> {
+    state: &'a ThreadState,
+    guarded: &'a mut Guarded,
+}
+
+impl Deref for GuardedState<'_> {
+    type Target = Guarded;
+
+    fn deref(&self) -> &Guarded {
+        self.guarded
+    }
+}
+
+impl DerefMut for GuardedState<'_> {
+    fn deref_mut(&mut self) -> &mut Guarded {
+        self.guarded
+    }
 }
 
 impl ThreadState {
     /// Begins a call: finds its depth and its context.
+    ///
+    /// # Safety
+    ///
+    /// Inside the guard.
     #[inline]
-    pub(super) fn begin(&mut self, caller: Caller, job: &JobPage) -> Begun {
-        while let Some(last) = self.depth.checked_sub(1)
-            && let Some(&sp) = self.under_way.get(last)
+    pub(super) unsafe fn begin(&self, caller: Caller, job: &JobPage) -> Begun {
+        // SAFETY: the caller's promise, and nothing below comes here again.
+        let guarded = unsafe { &mut *self.guarded.get() };
+        let mut depth = self.depth.load(Relaxed);
+        while let Some(last) = depth.checked_sub(1)
+            && let Some(&sp) = guarded.under_way.get(last)
             && is_void(sp, caller.sp)
         {
-            self.depth = last;
+            depth = last;
         }
-        if self.recording_sp != 0 && is_void(self.recording_sp, caller.sp) {
-            self.recording_sp = 0;
+        let recording_sp = self.recording_sp.load(Relaxed);
+        if recording_sp != 0 && is_void(recording_sp, caller.sp) {
+            self.recording_sp.store(0, Relaxed);
             self.repair_writer();
         }
-        let depth = self.depth;
-        if let Some(place) = self.under_way.get_mut(depth) {
+        if let Some(place) = guarded.under_way.get_mut(depth) {
             *place = caller.sp;
-            self.depth = depth + 1;
+            self.depth.store(depth + 1, Relaxed);
         }
-        self.n_begun += 1;
-        let ThreadState { walker, writer, host, .. } = self;
-        let context = match writer {
-            Some(writer) => walker.context(caller, &mut Definer { writer, host, job }),
-            None => 0,
+        let began = Cell::new(self.next_begun());
+        let walker = &mut guarded.walker;
+        let context = match (walker.known_context(caller), self.writer()) {
+            (Some(context), _) => context,
+            (None, Some(writer)) => {
+                new_context(walker, caller, &mut Definer { writer, host: self.host(), job })
+            }
+            (None, None) => 0,
         };
         if RECORDER.set_up().check_stacks {
             check_stack(walker, caller, context, job);
         }
-        let state = NonNull::from(self);
-        // SAFETY: just made from a reference.
-        let began = unsafe { state.as_ref() }.n_begun.into();
         let (start_ns, part) = (Cell::new(0), Cell::new(0));
-        Begun { state, sp: caller.sp, context, began, depth, start_ns, part }
+        let (state, generation) = (self.into(), self.generation.load(Relaxed));
+        Begun { state, generation, sp: caller.sp, context, began, depth, start_ns, part }
     }
 
-    /// Tells the reader, once per stream, that `path` has this identity.
-    pub(crate) fn define_file(&mut self, id: u64) {
-        let ThreadState { defined_files, writer, host, path, .. } = self;
-        define_once(defined_files, (writer, host), DefinitionKind::File, id, path.bytes());
+    /// Counts a call that begins; its number.
+    #[inline]
+    pub(super) fn next_begun(&self) -> u64 {
+        let number = self.n_begun.load(Relaxed) + 1;
+        self.n_begun.store(number, Relaxed);
+        number
     }
 
-    /// The same for an object's text.
-    pub(crate) fn define_object(&mut self, id: u64, text: &[u8]) {
-        let ThreadState { defined_objects, writer, host, .. } = self;
-        define_once(defined_objects, (writer, host), DefinitionKind::Object, id, text);
+    /// The thread's stream, if it has one.
+    #[inline]
+    pub(super) fn writer(&self) -> Option<&Writer> {
+        // SAFETY: it is changed only where nobody holds such a reference, see the module.
+        unsafe { &*self.writer.get() }.as_ref()
     }
 
-    /// Tells the reader which rank this process is; whether it is told.
-    pub(crate) fn define_rank(&mut self, rank: u32, size: u32) -> bool {
-        let ThreadState { writer, host, .. } = self;
-        let (Some(writer), Some(job)) = (writer, RECORDER.job()) else { return false };
-        let payload: [&[u8]; 2] = [&rank.to_ne_bytes(), &size.to_ne_bytes()];
-        writer.define(host, job, DefinitionKind::Rank, 0, &payload)
+    /// What the writer asks of the process.
+    #[inline]
+    pub(super) fn host(&self) -> ProcessHost {
+        let path = NonNull::from(&self.host_path).cast();
+        let spare = NonNull::from(&self.spare);
+        ProcessHost { spare_stack: self.spare_stack, path, spare }
+    }
+
+    /// Where the outermost call of a library was made.
+    #[inline]
+    pub(super) fn outermost(&self, library: Library) -> &AtomicUsize {
+        let [mpi, hdf5, netcdf, pnetcdf] = &self.outermost;
+        match library {
+            Library::Mpi => mpi,
+            Library::Hdf5 => hdf5,
+            Library::NetCdf => netcdf,
+            Library::PnetCdf => pnetcdf,
+        }
+    }
+
+    /// All of it.
+    ///
+    /// # Safety
+    ///
+    /// Inside the guard, and once there.
+    pub(super) unsafe fn guarded(&self) -> GuardedState<'_> {
+        // SAFETY: the caller's promise.
+        GuardedState { state: self, guarded: unsafe { &mut *self.guarded.get() } }
     }
 
     /// The stream was left in the middle of something, by longjmp.
-    pub(super) fn recover(&mut self) {
-        self.walker.forget_code();
+    ///
+    /// # Safety
+    ///
+    /// Nobody is inside the guard any more.
+    pub(super) unsafe fn recover(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.guarded.get() }.walker.forget_code();
         self.repair_writer();
     }
 
     fn repair_writer(&self) {
-        if let Some(writer) = &self.writer {
+        if let Some(writer) = self.writer() {
             writer.repair();
         }
     }
 
     /// Ends the stream in order.
-    pub(super) fn end_stream(&mut self) {
+    pub(super) fn end_stream(&self) {
         self.release_slot();
         self.release_learned();
-        if let (Some(writer), Some(job)) = (&mut self.writer, RECORDER.job())
-            && self.generation == RECORDER.generation()
+        if let Some(writer) = self.writer()
+            && self.generation.load(Relaxed) == RECORDER.generation()
         {
-            writer.finish(&mut self.host, job);
+            writer.finish(&mut self.host());
+        }
+    }
+}
+
+impl GuardedState<'_> {
+    /// Tells the reader, once per stream, that `path` has this identity; whether
+    /// it is told.
+    pub(crate) fn define_file(&mut self, id: u64) -> bool {
+        let Guarded { defined_files, path, .. } = &mut *self.guarded;
+        define_once(defined_files, self.state, DefinitionKind::File, id, path.bytes())
+    }
+
+    /// The same for an object's text.
+    pub(crate) fn define_object(&mut self, id: u64, text: &[u8]) {
+        let defined = &mut self.guarded.defined_objects;
+        define_once(defined, self.state, DefinitionKind::Object, id, text);
+    }
+
+    /// Makes room while that can be done.
+    pub(crate) fn reserve_room(&mut self) {
+        if let (Some(writer), Some(job)) = (self.state.writer(), RECORDER.job()) {
+            writer.reserve(&mut self.state.host(), job);
         }
     }
 
-    fn begin_stream(&mut self, job: &JobPage) -> Result<(), Unrecorded> {
+    /// Tells the reader which rank this process is; whether it is told.
+    pub(crate) fn define_rank(&mut self, rank: u32, size: u32) -> bool {
+        let (Some(writer), Some(job)) = (self.state.writer(), RECORDER.job()) else { return false };
+        let payload: [&[u8]; 2] = [&rank.to_ne_bytes(), &size.to_ne_bytes()];
+        writer.define(&mut self.state.host(), job, DefinitionKind::Rank, 0, &payload)
+    }
+
+    /// Begins the stream of this generation.
+    ///
+    /// # Safety
+    ///
+    /// With signals held back, and no call of the thread under way that uses the
+    /// writer.
+    unsafe fn begin_stream(&mut self, job: &JobPage) -> Result<(), Unrecorded> {
+        let state = self.state;
+        // SAFETY: the caller's promise.
+        let place = unsafe { &mut *state.writer.get() };
+        if let Some(writer) = place
+            && state.generation.load(Relaxed) != RECORDER.generation()
+        {
+            // A forked child: the stream is the parent's.
+            writer.release(&mut state.host());
+        }
         let (process_start_ns, process_start_realtime_ns) = RECORDER.start_ns();
         let who = Identity {
             pid: sys::process_id(),
@@ -152,27 +291,30 @@ impl ThreadState {
             process_start_realtime_ns,
             now_ns: clock::now_ns(),
         };
-        self.generation = RECORDER.generation();
-        self.n_begun = 0;
-        self.depth = 0;
-        self.inside = [0; Library::COUNT];
-        self.defined_files = [0; DEFINED];
-        self.defined_objects = [0; DEFINED];
-        self.walker.forget_definitions();
+        state.generation.store(RECORDER.generation(), Relaxed);
+        state.n_begun.store(0, Relaxed);
+        state.depth.store(0, Relaxed);
+        state.recording_sp.store(0, Relaxed);
+        for outermost in &state.outermost {
+            outermost.store(0, Relaxed);
+        }
+        self.guarded.defined_files = [0; DEFINED];
+        self.guarded.defined_objects = [0; DEFINED];
+        self.guarded.walker.forget_definitions();
         // A constant, so that it is copied to its place without a stop on the stack.
-        self.writer = const { Some(Writer::idle()) };
-        let Some(writer) = &mut self.writer else { return Ok(()) };
-        let started = writer.start_in_place(&mut self.host, job, &who);
+        *place = const { Some(Writer::idle()) };
+        let Some(writer) = place else { return Ok(()) };
+        let started = writer.start_in_place(&mut state.host(), job, &who);
         match started {
             Ok(()) => self.define_process(job),
-            Err(_) => self.writer = None,
+            Err(_) => *place = None,
         }
         started
     }
 
     fn define_process(&mut self, job: &JobPage) {
         // The path of a file is found out after this, so its room is free.
-        let ThreadState { path, writer, host, .. } = self;
+        let path = &mut self.guarded.path;
         path.fill(|buffer| {
             let (executable, arguments) = buffer.split_at_mut(MAX_EXECUTABLE);
             let n_executable = sys::read_link(c"/proc/self/exe", executable)?.len();
@@ -187,7 +329,8 @@ impl ThreadState {
             buffer.copy_within(MAX_EXECUTABLE..end, n_executable + 1);
             Ok::<_, sys::Errno>(n_executable + 1 + n_arguments)
         });
-        if let Some(writer) = writer {
+        if let Some(writer) = self.state.writer() {
+            let host = &mut self.state.host();
             writer.define(host, job, DefinitionKind::Process, 0, &[path.bytes()]);
         }
     }
@@ -195,82 +338,146 @@ impl ThreadState {
 
 fn define_once(
     defined: &mut [u64; DEFINED],
-    (writer, host): (&Option<Writer>, &mut ProcessHost),
+    state: &ThreadState,
     kind: DefinitionKind,
     id: u64,
     text: &[u8],
-) {
-    let Some(slot) = defined.get_mut(id as usize % DEFINED) else { return };
-    let (Some(writer), Some(job)) = (writer, RECORDER.job()) else { return };
+) -> bool {
+    let Some(slot) = defined.get_mut(id as usize % DEFINED) else { return false };
+    let (Some(writer), Some(job)) = (state.writer(), RECORDER.job()) else { return false };
     if *slot == id {
-        return;
+        return true;
     }
     let name = Hexadecimal::of(id);
     let payload: &[&[u8]] =
         if RECORDER.set_up().anonymise { &[b"anonymous-", &name.0] } else { &[text] };
-    if writer.define(host, job, kind, id, payload) {
+    let is_told = writer.define(&mut state.host(), job, kind, id, payload);
+    if is_told {
         *slot = id;
     }
+    is_told
 }
 
-/// This thread's state, made if need be.
+/// This thread's state, made if need be. To be asked for inside the guard.
 #[inline]
-pub(super) fn current_state(cell: &mut ThreadCell, job: &JobPage) -> Option<*mut ThreadState> {
-    // SAFETY: the state lives until the thread ends, and we are inside the guard.
-    if let Some(state) = unsafe { cell.state.as_ref() }
-        && state.generation == RECORDER.generation()
-        && state.writer.is_some()
+pub(super) fn current_state<'a>(cell: &'a ThreadCell, job: &JobPage) -> Option<&'a ThreadState> {
+    if let Some(state) = cell.state()
+        && state.generation.load(Relaxed) == RECORDER.generation()
+        && state.writer().is_some()
     {
-        return Some(cell.state);
+        return Some(state);
     }
     begin_state(cell, job)
 }
 
 #[cold]
-fn begin_state(cell: &mut ThreadCell, job: &JobPage) -> Option<*mut ThreadState> {
-    if cell.patience > 0 {
-        cell.patience -= 1;
-        return refuse(cell, cell.refused);
+fn begin_state<'a>(cell: &'a ThreadCell, job: &JobPage) -> Option<&'a ThreadState> {
+    // A forked child may only begin now, in the middle of a call of its parent's.
+    if !RECORDER.is_on() {
+        return None;
+    }
+    let patience = cell.patience.load(Relaxed);
+    let told_in = cell.told_in.load(Relaxed);
+    let was_told = told_in != 0 && told_in == RECORDER.generation();
+    // A forked child has its own luck.
+    if patience > 0 && was_told {
+        cell.patience.store(patience - 1, Relaxed);
+        return None;
     }
     let here = 0_u8;
-    if !sys::has_room_below(&raw const here as usize, NEEDED_ROOM) {
-        return refuse(cell, Unrecorded::LittleStack as usize);
+    let here = &raw const here as usize;
+    if !sys::has_room_below(here, LEAST_ROOM) {
+        cell.refused.store(Unrecorded::LittleStack as usize, Relaxed);
+        return None;
     }
-    if cell.state.is_null() {
-        let Ok(memory) = sys::map_anonymous(size_of::<ThreadState>()) else {
-            cell.patience = RETRY_AFTER;
-            return refuse(cell, Unrecorded::NoRoom as usize);
-        };
-        // The memory is zeroed: all is plain data but the writer.
-        let state: NonNull<ThreadState> = memory.cast();
-        // SAFETY: fresh memory of the right size and alignment.
-        unsafe { (&raw mut (*state.as_ptr()).writer).write(None) };
-        cell.state = state.as_ptr();
-        ending::watch(cell.state);
-    }
-    // SAFETY: just made, or this thread's own; we are inside the guard.
-    let state = unsafe { &mut *cell.state };
-    if let (Some(writer), true) = (&mut state.writer, state.generation != RECORDER.generation()) {
-        // A forked child: the stream is the parent's.
-        writer.release(&mut state.host);
-    }
+    let state = match cell.state() {
+        Some(state) if !state.is_interrupted(here) => state,
+        _ => match new_state() {
+            Some(state) => {
+                cell.state.store(state.as_ptr(), Relaxed);
+                // SAFETY: just made, and it lives until the thread ends.
+                unsafe { state.as_ref() }
+            }
+            None => return refuse(cell, job, Unrecorded::NoRoom),
+        },
+    };
+    ending::watch(state.into());
     state.release_slot();
     state.release_learned();
-    state.writer = None;
-    match sys::without_signals(|| state.begin_stream(job)) {
-        Ok(()) => Some(cell.state),
-        Err(cause) => {
-            cell.patience = RETRY_AFTER;
-            refuse(cell, cause as usize)
+    // SAFETY: inside the guard. The stack is this thread's own, and nobody looks into
+    // its memory; signals are held back there, and no call uses the writer: none is
+    // interrupted.
+    match unsafe { state.spare_stack.run(|| state.guarded().begin_stream(job)) } {
+        Ok(()) => {
+            RECORDER.tell_recorded(job, was_told);
+            cell.told_in.store(0, Relaxed);
+            descriptors::forget_undefined();
+            Some(state)
         }
+        Err(cause) => refuse(cell, job, cause),
     }
 }
 
-/// Counts a call for which there is no stream, and why.
-fn refuse(cell: &mut ThreadCell, cause: usize) -> Option<*mut ThreadState> {
-    cell.refused = cause;
-    if let Some(cause) = Unrecorded::ALL.get(cause) {
-        RECORDER.count(*cause);
+fn new_state() -> Option<NonNull<ThreadState>> {
+    ending::give_back_abandoned();
+    let memory: NonNull<ThreadMemory> = sys::map_anonymous(size_of::<ThreadMemory>()).ok()?.cast();
+    // The memory is zeroed: all is plain data but the writer and the stack.
+    // SAFETY: fresh memory of the right size and alignment.
+    unsafe {
+        let memory = memory.as_ptr();
+        let stack = NonNull::new_unchecked(&raw mut (*memory).spare_stack);
+        (&raw mut (*memory).state.writer).write(UnsafeCell::new(None));
+        (&raw mut (*memory).state.spare_stack).write(SpareStack::new(stack));
+        NonNull::new(&raw mut (*memory).state)
+    }
+}
+
+impl ThreadState {
+    /// Whether a call is in the middle of writing a record, interrupted by the
+    /// handler that has come here: it must find the writer as it was.
+    fn is_interrupted(&self, sp: usize) -> bool {
+        let recording_sp = self.recording_sp.load(Relaxed);
+        recording_sp != 0 && !is_void(recording_sp, sp)
+    }
+}
+
+/// In a child that libc has just forked. Where a handler forked in the middle of
+/// writing a record, the parent writes it, and what the child writes of it must
+/// not be found in the parent's stream, in which other records may be by then.
+pub(crate) fn leave_stream_of_parent() {
+    if let Some(state) = cell().state()
+        && state.recording_sp.load(Relaxed) != 0
+        && let Some(writer) = state.writer()
+    {
+        sys::without_signals(|| writer.release(&mut Leaving));
+    }
+}
+
+/// Finds a context by a walk, on the spare stack where little is left of the
+/// program's; 0 for unknown where next to nothing is.
+#[cold]
+#[inline(never)]
+fn new_context(walker: &mut Walker, caller: Caller, definer: &mut Definer<'_>) -> u64 {
+    if walker.has_room(caller, AMPLE_ROOM) {
+        return walker.new_context(caller, definer);
+    }
+    if !arch::SWITCHES_STACKS || !walker.has_room(caller, LEAST_ROOM) {
+        return 0;
+    }
+    let spare_stack = definer.host.spare_stack;
+    // SAFETY: this thread's own, and nobody looks into the stack's memory.
+    unsafe { spare_stack.run(|| walker.new_context(caller, definer)) }
+}
+
+/// Notes why there is no stream, for a while, and tells the reader once.
+#[cold]
+#[inline(never)]
+fn refuse<'a>(cell: &ThreadCell, job: &JobPage, cause: Unrecorded) -> Option<&'a ThreadState> {
+    cell.refused.store(cause as usize, Relaxed);
+    cell.patience.store(RETRY_AFTER, Relaxed);
+    let generation = RECORDER.generation();
+    if cell.told_in.swap(generation, Relaxed) != generation {
+        RECORDER.tell_unrecorded(job, cause);
     }
     None
 }
@@ -292,7 +499,7 @@ impl Hexadecimal {
 /// Writes what the walker finds out into the stream.
 struct Definer<'a> {
     writer: &'a Writer,
-    host: &'a mut ProcessHost,
+    host: ProcessHost,
     job: &'a JobPage,
 }
 
@@ -300,7 +507,7 @@ impl stack::Definitions for Definer<'_> {
     fn module(&mut self, id: u64, build_id: &[u8], path: &[u8]) -> bool {
         let build_id = build_id.get(..build_id.len().min(255)).unwrap_or_default();
         let payload = [&[build_id.len() as u8], build_id, path];
-        self.writer.define(self.host, self.job, DefinitionKind::Module, id, &payload)
+        self.writer.define(&mut self.host, self.job, DefinitionKind::Module, id, &payload)
     }
 
     fn context(&mut self, id: u64, frames: &[stack::Frame]) -> bool {
@@ -308,13 +515,13 @@ impl stack::Definitions for Definer<'_> {
         let payload = unsafe {
             core::slice::from_raw_parts(frames.as_ptr().cast::<u8>(), size_of_val(frames))
         };
-        self.writer.define(self.host, self.job, DefinitionKind::Context, id, &[payload])
+        self.writer.define(&mut self.host, self.job, DefinitionKind::Context, id, &[payload])
     }
 }
 
 fn check_stack(walker: &mut Walker, caller: Caller, context: u64, job: &JobPage) {
-    job.n_stacks_checked.fetch_add(1, Ordering::Relaxed);
+    job.n_stacks_checked.fetch_add(1, Relaxed);
     if !stack::agrees_with_backtrace(walker, caller, context) {
-        job.n_stacks_different.fetch_add(1, Ordering::Relaxed);
+        job.n_stacks_different.fetch_add(1, Relaxed);
     }
 }

@@ -124,8 +124,9 @@ END",
 pub fn report(tools: &Tools) {
     println!("## Slowdown of applications\n");
     println!(
-        "Bar: upper 95 % bound of the ratio at most 1.03. Ratio of the wall times of {ROUNDS} \
-         pairs of runs in turn, live learning on, the start and end of `ioracle run` included.\n"
+        "Goal: upper 95 % bound of the ratio at most 1.03. The ratio is that of the wall times of \
+         {ROUNDS} pairs of alternating runs with live learning, including the start and end of \
+         `ioracle run`.\n"
     );
     println!(
         "| application | operations | plain s | captured s | ratio | upper 95 % | ioracle's processor time s | added instructions |"

@@ -52,10 +52,10 @@ pub fn report(tools: &Tools) {
     let directory = tools.scratch.path().to_string_lossy();
     println!("## Time added to a call\n");
     println!(
-        "Bars: at most 250 ns on average, 200 ns on warm paths, at depth 20. Medians of {ROUNDS} \
-         pairs; depth 5 does less work than depth 20, so the difference between such rows is \
-         the noise. Eight threads share the processors with each other and with the reader: \
-         what a thread sees there is mostly their time.\n"
+        "Goals: at most 250 ns on average and 200 ns on warm paths, at depth 20. Medians of \
+         {ROUNDS} pairs. Depth 5 does less work than depth 20, so where its row is slower, the \
+         difference is noise. Eight threads share the processors with each other and with the \
+         reader; most of what a thread waits for there is the others.\n"
     );
     println!("| call | depth | paths | threads | plain ns | captured ns | added ns |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");

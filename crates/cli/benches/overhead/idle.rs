@@ -16,8 +16,8 @@ const WINDOWS: [(u64, u64); 2] = [(2, 22), (30, 50)];
 pub fn report(tools: &Tools) {
     println!("## The reader of an idle job\n");
     println!(
-        "Bar: at most 0.1 % of a core. Threads that have written once and sleep; processor time \
-         of `ioracle run` in a part of the run.\n"
+        "Goal: at most 0.1 % of a core. The threads have written once and sleep; the columns are \
+         the processor time of `ioracle run` in a part of the run.\n"
     );
     let [early, late] = WINDOWS.map(|(from, to)| format!("second {from} to {to}"));
     println!("| threads | {early} | {late} |");

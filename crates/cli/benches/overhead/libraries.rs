@@ -75,7 +75,7 @@ pub fn report(tools: &Tools) {
     println!("## Time added to a call of a library\n");
     println!(
         "One process, one thread. Medians of {ROUNDS} pairs. Capture asks the library which part of \
-         what is moved, and records the POSIX calls inside, which the added time holds too.\n"
+         which object was moved, and records the POSIX calls inside; the added time includes both.\n"
     );
     println!("| call | plain ns | captured ns | added ns |");
     println!("| --- | ---: | ---: | ---: |");

@@ -2,12 +2,13 @@
 
 //! What the doctor says of one thing.
 
+use std::ffi::OsStr;
 use std::fmt::Display;
 
 use serde::Serialize;
 
 use crate::shared::table::{Cell, Colours, Tone};
-use crate::shared::text::wrap;
+use crate::shared::text::{shell_quoted, wrap};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -51,8 +52,8 @@ impl Finding {
     }
 }
 
-/// All findings, then whether capture works.
-pub fn findings_as_text(findings: &[Finding], colours: Colours) -> String {
+/// All findings, then whether capture works: for a program if one was named.
+pub fn findings_as_text(findings: &[Finding], program: Option<&OsStr>, colours: Colours) -> String {
     const WIDTH: usize = 100;
     const INDENT: usize = 24;
     let mut text = String::new();
@@ -73,10 +74,14 @@ pub fn findings_as_text(findings: &[Finding], colours: Colours) -> String {
         }
     }
     let n_problems = findings.iter().filter(|finding| finding.level == Level::Problem).count();
-    text.push_str(match n_problems {
-        0 => "\nPrograms can be watched here: ioracle run -- COMMAND\n",
-        1 => "\nPrograms cannot be watched here until the problem is solved.\n",
-        _ => "\nPrograms cannot be watched here until the problems are solved.\n",
+    let (what, command) = match program {
+        Some(program) => (format!("'{}'", program.display()), shell_quoted(program)),
+        None => ("Programs".to_owned(), "COMMAND".to_owned()),
+    };
+    text.push_str(&match n_problems {
+        0 => format!("\n{what} can be watched here: ioracle run -- {command}\n"),
+        1 => format!("\n{what} cannot be watched here until the problem is solved.\n"),
+        _ => format!("\n{what} cannot be watched here until the problems are solved.\n"),
     });
     text
 }
@@ -102,6 +107,19 @@ mod tests {
 
             Programs cannot be watched here until the problem is solved.
         "]]
-        .assert_eq(&findings_as_text(&findings, Colours::Off));
+        .assert_eq(&findings_as_text(&findings, None, Colours::Off));
+    }
+
+    #[test]
+    fn the_verdict_is_about_the_program_that_was_named() {
+        let verdict = |findings: &[Finding]| {
+            let text = findings_as_text(findings, Some(OsStr::new("./my app")), Colours::Off);
+            text.lines().last().map(str::to_owned)
+        };
+        let well = verdict(&[Finding::ok("program", "")]);
+        let expected = "'./my app' can be watched here: ioracle run -- \"./my app\"";
+        assert_eq!(well.as_deref(), Some(expected));
+        let badly = verdict(&[Finding::problem("program", "it is statically linked")]);
+        assert!(badly.is_some_and(|line| line.starts_with("'./my app' cannot be watched")));
     }
 }

@@ -32,15 +32,15 @@ pub fn examine() -> Vec<Finding> {
 
 fn file_size(limit: Option<u64>) -> Option<Finding> {
     let limit = limit.filter(|limit| *limit < ENOUGH_FILE_BYTES)?;
-    let remedy = "threads with many calls will lose records; raise it with 'ulimit -f'";
-    let found = format!("files may have {} at most (RLIMIT_FSIZE): {remedy}", bytes(limit));
+    let remedy = "threads that make many calls will lose records; raise it with 'ulimit -f'";
+    let found = format!("files may be at most {} large (RLIMIT_FSIZE): {remedy}", bytes(limit));
     Some(Finding::warning("limits", found))
 }
 
 fn descriptors(limit: Option<u64>) -> Option<Finding> {
     let limit = limit.filter(|limit| *limit < ENOUGH_DESCRIPTORS)?;
-    let remedy = "new threads may find none for their records; raise it with 'ulimit -n'";
-    let found = format!("{} open files at most (RLIMIT_NOFILE): {remedy}", grouped(limit));
+    let remedy = "new threads may be unable to record; raise it with 'ulimit -n'";
+    let found = format!("at most {} open files (RLIMIT_NOFILE): {remedy}", grouped(limit));
     Some(Finding::warning("limits", found))
 }
 
@@ -59,7 +59,7 @@ mod tests {
     fn only_low_limits_are_told() {
         assert_eq!(file_size(None), None);
         assert_eq!(file_size(Some(1 << 40)), None);
-        assert!(file_size(Some(1 << 20)).is_some_and(|finding| finding.text.contains("1.0 MB")));
+        assert!(file_size(Some(1_000_000)).is_some_and(|finding| finding.text.contains("1.0 MB")));
         assert_eq!(descriptors(Some(1024)), None);
         assert!(descriptors(Some(10)).is_some() && address_space(Some(1 << 20)).is_some());
     }

@@ -15,6 +15,9 @@ use crate::shared::numbers::nanoseconds;
 /// A look at the clock that takes longer makes capture slow: each call takes two.
 const SLOW_CLOCK_NS: u64 = 100;
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+const CLOCK_SOURCES: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+/// Read without a system call by every x86 kernel.
+const FAST_SOURCE: &str = "tsc";
 const PTRACE_SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
 /// All findings on the machine.
@@ -51,7 +54,7 @@ fn glibc() -> Finding {
         Some(version) => Finding::ok("C library", format_args!("glibc {version}")),
         None => Finding::warning(
             "C library",
-            "the version of glibc could not be told; the capture library needs glibc",
+            "the version of glibc could not be determined; the capture library needs glibc",
         ),
     }
 }
@@ -83,16 +86,24 @@ fn clock() -> Finding {
     }
     let look_ns = begin.elapsed().as_nanos() as u64 / u64::from(LOOKS);
     let source = fs::read_to_string(CLOCK_SOURCE).unwrap_or_default();
-    let source = match source.trim() {
-        "" => String::new(),
-        source => format!(" (source {source})"),
-    };
-    let found = format!("a look takes {}{source}", nanoseconds(look_ns));
+    let available = fs::read_to_string(CLOCK_SOURCES).unwrap_or_default();
+    judge_clock(look_ns, source.trim(), &available)
+}
+
+fn judge_clock(look_ns: u64, source: &str, available: &str) -> Finding {
+    let shown = if source.is_empty() { String::new() } else { format!(" (source {source})") };
+    let found = format!("reading it takes {}{shown}", nanoseconds(look_ns));
     if look_ns <= SLOW_CLOCK_NS {
         return Finding::ok("clock", found);
     }
-    let remedy = "each captured call takes two; choose the clock source tsc if the machine has it";
-    Finding::warning("clock", format_args!("{found}; {remedy}"))
+    let has_fast = available.split_whitespace().any(|other| other == FAST_SOURCE);
+    let remedy = if has_fast && source != FAST_SOURCE {
+        format!("as root, choose the faster one: echo {FAST_SOURCE} >{CLOCK_SOURCE}")
+    } else {
+        "this machine offers no faster one".to_owned()
+    };
+    let slow = "each captured call reads it twice, so capture is slower than elsewhere";
+    Finding::warning("clock", format_args!("{found}; {slow}; {remedy}"))
 }
 
 fn switched_off() -> Option<Finding> {
@@ -130,14 +141,28 @@ fn strace() -> Finding {
         Some(file) => Finding::ok("tools", format_args!("strace is '{}'", file.display())),
         None => Finding::note(
             "tools",
-            "strace is not installed; it would be a second witness for what cannot be captured",
+            "strace is not installed; it would help to see what cannot be captured",
         ),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::finding::Level;
     use super::*;
+
+    #[test]
+    fn a_faster_clock_source_is_named_only_if_there_is_another() {
+        let judge = |look_ns, source, available| {
+            let finding = judge_clock(look_ns, source, available);
+            (finding.level, finding.text.contains("echo tsc"))
+        };
+        assert_eq!(judge(25, "tsc", "tsc hpet"), (Level::Ok, false));
+        assert_eq!(judge(900, "hpet", "tsc hpet acpi_pm\n"), (Level::Warning, true));
+        assert_eq!(judge(900, "tsc", "tsc hpet"), (Level::Warning, false));
+        assert_eq!(judge(900, "hpet", "hpet"), (Level::Warning, false));
+        assert_eq!(judge(900, "", ""), (Level::Warning, false));
+    }
 
     #[test]
     fn the_version_is_found_in_the_library() {

@@ -22,16 +22,16 @@ use crate::shared::{jobs, output};
 const EXAMPLES: &str = "\
 Examples:
   ioracle doctor              one line for each finding, and what to do
-  ioracle doctor ./app        also whether this program can be watched
+  ioracle doctor ./app        whether this program can be watched, then the same
   ioracle doctor --json       the same for scripts
 
 Exit codes: 0 capture works here, 1 it does not, 2 wrong use.";
 
-/// Check whether programs can be watched here
+/// Check whether ioracle works on this machine
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A program to look at, as it would be given to 'ioracle run'
+    /// A program to check, as you would pass it to 'ioracle run'
     program: Option<OsString>,
     /// Print one JSON document
     #[arg(long)]
@@ -40,12 +40,13 @@ pub struct Arguments {
 
 /// Runs the subcommand; the exit code says whether capture works.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let mut findings = examine();
-    findings.extend(arguments.program.iter().flat_map(|program| program::examine(program)));
+    let program = arguments.program.as_deref();
+    let of_program = program.into_iter().flat_map(program::examine);
+    let findings: Vec<Finding> = of_program.chain(examine()).collect();
     if arguments.json {
         output::print_json(&findings)?;
     } else {
-        output::print_text(&findings_as_text(&findings, Colours::for_stdout()))?;
+        output::print_text(&findings_as_text(&findings, program, Colours::for_stdout()))?;
     }
     let works = findings.iter().all(|finding| finding.level != Level::Problem);
     Ok(if works { ExitCode::SUCCESS } else { ExitCode::FAILURE })

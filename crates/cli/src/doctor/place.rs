@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::finding::Finding;
 use crate::shared::jobs;
-use crate::shared::numbers::bytes;
+use crate::shared::numbers::{bytes, counted};
+use crate::shared::text::shell_quoted;
 
 /// Room below which a busy job may lose records: the default space limit.
 const ENOUGH_BYTES: u64 = 256 * 1024 * 1024;
@@ -44,7 +45,7 @@ pub fn examine(base: &Path) -> Vec<Finding> {
         }
         Err(error) => Finding::warning(
             "spool",
-            format_args!("'{}' could not be asked for its room: {error}", base.display()),
+            format_args!("'{}' could not be checked for free space: {error}", base.display()),
         ),
     }];
     let left = jobs::left_behind(base);
@@ -53,8 +54,8 @@ pub fn examine(base: &Path) -> Vec<Finding> {
             "earlier jobs",
             format_args!(
                 "{} left records behind; 'ioracle recover {} -o TRACE' makes a trace of the first",
-                left.len(),
-                first.display()
+                counted(left.len() as u64, "job"),
+                shell_quoted(first)
             ),
         ));
     }
@@ -69,13 +70,13 @@ fn judge(base: &Path, number: i64, free: u64) -> Finding {
     };
     let found = format!("'{}' on {name}, {} free", base.display(), bytes(free));
     if free < ENOUGH_BYTES {
-        let remedy = "a busy job may lose records; name a roomier directory with --dir";
+        let remedy = "a busy job may lose records; choose a directory with more space with --dir";
         return Finding::warning("spool", format_args!("{found}: {remedy}"));
     }
     match kind {
         Kind::Memory => Finding::ok("spool", found),
         Kind::Disk => {
-            let remedy = "works; in memory (/dev/shm) no disk is written to";
+            let remedy = "works; a directory in memory (/dev/shm) would avoid disk writes";
             Finding::ok("spool", format_args!("{found}; {remedy}"))
         }
         Kind::Network => {

@@ -69,7 +69,10 @@ impl Trial {
         if self.added <= MUCH {
             return Finding::ok("preloading", found);
         }
-        Finding::warning("preloading", format_args!("{found}, which is much; is the node busy?"))
+        Finding::warning(
+            "preloading",
+            format_args!("{found}, which is unusually high; is the node busy?"),
+        )
     }
 }
 
@@ -126,6 +129,6 @@ fn run(command: &mut Command) -> Result<bool> {
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
     let name = command.get_program().display().to_string();
     Ok(status
-        .with_context(|| format!("could not start '{name}', which is used to try it"))?
+        .with_context(|| format!("could not start '{name}', which is needed for the check"))?
         .success())
 }

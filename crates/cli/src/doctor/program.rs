@@ -6,8 +6,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use super::finding::Finding;
-use crate::shared::executable::Kind;
-use crate::shared::find::find;
+use crate::shared::executable::{Kind, missing_interpreter};
+use crate::shared::find::{NotStarted, find};
 use crate::shared::linked::{Module, linked_into};
 
 /// Findings on a program that 'ioracle run' would start by this name.
@@ -19,6 +19,10 @@ pub fn examine(name: &OsStr) -> Vec<Finding> {
 }
 
 fn examine_file(path: &Path) -> Vec<Finding> {
+    if let Some(interpreter) = missing_interpreter(path) {
+        let why = NotStarted::without_interpreter(path, &interpreter);
+        return vec![Finding::problem("program", why)];
+    }
     let name = path.display();
     let found = match hindrance(Kind::of(path)) {
         None => Finding::ok("program", format_args!("'{name}' can be watched")),
@@ -38,7 +42,7 @@ fn hindrance(kind: Kind) -> Option<&'static str> {
             Some("it is for another architecture or word size; build it for this machine")
         }
         Kind::Privileged => {
-            Some("it is set-user-ID, set-group-ID or has capabilities; take a copy without them")
+            Some("it is set-user-ID, set-group-ID or has capabilities; use a copy without them")
         }
     }
 }

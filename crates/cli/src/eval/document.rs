@@ -8,13 +8,13 @@ use anyhow::Result;
 use ioracle_lab::document::{Subject, document};
 
 use super::Evaluated;
-use super::pictures;
+use super::pictures::{self, Format};
 use crate::shared::output::write_file;
 
 /// Writes `evaluation.md` and `figures/` into `directory`.
 pub fn write(directory: &Path, evaluated: Vec<Evaluated>) -> Result<()> {
     let reports: Vec<_> = evaluated.iter().filter_map(|trace| trace.reports.first()).collect();
-    pictures::write(&directory.join("figures"), &reports)?;
+    pictures::write(&directory.join("figures"), &reports, Format::Svg)?;
     let subjects: Vec<Subject> = evaluated
         .into_iter()
         .filter_map(|evaluated| {

@@ -17,7 +17,9 @@ use ioracle_lab::{
 };
 use ioracle_trace::Trace;
 
+use crate::shared::failure::open_trace;
 use crate::shared::learn::survey_warning;
+use crate::shared::numbers::counted;
 use crate::shared::output;
 use crate::shared::progress::Progress;
 use crate::shared::table::Colours;
@@ -25,9 +27,9 @@ use crate::shared::table::Colours;
 const EXAMPLES: &str = "\
 Examples:
   ioracle eval traces/cm1                       every rank, for people
-  ioracle eval traces/* --rank 0 --baselines    rank 0 of several, beside what others reach
+  ioracle eval traces/* --rank 0 --baselines    rank 0 of several, compared with other methods
   ioracle eval traces/cm1 --json                one JSON document for scripts
-  ioracle eval traces/cm1 --plots figures       the report's Figures 2 to 8 as SVG
+  ioracle eval traces/cm1 --plots figures       the report's Figures 2 to 8 as SVG and PNG
 
 Every operation is predicted before it is seen. A trace is a directory that 'ioracle run --record'
 or 'ioracle import' wrote, or one with events.csv, stacks.csv and files.csv (or .csv.zst).";
@@ -36,16 +38,16 @@ or 'ioracle import' wrote, or one with events.csv, stacks.csv and files.csv (or 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Directories that hold recorded traces
+    /// Directories of recorded traces
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
-    /// Only this rank (default: each of them)
+    /// Only this rank (default: all of them)
     #[arg(long, value_name = "R")]
     rank: Option<u32>,
-    /// Run the baselines beside our own predictions
+    /// Also run the baselines, for comparison
     #[arg(long)]
     baselines: bool,
-    /// Skip bad rows and count them instead of ending there
+    /// Skip bad rows and count them instead of stopping there
     #[arg(long)]
     lenient: bool,
     /// Print one JSON document: an array with an object per trace and rank
@@ -76,7 +78,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let reports: Vec<&RankReport> = evaluated.iter().flat_map(|trace| &trace.reports).collect();
     let evaluations: Vec<&Evaluation> = reports.iter().map(|report| &report.evaluation).collect();
     if let Some(directory) = &arguments.plots {
-        pictures::write(directory, &reports)?;
+        let n_figures = pictures::write(directory, &reports, pictures::Format::SvgAndPng)?;
+        output::say(format_args!(
+            "wrote {} as SVG and PNG to '{}'",
+            counted(n_figures as u64, "figure"),
+            directory.display()
+        ));
     }
     if arguments.json {
         output::print_json(&evaluations)?;
@@ -99,7 +106,7 @@ fn traces(arguments: &Arguments) -> Vec<&Path> {
     }
     for file in files {
         output::say(format_args!(
-            "'{}' is a file, not the directory of a trace; it is left out",
+            "'{}' is a file, not the directory of a trace; skipped",
             file.display()
         ));
     }
@@ -139,7 +146,7 @@ fn evaluate_all(arguments: &Arguments) -> Result<Vec<Evaluated>> {
 }
 
 fn evaluate_one(path: &Path, arguments: &Arguments, progress: &Progress) -> Result<Evaluated> {
-    let trace = Trace::open(path, ioracle_trace::Options { lenient: arguments.lenient })?;
+    let trace = open_trace(path, ioracle_trace::Options { lenient: arguments.lenient })?;
     let survey = Survey::of(&trace, arguments.rank)?;
     survey_warning(&trace, &survey);
     let options = Options {

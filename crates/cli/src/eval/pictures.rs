@@ -10,10 +10,22 @@ use ioracle_lab::RankReport;
 use ioracle_lab::figures::{Figure, draw};
 
 use crate::shared::output::write_file;
+use crate::shared::png;
+
+/// What figures are written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// SVG alone.
+    Svg,
+    /// SVG, and PNG beside it for programs that do not read SVG.
+    SvgAndPng,
+}
 
 /// Draws what was recorded into `directory`; a rank other than the first of its
-/// trace has its number in the name.
-pub fn write(directory: &Path, reports: &[&RankReport]) -> Result<()> {
+/// trace has its number in the name. Returns the number of figures.
+pub fn write(directory: &Path, reports: &[&RankReport], format: Format) -> Result<usize> {
+    let fonts = (format == Format::SvgAndPng).then(png::Fonts::of_this_machine);
+    let mut n_figures = 0;
     fs::create_dir_all(directory)
         .with_context(|| format!("could not create '{}'", directory.display()))?;
     let mut last_trace = None;
@@ -27,9 +39,14 @@ pub fn write(directory: &Path, reports: &[&RankReport]) -> Result<()> {
         last_trace = Some(trace);
         for figure in Figure::ALL {
             if let Some(svg) = draw(figure, &name, series)? {
-                write_file(&directory.join(figure.file_name(&name)), svg.as_bytes())?;
+                let path = directory.join(figure.file_name(&name));
+                write_file(&path, svg.as_bytes())?;
+                if let Some(fonts) = &fonts {
+                    write_file(&path.with_extension("png"), &fonts.png(&svg)?)?;
+                }
+                n_figures += 1;
             }
         }
     }
-    Ok(())
+    Ok(n_figures)
 }

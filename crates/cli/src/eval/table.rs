@@ -125,6 +125,7 @@ fn block(evaluation: &Evaluation, colours: Colours) -> String {
     let mut table = Table::new(&[("also", Side::Left), ("", Side::Left)]);
     let rows = [
         ("calibration error", plain(evaluation.calibration_error)),
+        ("place calibration error", plain(evaluation.place_calibration_error)),
         ("Brier score", plain(evaluation.context_brier)),
         ("horizon share (up to 1000 ahead)", plain(evaluation.horizon_share)),
         ("size error", plain(evaluation.size_error_mean)),
@@ -132,15 +133,15 @@ fn block(evaluation: &Evaluation, colours: Colours) -> String {
         (
             "grammar size",
             format!(
-                "{} symbols (plain Sequitur: {})",
-                grouped(evaluation.grammar_size),
+                "{} (plain Sequitur: {})",
+                counted(evaluation.grammar_size, "symbol"),
                 grouped(evaluation.sequitur_grammar_size)
             ),
         ),
         (
             "cost of learning an operation",
             format!(
-                "{} (99 of 100 within {})",
+                "{} (99 % within {})",
                 seconds(evaluation.observe_ns_mean.map(|ns| ns * 1e-9)),
                 evaluation.observe_ns_p99.map_or("–".to_owned(), |ns| nanoseconds(ns as u64))
             ),

@@ -47,13 +47,13 @@ struct Save {
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Learn the threads of this rank only (default: those of all ranks)
+    /// Learn only the threads of this rank (default: those of all ranks)
     #[arg(long, value_name = "R")]
     rank: Option<u32>,
-    /// Learn so many operations only, of the busiest thread of the rank (default: the first rank)
+    /// Learn only this many operations, of the busiest thread of the rank (default: the first rank)
     #[arg(long, value_name = "N")]
     after: Option<u64>,
-    /// Skip bad rows and count them instead of ending there
+    /// Skip bad rows and count them instead of stopping there
     #[arg(long)]
     lenient: bool,
     /// Print one JSON document
@@ -61,7 +61,7 @@ struct Save {
     json: bool,
 }
 
-/// Add up what two models have learned
+/// Merge what two models have learned
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  ioracle model merge monday.model tuesday.model -o both.model")]
 struct Merge {

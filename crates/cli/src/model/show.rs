@@ -17,7 +17,7 @@ use crate::shared::{models, output};
 /// Rows of a table that are shown without `--all`.
 const SHORT: usize = 12;
 
-/// Say what is in a saved model
+/// Show what is in a saved model
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  ioracle model show cm1.model\n  ioracle model show cm1.model --all | less"
@@ -181,15 +181,16 @@ fn render(name: &str, document: &Document, limit: usize, colours: Colours) -> St
         bytes(oracle.memory_bytes as u64)
     );
     let sections = [
-        ("", "roles", role_table(document, limit, colours), document.roles.len()),
-        (of_oracle.as_str(), "loops", loop_table(oracle, limit, colours), oracle.loops.len()),
-        ("", "symbols", symbol_table(oracle, limit, colours), oracle.symbols.len()),
-        ("", "rules", rule_list(oracle, limit), oracle.grammar.len()),
+        ("", "role", role_table(document, limit, colours), document.roles.len()),
+        (of_oracle.as_str(), "loop", loop_table(oracle, limit, colours), oracle.loops.len()),
+        ("", "symbol", symbol_table(oracle, limit, colours), oracle.symbols.len()),
+        ("", "rule", rule_list(oracle, limit), oracle.grammar.len()),
     ];
     for (before, what, table, total) in sections {
         text.push_str(&format!("{before}\n{table}"));
         if total > limit {
-            text.push_str(&format!("… and {} more {what}; --all shows them\n", total - limit));
+            let more = counted((total - limit) as u64, &format!("more {what}"));
+            text.push_str(&format!("… and {more}; --all shows all\n"));
         }
     }
     text

@@ -2,7 +2,7 @@
 
 //! `ioracle predict --json`.
 
-use ioracle_events::{Operation, Part, PredictedFile, Prediction};
+use ioracle_events::{Operation, Part, PredictedFile, Prediction, plain};
 use serde::Serialize;
 
 use super::{Outlook, parts};
@@ -38,6 +38,10 @@ struct Scored {
     file_accuracy: f64,
     offset_accuracy: f64,
     hit_ratio: f64,
+    size_exact: f64,
+    time_error_s: f64,
+    calibration_error: Option<f64>,
+    place_calibration_error: Option<f64>,
 }
 
 /// What part of a variable is accessed, with `--variables`.
@@ -67,8 +71,10 @@ struct Predicted {
     interarrival_s: f64,
     interarrival_deviation_s: f64,
     io_time_s: Option<f64>,
+    /// That this operation comes on this file at this place.
     probability: f64,
-    place_probability: f64,
+    /// That it comes, wherever.
+    operation_probability: f64,
 }
 
 #[derive(Serialize)]
@@ -111,12 +117,16 @@ pub fn document(outlook: &Outlook) -> Document<'_> {
         rank: learned.map(|learned| learned.rank),
         thread: learned.map(|learned| learned.thread),
         after: learned.map(|learned| learned.operations),
-        predicted: learned.map(|learned| learned.score).filter(|score| score.operations > 0).map(
+        predicted: learned.map(|learned| &learned.score).filter(|score| score.operations > 0).map(
             |score| Scored {
                 context_accuracy: score.context_accuracy(),
                 file_accuracy: score.file_accuracy(),
                 offset_accuracy: score.offset_accuracy(),
                 hit_ratio: score.hit_ratio(),
+                size_exact: score.size_exact_share(),
+                time_error_s: score.time_error_s(),
+                calibration_error: score.context.calibration().error(),
+                place_calibration_error: score.place.calibration.error(),
             },
         ),
         next: outlook.oracle.predict().iter().map(predicted).collect(),
@@ -150,7 +160,7 @@ fn predicted(outlook: &Outlook, prediction: &Prediction) -> Predicted {
         interarrival_deviation_s: prediction.interarrival_spread.deviation * 1e-9,
         io_time_s: (prediction.io_time_ns > 0).then(|| seconds(prediction.io_time_ns)),
         probability: prediction.probability,
-        place_probability: prediction.place_probability,
+        operation_probability: prediction.operation_probability,
     }
 }
 
@@ -181,7 +191,7 @@ impl From<Option<Part>> for Selected {
 fn names(path: Option<String>) -> (Option<String>, Option<String>) {
     let Some(path) = path else { return (None, None) };
     let (file, variable) = parts(&path);
-    (Some(file.to_owned()), variable.map(str::to_owned))
+    (Some(plain(file).into_owned()), variable.map(str::to_owned))
 }
 
 fn seconds(ns: u64) -> f64 {

@@ -25,42 +25,42 @@ const MAX_STEPS: u32 = 1_000_000;
 const EXAMPLES: &str = "\
 Examples:
   ioracle predict traces/cm1 --after 4000      learn 4000 operations, then the next 10,
-                                               beside those that really came
+                                               and what actually came
   ioracle predict traces/cm1 -n 100            learn all of it, then the next 100
   ioracle predict traces/ncea --variables      the next variables, and which part of them
   ioracle predict cm1.model --json             what a saved model expects next
-  ioracle predict cm1.model --from-start       what a new run will begin with";
+  ioracle predict cm1.model --from-start       what a new run will start with";
 
-/// Say which operations come next
+/// Predict the next operations
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Directory of a recorded trace, or a saved model
     #[arg(value_name = "TRACE|MODEL")]
     source: PathBuf,
-    /// Learn so many operations of the trace (default: all)
+    /// Learn only this many operations of the trace (default: all)
     #[arg(long, value_name = "N")]
     after: Option<u64>,
-    /// What a new run begins with, instead of what comes after what was learned. A model that 'ioracle
-    /// run --model' has saved stands there anyway
+    /// Predict the start of a new run instead of what follows the learned operations. A model saved
+    /// by 'ioracle run --model' is at the start already
     #[arg(long)]
     from_start: bool,
-    /// Oracle of the model, by the number that 'ioracle model show' tells (default: the one that has
-    /// seen most operations)
+    /// Oracle of the model, by its number in 'ioracle model show' (default: the one that has seen the
+    /// most operations)
     #[arg(long, value_name = "NUMBER")]
     oracle: Option<usize>,
-    /// Accesses to variables (calls of HDF5, netCDF and PnetCDF) instead of the bytes of files. For
-    /// traces only: a saved model knows bytes
+    /// Predict accesses to variables (HDF5, netCDF and PnetCDF calls) instead of bytes in files. Only
+    /// for traces: a saved model knows only bytes
     #[arg(long)]
     variables: bool,
-    /// How many operations ahead
+    /// How many operations to predict
     #[arg(short = 'n', long = "steps", value_name = "STEPS", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_STEPS)))]
     steps: u32,
-    /// Rank of the trace (default: its first); of several threads the busiest
+    /// Rank of the trace (default: the first); its busiest thread is used
     #[arg(long, value_name = "R")]
     rank: Option<u32>,
-    /// Skip bad rows and count them instead of ending there
+    /// Skip bad rows and count them instead of stopping there
     #[arg(long)]
     lenient: bool,
     /// Print one JSON document
@@ -110,7 +110,7 @@ fn from_model(arguments: &Arguments) -> Result<Outlook> {
     let source = arguments.source.display().to_string();
     if arguments.after.is_some() || arguments.rank.is_some() || arguments.variables {
         let message = format!(
-            "'{source}' is a saved model, --after, --rank and --variables are for traces; leave them out or name a trace directory"
+            "'{source}' is a saved model, but --after, --rank and --variables are for traces; leave them out or name a trace directory"
         );
         return Err(WrongUse(message).into());
     }

@@ -138,15 +138,15 @@ fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> [Cell; 5] {
 
 /// What there is to say beside the table, a line for each sentence.
 fn footer(outlook: &Outlook) -> String {
-    let mut lines = vec!["'when' is from the end of the operation before.".to_owned()];
+    let mut lines = vec!["when: time from the end of the previous operation.".to_owned()];
     if outlook.is_of_variables() {
-        lines.push("'part' counts elements from 0 and ends before the second number.".to_owned());
+        lines.push("part: elements counted from 0; the second number is excluded.".to_owned());
     }
-    lines.push("'probability' is that the operation comes, and there.".to_owned());
+    lines.push("probability: chance of this operation, at this file and offset.".to_owned());
     if outlook.ahead.iter().any(is_unseen) {
         lines.push(
-            "'new' is any operation that was not seen before, supposed to go on like the last one: \
-             its probability is that nothing known comes."
+            "new: any operation not seen before, assumed to continue like the last one; its \
+             probability is that nothing known comes."
                 .to_owned(),
         );
     }
@@ -154,8 +154,8 @@ fn footer(outlook: &Outlook) -> String {
     lines.extend(outlook.oracle.next_burst().and_then(|burst| burst_in_words(&burst)));
     match outlook.oracle.predict().len().saturating_sub(1) {
         0 => {}
-        1 => lines.push("Another way on is less probable; --json shows it.".to_owned()),
-        n => lines.push(format!("{n} other ways on are less probable; --json shows them.")),
+        1 => lines.push("One less probable alternative; --json shows it.".to_owned()),
+        n => lines.push(format!("{n} less probable alternatives; --json shows them.")),
     }
     format!("\n{}\n", lines.join("\n"))
 }
@@ -235,11 +235,13 @@ fn in_words(part: &Part) -> String {
     list(part.starts.iter().zip(counts).map(along).collect())
 }
 
-/// That the operation comes, and in this place; of what was never seen no place
-/// can be told.
+/// Of what was never seen no place can be told.
 fn probability(prediction: &Prediction) -> String {
-    let there = if is_unseen(prediction) { 1.0 } else { prediction.place_probability };
-    share(prediction.probability * there, 3)
+    let shown = match is_unseen(prediction) {
+        true => prediction.operation_probability,
+        false => prediction.probability,
+    };
+    share(shown, 3)
 }
 
 /// A share of 1, which is only told where nothing is missing.

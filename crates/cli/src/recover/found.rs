@@ -37,7 +37,7 @@ pub struct FoundJob {
     pub n_events: u64,
     /// Calls that were not recorded, by cause.
     pub not_recorded: Vec<NotRecorded>,
-    /// Calls whose record was begun and never finished.
+    /// Calls whose record was started and never finished.
     pub n_holes: u64,
     /// Records that an earlier reader had taken.
     pub n_taken_before: u64,

@@ -17,6 +17,7 @@ pub fn document(found: &Found) -> Value {
         "contexts": written.n_contexts,
         "files": written.n_files,
         "damaged_parts": written.n_damaged,
+        "incomplete": written.incomplete,
         "removed": found.removed == Some(true),
     });
     if let Some(job) = &found.job {

@@ -7,6 +7,7 @@
 //! was killed before it was finished. If both are there, the first is added to
 //! the second.
 
+mod discard;
 mod found;
 mod json;
 mod table;
@@ -14,46 +15,53 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ioracle_trace::{Description, Follower, Options, Recorder, Times, Trace, Written};
+use ioracle_trace::{Description, Follower, Options, Recorder, Times, Trace, Written, repair};
 
 use crate::recover::found::{Found, Recording};
 use crate::shared::failure::WrongUse;
+use crate::shared::numbers::counted;
 use crate::shared::output;
 use crate::shared::process::is_alive;
 use crate::shared::table::Colours;
+use crate::shared::text::shell_quoted;
 
 const EXAMPLES: &str = "\
 Examples:
   ioracle recover /dev/shm/ioracle-4711-8c2f0a91 -o trace    what the processes of a job recorded
   ioracle recover trace                                      a recording that was not finished
-  ioracle eval trace                                         what to do with it then
+  ioracle recover trace --discard                            give it up and delete it
+  ioracle eval trace                                         what to do with it next
 
 A job leaves its directory behind when 'ioracle run' was killed; the next
 'ioracle run' and 'ioracle doctor' name it. It is kept unless --remove is given.";
 
-/// Make a trace of what a job left behind
+/// Recover a trace from a killed job
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Directory of the job, or of a recording that was not finished
+    /// Directory of a job or of an unfinished recording
     #[arg(value_name = "DIRECTORY")]
     directory: PathBuf,
-    /// Where to write the trace of a job; a recording is finished where it is
+    /// Where to write the trace of a job; an unfinished recording is completed in place
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Working directory of the job, paths in it are written relative to it
-    /// (default: the current one)
+    /// Working directory of the job; paths inside it are written relative to it
+    /// (default: the current directory)
     #[arg(long, value_name = "DIR")]
     relative_to: Option<PathBuf>,
-    /// How exactly a new trace keeps times: exact, 1us or 1%
+    /// Precision of times in a new trace: exact, 1us or 1%
     #[arg(long, value_name = "PRECISION", default_value_t)]
     times: Times,
-    /// Read the job although another process reads it, and may take records away
+    /// Read the job even if another process is reading it and may take records away
     #[arg(long)]
     force: bool,
-    /// Delete the directory of the job once its trace is written
+    /// Delete the job's directory once the trace is written
     #[arg(long, conflicts_with = "force")]
     remove: bool,
+    /// Delete what was left, the directory of a job or a recording that was not
+    /// finished, without making a trace of it
+    #[arg(long, conflicts_with_all = ["output", "relative_to", "force", "remove"])]
+    discard: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -62,6 +70,9 @@ pub struct Arguments {
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let directory = &arguments.directory;
+    if arguments.discard {
+        return discard::run(directory, arguments.json);
+    }
     let (found, kept) = if !is_job(directory) && Recorder::is_unfinished(directory) {
         (finish_recording(arguments)?, Ok(()))
     } else {
@@ -81,11 +92,10 @@ fn is_job(directory: &Path) -> bool {
 
 fn finish_recording(arguments: &Arguments) -> Result<Found> {
     if arguments.output.is_some() {
-        let sentence = "a recording is finished in its own directory; leave -o away";
+        let sentence = "a recording is completed in its own directory; leave out -o";
         return Err(WrongUse(sentence.to_owned()).into());
     }
-    let writer = Recorder::reopen(&arguments.directory)?;
-    let written = writer.finish(&Description::default())?;
+    let written = repair(&arguments.directory)?;
     Ok(Found::recording(&arguments.directory, written))
 }
 
@@ -97,10 +107,10 @@ fn refuse_ranks(directory: &Path) -> Result<()> {
     ranks.sort();
     match ranks.first() {
         Some(first) => Err(WrongUse(format!(
-            "'{}' holds {} recordings that were not finished; finish each of them, beginning with 'ioracle recover {}'",
+            "'{}' holds {} not finished; finish each on its own: 'ioracle recover {}'",
             directory.display(),
-            ranks.len(),
-            first.display()
+            counted(ranks.len() as u64, "recording"),
+            shell_quoted(first)
         ))
         .into()),
         None => Ok(()),
@@ -111,7 +121,7 @@ fn refuse_ranks(directory: &Path) -> Result<()> {
 fn refuse_trace(directory: &Path) -> Result<()> {
     match Trace::open(directory, Options::default()) {
         Ok(_) => bail!(
-            "'{}' holds a whole trace; there is nothing to recover, read it as it is",
+            "'{}' holds a complete trace; there is nothing to recover, read it as it is",
             directory.display()
         ),
         Err(_) => Ok(()),
@@ -131,7 +141,7 @@ fn recover_job(arguments: &Arguments) -> Result<(Found, Result<()>)> {
     };
     if let Some(reader) = follower.other_reader().filter(|_| !arguments.force) {
         bail!(
-            "the job '{}' is being read by process {reader}; wait for its end, or read what is there now with --force",
+            "the job '{}' is being read by process {reader}; wait until it ends, or read what is there now with --force",
             arguments.directory.display()
         );
     }
@@ -153,8 +163,9 @@ fn recover_job(arguments: &Arguments) -> Result<(Found, Result<()>)> {
 fn working_directory(arguments: &Arguments) -> Result<PathBuf> {
     match &arguments.relative_to {
         Some(directory) => Ok(std::path::absolute(directory)?),
-        None => std::env::current_dir()
-            .context("the current directory is gone; name the one of the job with --relative-to"),
+        None => std::env::current_dir().context(
+            "the current directory no longer exists; name that of the job with --relative-to",
+        ),
     }
 }
 

@@ -14,9 +14,9 @@ pub fn render(found: &Found, colours: Colours) -> String {
     let (source, trace) = (found.source.display(), found.written.directory.display());
     let mut text = match &found.job {
         Some(FoundJob { continued: true, .. }) => {
-            format!("{source}: what was left is added to the recording in {trace}\n")
+            format!("{source}: what was left was added to the recording in {trace}\n")
         }
-        Some(_) => format!("{source}: what was left is now the trace {trace}\n"),
+        Some(_) => format!("{source}: recovered to {trace}\n"),
         None => format!("{trace}: the recording is finished\n"),
     };
     let lines = lines(found);
@@ -25,13 +25,16 @@ pub fn render(found: &Found, colours: Colours) -> String {
         let line = Cell::new(format!("{:>width$}  {what}", grouped(n)), tone);
         text.push_str(&format!("  {}\n", colours.paint(&line)));
     }
+    if let Some(why) = &found.written.incomplete {
+        text.push_str(&format!("The recording {why}.\n"));
+    }
     for sentence in found.job.iter().flat_map(|job| &job.damaged) {
         text.push_str(&format!("damaged: {sentence}\n"));
     }
     match (&found.job, found.removed) {
-        (Some(_), Some(true)) => text.push_str("The job's directory is deleted.\n"),
+        (Some(_), Some(true)) => text.push_str("The job's directory was deleted.\n"),
         (Some(_), None) => {
-            text.push_str("The job's directory is kept; --remove would delete it.\n");
+            text.push_str("The job's directory was kept; --remove deletes it.\n");
         }
         // Why it could not be deleted is told on standard error.
         _ => {}
@@ -64,7 +67,7 @@ fn lines(found: &Found) -> Vec<Line> {
     }
     let there = lines.into_iter().map(|(n, what)| (n, what, Tone::Plain));
     let n_damaged = written.n_damaged;
-    let what = format!("{} of the recording, damaged and left out", noun_for(n_damaged, "part"));
+    let what = format!("{} of the recording, damaged and skipped", noun_for(n_damaged, "part"));
     let damaged = (n_damaged > 0).then_some((n_damaged, what, Tone::Bad));
     there.chain(damaged).chain(found.job.iter().flat_map(missing)).collect()
 }
@@ -77,7 +80,7 @@ fn missing(job: &FoundJob) -> Vec<Line> {
     // What that reader took, it had recorded in the same place.
     let n_lost = if job.continued { 0 } else { job.n_taken_before };
     let others = [
-        (job.n_holes, "call", "whose record was begun and never finished"),
+        (job.n_holes, "call", "whose record was started and never finished"),
         (n_lost, "record", "taken by an earlier reader"),
         (job.n_io_uring, "request", "to io_uring, not recorded"),
         (job.n_damaged, "fault", "in the files of the job"),

@@ -16,6 +16,7 @@ use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_s
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::Pid;
 
+use crate::shared::executable::missing_interpreter;
 use crate::shared::find::NotStarted;
 
 /// Variable that names libraries to load first.
@@ -42,7 +43,12 @@ pub fn start(
         }
         done => done,
     }
-    .map_err(|error| NotStarted::found(path, error.desc()))
+    .map_err(|error| match missing_interpreter(path) {
+        Some(interpreter) if error == Errno::ENOENT => {
+            NotStarted::without_interpreter(path, &interpreter)
+        }
+        _ => NotStarted::found(path, error.desc()),
+    })
 }
 
 fn spawn(

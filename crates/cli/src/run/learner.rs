@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use ioracle_engine::{Config, Engine};
 use ioracle_events::{Event, StreamId};
+use ioracle_insight::BurstTally;
 use ioracle_oracle::Model;
 use ioracle_trace::Follower;
 
-use super::bursts::BurstTally;
 use super::publish::Publisher;
 
 /// Events that may wait, some fifty megabytes. What comes beyond them is not
@@ -129,11 +129,15 @@ impl Learner {
     }
 
     fn learn_from(&mut self, event: &Event) {
+        let n_before = self.engine.operations(event.stream);
         self.engine.observe(event);
+        let is_operation = self.engine.operations(event.stream) > n_before;
         let oracle = self.engine.oracle(event.stream);
         let quiet_ns = oracle.and_then(|oracle| oracle.quiet_threshold_ns());
-        self.bursts.add(event, quiet_ns);
-        self.publisher.learned(event, &self.engine);
+        if is_operation {
+            self.bursts.add(event, quiet_ns);
+        }
+        self.publisher.learned(event, is_operation, &self.engine);
     }
 
     fn forget(&mut self, stream: StreamId) {

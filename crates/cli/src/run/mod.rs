@@ -5,30 +5,21 @@
 //!
 //! The main thread stands between the program and its caller ([`supervise`]),
 //! another one follows the spool ([`watch`]). What they leave is put together
-//! in [`report`] and shown by [`render`].
+//! in [`report`] and shown as all summaries are ([`summary`]).
 
 mod session;
-mod settings;
+pub mod settings;
 
-mod launch;
+pub mod launch;
 mod learner;
 mod model;
 mod publish;
 mod ranks;
-mod signals;
-mod supervise;
+pub mod signals;
+pub mod supervise;
 
-mod bursts;
-mod tally;
-mod watch;
-
-mod advice;
-mod alike;
-mod render;
 mod report;
-mod summary;
-mod unseen;
-mod variables;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -40,19 +31,17 @@ use ioracle_trace::Times;
 use self::ranks::Place;
 use self::session::Plan;
 use self::settings::Settings;
-use self::summary::Summary;
-use self::supervise::Ending;
 use crate::shared::executable::Kind;
 use crate::shared::failure;
 use crate::shared::find::find;
 use crate::shared::output::{self, say};
-use crate::shared::table::Colours;
+use crate::shared::summary::{self, Ending, RunSummary, Screen};
 
 const EXAMPLES: &str = "\
 Examples:
-  ioracle run -- ./simulation input.nml           watch a program, then say what it did
+  ioracle run -- ./simulation input.nml           watch a program, then print what it did
   ioracle run --record trace -- ./simulation      keep the trace for 'ioracle eval'
-  ioracle run --model sim.model -- ./simulation   predict from what earlier runs have learned
+  ioracle run --model sim.model -- ./simulation   start from what earlier runs learned
   ioracle run -- mpirun -n 4 ./simulation         all ranks on this machine
   mpirun -n 4 ioracle run -- ./simulation         each rank on its own, on many machines
 
@@ -70,22 +59,21 @@ pub struct Arguments {
     /// Name of the application (default: that of the command)
     #[arg(long, value_name = "APP")]
     name: Option<String>,
-    /// Keep the trace in this directory; below mpirun or srun in 'rank-N' in it
+    /// Write the trace to this directory; under mpirun or srun, to 'rank-N' inside it
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// How exactly the trace keeps times: exact, 1us (start and end to the microsecond) or 1%
-    /// (waits and durations to a percent); coarser ones make it smaller
+    /// Precision of times in the trace: exact, 1us (start and end to the microsecond) or 1% (waits
+    /// and durations to a percent); coarser times make it smaller
     #[arg(long, value_name = "PRECISION", default_value_t, requires = "record")]
     times: Times,
-    /// Begin with what earlier runs have learned, if the file is there, and save it with what this one
-    /// adds
+    /// Start from what earlier runs learned, if the file exists, and save it with what this run adds
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// Print the summary as one JSON document on standard output; below mpirun or srun rank 0 does
+    /// Print the summary as one JSON document on standard output; under mpirun or srun, only rank 0
     #[arg(long)]
     json: bool,
-    /// Write the summary as a JSON document to this file, too; below mpirun or srun 'rank-N' is put
-    /// before its extension
+    /// Also write the summary to this file as JSON; under mpirun or srun, with 'rank-N' before the
+    /// extension
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
     #[command(flatten)]
@@ -134,10 +122,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Tells the summary wherever it was asked for. If that fails somewhere, it is
 /// said, and the program's run is no failure for it.
-fn tell(arguments: &Arguments, summary: &Summary) {
+fn tell(arguments: &Arguments, summary: &RunSummary) {
     let place = summary.rank.map(|rank| Place { rank, world_size: summary.world_size });
     if !arguments.settings.quiet {
-        output::print_error_text(&render::render(summary, Colours::for_stderr()));
+        output::print_error_text(&summary::render(summary, Screen::of_stderr()));
     }
     let file = arguments.summary_file(place);
     let written = file.map_or(Ok(()), |file| write(&file, summary));
@@ -149,7 +137,7 @@ fn tell(arguments: &Arguments, summary: &Summary) {
     }
 }
 
-fn write(file: &Path, summary: &Summary) -> Result<()> {
+fn write(file: &Path, summary: &RunSummary) -> Result<()> {
     let mut document = serde_json::to_vec_pretty(summary)?;
     document.push(b'\n');
     output::write_file(file, &document)

@@ -23,7 +23,6 @@ use super::model::{Identity, Recognition, RunModel};
 use super::ranks::Place;
 use super::report::summarise;
 use super::signals::Signals;
-use super::summary::Summary;
 use super::supervise::supervise;
 use super::watch::Watch;
 use super::{Arguments, Ran, settings};
@@ -31,6 +30,8 @@ use crate::shared::executable::Kind;
 use crate::shared::failure::sentence;
 use crate::shared::find::NotStarted;
 use crate::shared::output::{self, say};
+use crate::shared::summary::RunSummary;
+use crate::shared::text::shell_quoted;
 use crate::shared::{jobs, library};
 
 /// What is going to be done.
@@ -73,10 +74,10 @@ impl Plan<'_> {
     }
 
     /// Runs the program and sums up what was seen.
-    pub fn perform(self) -> Result<Result<Summary, NotStarted>> {
+    pub fn perform(self) -> Result<Result<RunSummary, NotStarted>> {
         self.mention_left_behind();
         // From here on no signal ends us, so that the directory is removed.
-        let signals = Signals::take_over().context("could not take signals over")?;
+        let signals = Signals::take_over().context("could not install signal handlers")?;
         let mut follower = Follower::create(&self.base, self.arguments.settings.job())?;
         let done = self.with_job(&mut follower, &signals);
         if let Err(error) = follower.remove() {
@@ -98,9 +99,10 @@ impl Plan<'_> {
                 n => format!(" and of {} others there", n - 1),
             };
             say(format_args!(
-                "the records of an earlier job were left in '{0}'{others}; 'ioracle recover {0} -o \
+                "the records of an earlier job were left in '{}'{others}; 'ioracle recover {} -o \
                  TRACE' makes a trace of them",
-                first.display()
+                first.display(),
+                shell_quoted(first)
             ));
         }
     }
@@ -109,7 +111,7 @@ impl Plan<'_> {
         self,
         follower: &mut Follower,
         signals: &Signals,
-    ) -> Result<Result<Summary, NotStarted>> {
+    ) -> Result<Result<RunSummary, NotStarted>> {
         if let Ok(here) = std::env::current_dir() {
             follower.relative_to(&here);
         }
@@ -135,7 +137,7 @@ impl Plan<'_> {
         follower: &mut Follower,
         signals: &Signals,
         recorder: Option<Recorder>,
-    ) -> Result<Summary> {
+    ) -> Result<RunSummary> {
         let ended = Arc::new(AtomicBool::new(false));
         let mut watch = Watch::new(recorder, Arc::clone(&ended), signals);
         let model = self.model().map(|(model, known)| {
@@ -209,11 +211,12 @@ impl Plan<'_> {
     }
 
     /// The directory of the trace, if it was asked for and is complete.
-    fn finish_recording(&self, watch: &mut Watch, summary: &Summary) -> Option<PathBuf> {
+    fn finish_recording(&self, watch: &mut Watch, summary: &RunSummary) -> Option<PathBuf> {
         let description = Description {
             application: summary.application.clone(),
             command: summary.command.join(" "),
             wall_s: Some(summary.wall_s),
+            processes_seen: Some(summary.processes.seen),
             not_recorded: summary
                 .unrecorded
                 .calls
@@ -232,7 +235,7 @@ impl Plan<'_> {
                     format!(
                         "; then 'ioracle recover {}' makes a trace of what was recorded until \
                          then",
-                        directory.display()
+                        shell_quoted(directory)
                     )
                 });
                 say(format_args!("{}{recover}", sentence(&error)));

@@ -3,14 +3,20 @@
 //! The settings of capture as flags. Names, defaults and sentences come from
 //! the one table of `ioracle_spool::settings`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::builder::FalseyValueParser;
+use clap::builder::{
+    FalseyValueParser, OsStringValueParser, PathBufValueParser, TypedValueParser, ValueParser,
+};
+use clap::error::{ContextKind, ContextValue};
+use clap::parser::ValueSource;
+use clap::{Arg, Command, Error};
 use ioracle_spool::settings::{self, SETTINGS, Setting};
 use ioracle_trace::JobSettings;
 
 use super::launch::Variables;
+use crate::shared::numbers::parse_bytes;
 use crate::shared::text::wrap;
 
 /// Flags of `ioracle run` that are settings of the capture library.
@@ -18,28 +24,30 @@ use crate::shared::text::wrap;
 #[command(next_help_heading = "Settings")]
 pub struct Settings {
     #[arg(long, value_name = "DIR", env = settings::DIR, hide_env_values = true)]
-    #[arg(help = help(settings::DIR))]
+    #[arg(help = help(settings::DIR), value_parser = setting(PathBufValueParser::new()))]
     pub dir: Option<PathBuf>,
-    #[arg(long, value_name = "BYTES", env = settings::LIMIT, hide_env_values = true)]
+    #[arg(long, value_name = "SIZE", env = settings::LIMIT, hide_env_values = true)]
     #[arg(help = help(settings::LIMIT), default_value = row(settings::LIMIT).default)]
+    #[arg(value_parser = setting(parse_bytes))]
     limit: u64,
     #[arg(long, value_name = "MS", env = settings::WAIT_MS, hide_env_values = true)]
     #[arg(help = help(settings::WAIT_MS), default_value = row(settings::WAIT_MS).default)]
+    #[arg(value_parser = setting(clap::value_parser!(u32)))]
     wait_ms: u32,
     #[arg(long, value_name = "PATTERNS", env = settings::INCLUDE, hide_env_values = true)]
-    #[arg(help = help(settings::INCLUDE))]
+    #[arg(help = help(settings::INCLUDE), value_parser = setting(OsStringValueParser::new()))]
     include: Option<OsString>,
     #[arg(long, value_name = "PATTERNS", env = settings::EXCLUDE, hide_env_values = true)]
-    #[arg(help = help(settings::EXCLUDE))]
+    #[arg(help = help(settings::EXCLUDE), value_parser = setting(OsStringValueParser::new()))]
     exclude: Option<OsString>,
     #[arg(long, env = settings::ANONYMISE, hide_env_values = true)]
-    #[arg(help = help(settings::ANONYMISE), value_parser = FalseyValueParser::new())]
+    #[arg(help = help(settings::ANONYMISE), value_parser = setting(FalseyValueParser::new()))]
     pub anonymise: bool,
     #[arg(long, env = settings::QUIET, hide_env_values = true)]
-    #[arg(help = help(settings::QUIET), value_parser = FalseyValueParser::new())]
+    #[arg(help = help(settings::QUIET), value_parser = setting(FalseyValueParser::new()))]
     pub quiet: bool,
     #[arg(long, env = settings::INPROCESS, hide_env_values = true)]
-    #[arg(help = help(settings::INPROCESS), value_parser = FalseyValueParser::new())]
+    #[arg(help = help(settings::INPROCESS), value_parser = setting(FalseyValueParser::new()))]
     pub in_process: bool,
 }
 
@@ -61,6 +69,52 @@ impl Settings {
             switch(settings::INPROCESS, self.in_process),
         ];
         told.into_iter().flatten().collect()
+    }
+}
+
+/// A parser for the value of a setting.
+fn setting<P>(parser: P) -> ValueParser
+where
+    P: TypedValueParser,
+    P::Value: Clone + Send + Sync,
+{
+    ValueParser::new(SettingParser(parser))
+}
+
+/// Parses as another parser does. An error is about the variable if that is
+/// where the value comes from; clap itself blames the flag, which the user may
+/// never have seen.
+#[derive(Clone)]
+struct SettingParser<P>(P);
+
+impl<P: TypedValueParser> TypedValueParser for SettingParser<P> {
+    type Value = P::Value;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<P::Value, Error> {
+        self.0.parse_ref(command, argument, value)
+    }
+
+    fn parse_ref_(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+        source: ValueSource,
+    ) -> Result<P::Value, Error> {
+        let parsed = self.0.parse_ref_(command, argument, value, source);
+        parsed.map_err(|mut error| {
+            let variable = argument.and_then(Arg::get_env);
+            if let (Some(variable), ValueSource::EnvVariable) = (variable, source) {
+                let variable = variable.to_string_lossy().into_owned();
+                error.insert(ContextKind::InvalidArg, ContextValue::String(variable));
+            }
+            error
+        })
     }
 }
 
@@ -97,9 +151,12 @@ const INDENT: usize = 24;
 fn page() -> String {
     let mut page = String::from(
         "# Configuration\n\n\
-         Capture is configured by variables of the environment; for most of them `ioracle run` \
-         has a flag, which wins. This page is made of the table in \
-         `crates/spool/src/settings.rs`; `make docs` rewrites it.\n\n\
+         Environment variables configure capture. For most of them `ioracle run` has a flag, which \
+         takes precedence. `make docs` generates this page from the table in \
+         `crates/spool/src/settings.rs`.\n\n\
+         A size is a number of bytes, optionally with a unit: `K`, `M`, `G`, `T` and `KiB`, `MiB`, \
+         `GiB`, `TiB` are powers of 1,024; `KB`, `MB`, `GB`, `TB` are powers of 1,000, as in GNU \
+         `head -c`.\n\n\
          | variable | flag | takes | default | what it does |\n\
          | --- | --- | --- | --- | --- |\n",
     );
@@ -117,7 +174,7 @@ fn page() -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Args, Command};
+    use clap::Args;
 
     use super::*;
 

@@ -9,19 +9,9 @@ use std::io;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, getpid, getsid};
 use rustix::process::{WaitOptions, waitpid};
-use serde::Serialize;
 
 use super::signals::{Receiver, Signals};
-
-/// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// With an exit code.
-    Exited(i32),
-    /// By a signal.
-    Killed(i32),
-}
+use crate::shared::summary::Ending;
 
 impl Ending {
     /// The exit code that a shell shows for it.

@@ -9,7 +9,7 @@
 //! it falls behind, reading comes before learning: a record that is lost is
 //! worse than one that nothing is learned from.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use ioracle_events::{ContextId, Event, FileId, StreamId};
+use ioracle_insight::Insight;
 use ioracle_oracle::Model;
 use ioracle_trace::{Follower, Observer, Process, ProcessNumber, Recorder};
 
 use super::learner::Learner;
 use super::model::Recognition;
 use super::signals::Signals;
-use super::tally::Tally;
 
 const NICENESS: i32 = 10;
 /// Sleep between looks while the job is active, and when nothing was found for
@@ -44,16 +44,13 @@ const INTERRUPTED: Duration = Duration::from_micros(500);
 const MAX_AFTER_END: Duration = Duration::from_secs(1);
 /// How often a recording is handed to the system.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
-/// Paths kept for the summary.
-const MAX_PATHS: usize = 1 << 18;
 /// Modules that are looked into for the summary.
 const MAX_MODULES: usize = 256;
 
 /// All that is known of a job.
 pub struct Watch<'a> {
     pub learner: Learner,
-    pub tally: Tally,
-    pub paths: HashMap<FileId, Box<str>>,
+    pub insight: Insight,
     /// Files of programs and libraries that made calls.
     pub modules: BTreeSet<PathBuf>,
     /// Only if there is a model to be learned for.
@@ -74,8 +71,7 @@ impl<'a> Watch<'a> {
     ) -> Watch<'a> {
         Watch {
             learner: Learner::new(),
-            tally: Tally::default(),
-            paths: HashMap::new(),
+            insight: Insight::default(),
             modules: BTreeSet::new(),
             recognition: None,
             recorder,
@@ -128,6 +124,7 @@ impl<'a> Watch<'a> {
         }
         follower.close();
         let finished = follower.finish(self).context(NOT_FOLLOWED);
+        self.insight.finish();
         self.learn_the_rest();
         finished.map(|_| ())
     }
@@ -185,7 +182,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-const NOT_FOLLOWED: &str = "the records of the program could not be read to their end";
+const NOT_FOLLOWED: &str = "the records of the program could not be read completely";
 
 impl Observer for Watch<'_> {
     fn process(&mut self, number: ProcessNumber, process: &Process) {
@@ -207,7 +204,7 @@ impl Observer for Watch<'_> {
     }
 
     fn context(&mut self, id: ContextId, frames: &str) {
-        self.tally.define_context(id, frames);
+        self.insight.define_context(id, frames);
         match &mut self.recognition {
             Some(recognition) => recognition.context(id, frames, &mut self.learner.engine),
             None => self.learner.engine.define_context(id, frames),
@@ -219,9 +216,7 @@ impl Observer for Watch<'_> {
 
     fn file(&mut self, id: FileId, path: &str) {
         self.learner.engine.define_file(id, path);
-        if self.paths.len() < MAX_PATHS {
-            self.paths.insert(id, path.into());
-        }
+        self.insight.define_file(id, path);
         if let Some(recorder) = &mut self.recorder {
             recorder.file(id, path);
         }
@@ -237,7 +232,7 @@ impl Observer for Watch<'_> {
     }
 
     fn event(&mut self, process: ProcessNumber, event: &Event) {
-        self.tally.add(event);
+        self.insight.observe(event);
         if let Some(recognition) = &mut self.recognition {
             recognition.event(process, event.stream, &mut self.learner.engine);
         }
@@ -257,7 +252,7 @@ impl Observer for Watch<'_> {
 
     fn stream_ended(&mut self, id: StreamId) {
         self.learner.end(id);
-        self.tally.end(id);
+        self.insight.end_stream(id);
         if let Some(recorder) = &mut self.recorder {
             recorder.stream_ended(id);
         }

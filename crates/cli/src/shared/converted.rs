@@ -9,7 +9,7 @@ use ioracle_trace::Written;
 use serde_json::json;
 
 use crate::shared::failure::without_lenient;
-use crate::shared::numbers::{counted, grouped};
+use crate::shared::numbers::counted;
 use crate::shared::output::{self, say};
 
 /// Tells what is written now, for people or scripts.
@@ -18,6 +18,9 @@ pub fn tell(source: &Path, written: &Written, as_json: bool) -> Result<()> {
     if let (skipped @ 1.., Some(first)) = (written.n_skipped, &written.first_skipped) {
         let (rows, first) = (counted(skipped, "row"), without_lenient(first));
         say(format_args!("{source}: skipped {rows} that could not be read, the first: {first}"));
+    }
+    if let Some(why) = &written.incomplete {
+        say(format_args!("{source}: the recording {why}"));
     }
     if as_json {
         return output::print_json(&json!({
@@ -29,15 +32,16 @@ pub fn tell(source: &Path, written: &Written, as_json: bool) -> Result<()> {
             "files": written.n_files,
             "bytes": n_bytes(&written.directory),
             "skipped": written.n_skipped,
+            "incomplete": written.incomplete,
         }));
     }
     output::print_text(&format!(
-        "{directory}: {} of {}, {} and {} in {} bytes\n",
+        "{directory}: {} of {}, {} and {} in {}\n",
         counted(written.n_events, "event"),
         counted(written.n_ranks as u64, "rank"),
         counted(written.n_contexts, "call stack"),
         counted(written.n_files, "file"),
-        grouped(n_bytes(&written.directory)),
+        counted(n_bytes(&written.directory), "byte"),
     ))
 }
 

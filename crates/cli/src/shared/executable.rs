@@ -55,6 +55,22 @@ impl Kind {
     }
 }
 
+/// The interpreter that is missing where the kernel finds a file and says that
+/// there is none: that of a script, or the dynamic linker of a program.
+pub fn missing_interpreter(path: &Path) -> Option<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_INTERPRETERS {
+        let file = File::open(&path).ok()?;
+        let linker = || Elf::read(&file)?.interpreter.map(PathBuf::from);
+        let interpreter = script_interpreter(&file).or_else(linker)?;
+        if !interpreter.exists() {
+            return Some(interpreter);
+        }
+        path = interpreter;
+    }
+    None
+}
+
 fn of_program(path: &Path, file: &File) -> Kind {
     let Some(elf) = Elf::read(file) else { return Kind::Ordinary };
     if !elf.is_native {
@@ -137,6 +153,24 @@ mod tests {
         if rustix::process::geteuid().is_root() {
             check(&program(Some(LINKER)), 0o4755, Kind::Privileged);
         }
+    }
+
+    #[test]
+    fn an_interpreter_that_is_missing_is_found_through_scripts() {
+        let directory = tempfile::tempdir().unwrap();
+        let check = |bytes: &[u8], expected: Option<&str>| {
+            let inner = directory.path().join("inner");
+            fs::write(&inner, bytes).unwrap();
+            let outer = directory.path().join("outer");
+            fs::write(&outer, format!("#!{}\n", inner.display())).unwrap();
+            for path in [inner, outer] {
+                assert_eq!(missing_interpreter(&path), expected.map(PathBuf::from));
+            }
+        };
+        check(b"#!/no/such -x\n", Some("/no/such"));
+        check(b"#!/bin/sh\n", None);
+        check(&program(Some("/no/linker.so")), Some("/no/linker.so"));
+        check(&program(None), None);
     }
 
     #[test]

@@ -5,7 +5,11 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
+
+use anyhow::{Result, anyhow};
+use ioracle_trace::{Options, Trace};
 
 use crate::shared::output::say;
 
@@ -25,6 +29,14 @@ impl std::error::Error for WrongUse {}
 pub fn without_lenient(sentence: &str) -> String {
     ["skip bad rows", "read what is there"].iter().fold(sentence.to_owned(), |sentence, advice| {
         sentence.replace(&format!(", or {advice} with --lenient"), "")
+    })
+}
+
+/// Opens a trace; whoever reads leniently already is not advised to.
+pub fn open_trace(path: &Path, options: Options) -> Result<Trace> {
+    Trace::open(path, options).map_err(|error| match options.lenient {
+        true => anyhow!(without_lenient(&error.to_string())),
+        false => error.into(),
     })
 }
 

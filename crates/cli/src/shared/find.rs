@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Finds a command as `execvp` does, and says with the exit codes of `env` why
-//! it cannot be started: 127 not found, 126 found but not executable.
+//! it cannot be started: 127 if it or its interpreter was not found, 126 if it
+//! was found and is not executable.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -27,6 +28,17 @@ impl NotStarted {
     pub fn found(path: &Path, why: impl fmt::Display) -> NotStarted {
         let sentence = format!("could not start '{}': {why}", path.display());
         NotStarted { code: 126, sentence }
+    }
+
+    /// Found, but what it needs to run was not.
+    pub fn without_interpreter(path: &Path, interpreter: &Path) -> NotStarted {
+        let sentence = format!(
+            "could not start '{}': its interpreter '{}' was not found; install that, or change \
+             the file to name another one",
+            path.display(),
+            interpreter.display()
+        );
+        NotStarted { code: 127, sentence }
     }
 }
 
@@ -74,7 +86,7 @@ fn obstacle(path: &Path) -> Option<Obstacle> {
     let about = match path.metadata() {
         Ok(about) => about,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            return Some(Obstacle::Unusable("its directory may not be searched; ask its owner"));
+            return Some(Obstacle::Unusable("its directory cannot be searched; ask its owner"));
         }
         Err(_) => return Some(Obstacle::Missing),
     };
@@ -83,7 +95,7 @@ fn obstacle(path: &Path) -> Option<Obstacle> {
     }
     match rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS) {
         Ok(()) => None,
-        Err(_) => Some(Obstacle::Unusable("it is not executable; allow it with 'chmod +x'")),
+        Err(_) => Some(Obstacle::Unusable("it is not executable; make it so with 'chmod +x'")),
     }
 }
 

@@ -26,7 +26,7 @@ pub fn base(given: Option<&Path>) -> Result<PathBuf> {
             return Ok(std::path::absolute(given)?);
         }
         bail!(
-            "'{}' is not a directory that can be written to; name another one with --dir or {}",
+            "'{}' is not a writable directory; name another one with --dir or {}",
             given.display(),
             settings::DIR
         );
@@ -35,7 +35,7 @@ pub fn base(given: Option<&Path>) -> Result<PathBuf> {
     match usual.iter().find(|place| is_writable(place)) {
         Some(place) => Ok(place.clone()),
         None => bail!(
-            "none of {} can be written to; name a directory with --dir or {}",
+            "none of {} is writable; name a directory with --dir or {}",
             usual
                 .iter()
                 .map(|place| format!("'{}'", place.display()))

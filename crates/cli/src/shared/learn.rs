@@ -5,13 +5,13 @@
 use std::path::Path;
 
 use anyhow::Result;
-use ioracle_engine::{Came, Engine, Score};
-use ioracle_events::{FileId, Level, Operation, Picker, SEPARATOR, StreamId, Variables};
-use ioracle_lab::{Survey, tell_context, tell_file};
-use ioracle_oracle::{Model, Naming, Oracle, Role, StackId};
+use ioracle_engine::{Config, Levels, ObservedOperation, Score, Watcher};
+use ioracle_events::{FileId, Level, Operation, SEPARATOR, StreamId, Variables};
+use ioracle_lab::{Survey, engine_for};
+use ioracle_oracle::{Model, Oracle, Role};
 use ioracle_trace::{Options, Trace};
 
-use crate::shared::failure::without_lenient;
+use crate::shared::failure::{open_trace, without_lenient};
 use crate::shared::numbers::counted;
 use crate::shared::output::say;
 use crate::shared::progress::Progress;
@@ -56,7 +56,7 @@ pub struct Extent {
 
 /// Learns the longest stream of a rank.
 pub fn learn(path: &Path, options: Options, extent: Extent) -> Result<Learned> {
-    let trace = Trace::open(path, options)?;
+    let trace = open_trace(path, options)?;
     let survey = Survey::at(extent.level, &trace, extent.rank)?;
     survey_warning(&trace, &survey);
     let first_rank = survey.streams.keys().next().map_or(0, |stream| stream.rank);
@@ -66,7 +66,7 @@ pub fn learn(path: &Path, options: Options, extent: Extent) -> Result<Learned> {
     let operations = extent.operations.unwrap_or(length);
     if operations > length {
         anyhow::bail!(
-            "the trace '{}' has {} in rank {rank}, --after {operations} lies beyond; name a smaller number",
+            "the trace '{}' has {} in rank {rank}, so --after {operations} is too large; use a smaller number",
             trace.name(),
             counted(length, "operation")
         );
@@ -85,7 +85,7 @@ pub fn variable_name(trace: &Trace, variables: &Variables, number: FileId) -> Op
 
 /// Learns all streams of a rank, or of all ranks, each in its role.
 pub fn learn_all(path: &Path, options: Options, rank: Option<u32>) -> Result<(Trace, Model)> {
-    let trace = Trace::open(path, options)?;
+    let trace = open_trace(path, options)?;
     let survey = Survey::of(&trace, rank)?;
     survey_warning(&trace, &survey);
     let progress = Progress::new();
@@ -95,7 +95,8 @@ pub fn learn_all(path: &Path, options: Options, rank: Option<u32>) -> Result<(Tr
         "" => trace.name(),
         application => application,
     };
-    let mut engine = Engine::with_model(ioracle_engine::Config::default(), Model::new(application));
+    let config = Config { levels: Levels::Only(Level::Bytes), ..Config::default() };
+    let mut engine = engine_for(&trace, config, Model::new(application));
     for stream in survey.streams.keys() {
         let role = Role {
             program: application.to_owned(),
@@ -105,8 +106,6 @@ pub fn learn_all(path: &Path, options: Options, rank: Option<u32>) -> Result<(Tr
         };
         engine.define_role(*stream, role);
     }
-    trace.contexts().iter().for_each(|(id, frames)| engine.define_context(id, frames));
-    trace.files().iter().for_each(|(id, path)| engine.define_file(id, path));
     for event in trace.events(rank)? {
         engine.observe(&event?);
         progress.advance(1);
@@ -116,8 +115,23 @@ pub fn learn_all(path: &Path, options: Options, rank: Option<u32>) -> Result<(Tr
     Ok((trace, engine.into_model()))
 }
 
-/// Tells how many bad rows were skipped, if any were.
+/// Tells why events are missing from the recording of a trace, if some are.
+pub fn say_incomplete(trace: &Trace) {
+    if let Some(why) = trace.incomplete() {
+        say(format_args!("{}: the recording {why}", trace.name()));
+    }
+}
+
+/// Tells what is missing from a trace: what its recording lacks, and how many
+/// bad rows were skipped.
 pub fn survey_warning(trace: &Trace, survey: &Survey) {
+    say_incomplete(trace);
+    let n_calls =
+        trace.meta().not_recorded.values().fold(0, |n, calls| u64::saturating_add(n, *calls));
+    if n_calls > 0 {
+        let calls = counted(n_calls, "call");
+        say(format_args!("{}: {calls} of the program could not be recorded", trace.name()));
+    }
     if let (skipped @ 1.., Some(first)) = (survey.skipped, &survey.first_skipped) {
         let rows = if skipped == 1 { "row" } else { "rows" };
         let first = without_lenient(first);
@@ -126,92 +140,73 @@ pub fn survey_warning(trace: &Trace, survey: &Survey) {
 }
 
 fn learn_stream(trace: Trace, stream: StreamId, extent: Extent) -> Result<Learned> {
+    let Extent { level, rest, .. } = extent;
     let operations = extent.operations.unwrap_or(u64::MAX);
-    let naming = match extent.level {
-        Level::Bytes => Naming::Opens,
-        Level::Variables => Naming::All,
-    };
-    let mut oracle = Oracle::new(ioracle_oracle::Config { naming, ..Default::default() });
-    let mut score = Score::default();
-    let mut rest = Vec::new();
-    let mut seen = 0;
-    let mut end_ns = 0;
+    let config = Config { levels: Levels::Only(level), ..Config::default() };
+    let mut engine = engine_for(&trace, config, Model::default());
     let progress = Progress::new();
     progress.expect(operations);
-    let mut take = |operation: Operation, variables: Option<&Variables>| {
-        if seen < operations {
-            match variables {
-                Some(variables) => tell_variable(&mut oracle, &trace, variables, &operation),
-                None => {
-                    tell_context(&mut oracle, &trace, &operation);
-                    tell_file(&mut oracle, &trace, &operation);
-                }
-            }
-            let path = match variables {
-                Some(variables) => variable_name(&trace, variables, operation.file),
-                None => trace.files().get(operation.file).map(str::to_owned),
-            };
-            let wait_ns = (seen > 0).then(|| operation.start_ns.saturating_sub(end_ns));
-            let came = Came {
-                operation: &operation,
-                symbol: oracle.symbol_of(&operation),
-                path: path.as_deref(),
-                interarrival_ns: wait_ns,
-            };
-            score.add(oracle.predict(), &came);
-            oracle.observe(&operation);
-            end_ns = operation.end_ns;
-            if (seen + 1).is_multiple_of(PROGRESS_STEP) {
-                progress.advance(PROGRESS_STEP);
-            }
-        } else if rest.len() < extent.rest {
-            rest.push(operation);
-        }
-        seen += 1;
-        seen < operations || rest.len() < extent.rest
-    };
-    let mut picker = Picker::new(extent.level);
-    let mut picked = Vec::new();
+    let mut span =
+        Span { left: operations, max_rest: rest, rest: Vec::new(), end_ns: 0, progress: &progress };
+    engine.begin_stream(stream);
     for event in trace.events(Some(stream.rank))? {
         let event = event?;
         if event.stream != stream {
+            engine.pass_over(&event);
             continue;
         }
-        picker.push(&event, |operation| picked.push(operation));
+        engine.observe_with(&event, &mut span);
         // Variables of what follows would be forgotten in a long trace.
-        if !picked.drain(..).all(|operation| take(operation, picker.variables())) {
+        if span.is_over() {
             break;
         }
     }
-    picker.finish(|operation| picked.push(operation));
-    for operation in picked {
-        take(operation, picker.variables());
-    }
+    engine.finish_stream(stream, &mut span);
     progress.finish();
-    let variables = picker.variables().cloned();
-    Ok(Learned {
-        trace,
-        stream,
-        other_streams: 0,
-        operations,
-        end_ns,
-        oracle,
-        score,
-        rest,
-        variables,
-    })
+    let Span { rest, end_ns, .. } = span;
+    let variables = (level == Level::Variables).then(|| engine.variables().clone());
+    let learned = engine.take_stream(level, stream);
+    let score = learned.as_ref().map(|learned| learned.score().clone()).unwrap_or_default();
+    let oracle = match learned {
+        Some(learned) => learned.oracle,
+        None => Oracle::new(ioracle_oracle::Config::default()),
+    };
+    let other_streams = 0;
+    Ok(Learned { trace, stream, other_streams, operations, end_ns, oracle, score, rest, variables })
 }
 
-fn tell_variable(oracle: &mut Oracle, trace: &Trace, variables: &Variables, operation: &Operation) {
-    if !oracle.knows_context(operation.context)
-        && let Some(place) = variables.context(operation.context)
-        && let Some(frames) = trace.contexts().get(place.stack)
-    {
-        oracle.define_stack(operation.context, StackId::of(frames).on(&place.mark()));
+/// Learns so many operations, and keeps those that follow.
+struct Span<'a> {
+    left: u64,
+    max_rest: usize,
+    rest: Vec<Operation>,
+    /// When the last one learned ended.
+    end_ns: u64,
+    progress: &'a Progress,
+}
+
+impl Span<'_> {
+    fn is_over(&self) -> bool {
+        self.left == 0 && self.rest.len() >= self.max_rest
     }
-    if !oracle.knows_file(operation.file)
-        && let Some(name) = variable_name(trace, variables, operation.file)
-    {
-        oracle.define_file(operation.file, &name);
+}
+
+impl Watcher for Span<'_> {
+    fn admits(&mut self, operation: &Operation) -> bool {
+        if self.left > 0 {
+            return true;
+        }
+        if self.rest.len() < self.max_rest {
+            self.rest.push(operation.clone());
+        }
+        false
+    }
+
+    fn after(&mut self, _: &Oracle, came: &ObservedOperation<'_>) {
+        self.left -= 1;
+        self.end_ns = came.operation.end_ns;
+        if self.left.is_multiple_of(PROGRESS_STEP) {
+            self.progress.advance(PROGRESS_STEP);
+        }
     }
 }

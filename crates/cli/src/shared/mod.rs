@@ -12,12 +12,15 @@ pub mod learn;
 pub mod library;
 pub mod linked;
 pub mod lock;
-pub mod loops;
 pub mod models;
 pub mod numbers;
 pub mod output;
+pub mod png;
 pub mod process;
 pub mod progress;
+pub mod summary;
 pub mod symbols;
 pub mod table;
 pub mod text;
+
+pub use ioracle_insight::loops;

@@ -1,77 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Numbers as people read them.
+//! Numbers as people read and write them.
 
-/// `12000` as `12,000`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
+pub use ioracle_insight::numbers::{
+    bytes, counted, grouped, nanoseconds, none, noun_for, percent, seconds,
+};
+
+/// Prefixes of units, each 1,000 or 1,024 times the one before.
+const PREFIXES: [char; 6] = ['K', 'M', 'G', 'T', 'P', 'E'];
+
+/// The bytes that a text such as `4096`, `256M`, `1GiB` or `500 kB` stands for,
+/// with the suffixes of GNU coreutils: `K`, `M`, `G`… and `KiB`, `MiB`, `GiB`…
+/// are powers of 1,024, `KB`, `MB`, `GB`… powers of 1,000.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number = number.parse::<u64>().ok();
+    let factor = factor_of(unit.trim_start());
+    let (Some(number), Some(factor)) = (number, factor) else {
+        return Err("a size is a whole number of bytes, or one with a unit such as 256M, 1GiB \
+                    (powers of 1,024) or 500MB (of 1,000)"
+            .to_owned());
+    };
+    number.checked_mul(factor).ok_or_else(|| "no machine has so many bytes".to_owned())
+}
+
+fn factor_of(unit: &str) -> Option<u64> {
+    let unit = unit.to_ascii_uppercase();
+    if unit.is_empty() || unit == "B" {
+        return Some(1);
     }
-    text
-}
-
-/// A percentage with two decimals, `–` where there is none.
-pub fn percent(value: Option<f64>) -> String {
-    value.map_or_else(none, |value| format!("{value:.2}"))
-}
-
-/// Seconds in the unit that leaves one to three digits before the point.
-pub fn seconds(value: Option<f64>) -> String {
-    let Some(value) = value else { return none() };
-    let size = value.abs();
-    if size >= 1.0 {
-        format!("{value:.2} s")
-    } else if size >= 1e-3 {
-        format!("{:.1} ms", value * 1e3)
-    } else if size >= 1e-6 {
-        format!("{:.1} µs", value * 1e6)
-    } else {
-        format!("{:.0} ns", value * 1e9)
+    let mut letters = unit.chars();
+    let prefix = letters.next()?;
+    let power = PREFIXES.iter().position(|other| *other == prefix)? as u32 + 1;
+    match letters.as_str() {
+        "" | "IB" => Some(1024_u64.pow(power)),
+        "B" => Some(1000_u64.pow(power)),
+        _ => None,
     }
-}
-
-/// Nanoseconds, likewise.
-pub fn nanoseconds(ns: u64) -> String {
-    seconds(Some(ns as f64 * 1e-9))
-}
-
-/// Bytes in the largest unit that keeps the number at or above one.
-pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let mut value = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    format!("{value:.1} {}", UNITS[unit])
-}
-
-/// A number with its noun.
-pub fn counted(number: u64, noun: &str) -> String {
-    format!("{} {}", grouped(number), noun_for(number, noun))
-}
-
-/// A noun as it stands behind a number.
-pub fn noun_for(number: u64, noun: &str) -> String {
-    match noun {
-        _ if number == 1 => noun.to_owned(),
-        "process" | "access" => format!("{noun}es"),
-        _ => format!("{noun}s"),
-    }
-}
-
-/// What stands where there is no number.
-pub fn none() -> String {
-    "–".to_owned()
 }
 
 #[cfg(test)]
@@ -79,31 +45,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped_by_thousands() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-    }
-
-    #[test]
-    fn one_thing_is_told_in_the_singular() {
-        assert_eq!(counted(1, "process"), "1 process");
-        assert_eq!(counted(0, "process"), "0 processes");
-        assert_eq!(counted(2000, "call"), "2,000 calls");
-    }
-
-    #[test]
-    fn times_choose_their_unit() {
-        assert_eq!(seconds(Some(1.5)), "1.50 s");
-        assert_eq!(seconds(Some(0.0123)), "12.3 ms");
-        assert_eq!(nanoseconds(1500), "1.5 µs");
-        assert_eq!(nanoseconds(0), "0 ns");
-    }
-
-    #[test]
-    fn bytes_choose_their_unit() {
-        assert_eq!(bytes(1023), "1023 B");
-        assert_eq!(bytes(1536), "1.5 KB");
-        assert_eq!(bytes(u64::MAX), "16777216.0 TB");
+    fn sizes_may_have_units() {
+        let check = |text: &str, expected: u64| assert_eq!(parse_bytes(text), Ok(expected));
+        check("0", 0);
+        check("4096", 4096);
+        check("12B", 12);
+        check("256M", 256 << 20);
+        check("256MiB", 256 << 20);
+        check("256MB", 256_000_000);
+        check("3k", 3072);
+        check("3 kB", 3000);
+        check("1g", 1 << 30);
+        check("15E", 15 << 60);
+        check("18446744073709551615", u64::MAX);
+        for text in
+            ["", "M", "-1", "1.5G", "1X", "1MBB", "1Mi", "0x10", "16E", "99999999999999999999"]
+        {
+            assert!(parse_bytes(text).is_err(), "{text}");
+        }
     }
 }

@@ -14,6 +14,8 @@ pub enum Tone {
     Good,
     /// Worse than what it stands beside.
     Bad,
+    /// What should be looked at first.
+    Severe,
     /// Less important than its neighbours.
     Dim,
     /// The first row.
@@ -26,6 +28,7 @@ impl Tone {
             Tone::Plain => None,
             Tone::Good => Some("32"),
             Tone::Bad => Some("33"),
+            Tone::Severe => Some("1;31"),
             Tone::Dim => Some("2"),
             Tone::Header => Some("1"),
         }

@@ -19,16 +19,20 @@ pub fn check(program: &Program) -> Done {
 /// those whose names begin so.
 pub fn check_library(program: &Program, names: &str) -> Done {
     let done = behaves_the_same(program);
-    if let Some(fault) = difference(&done.expected(), &done.recorded_of(names)) {
-        panic!("{fault}\nthe command said: {}", done.err);
-    }
+    demand(&done.expected(), &done.recorded_of(names), &done);
     done
 }
 
 /// Demands that the trace of a run agrees with the program's own list.
 pub fn compare(done: &Done) {
-    let (expected, recorded) = (done.expected(), done.recorded());
-    if let Some(fault) = difference(&expected, &recorded) {
+    demand(&done.expected(), &done.recorded(), done);
+}
+
+/// Fails at the first difference, and where there is nothing to compare: a
+/// program that has not kept its list agrees with everything.
+fn demand(expected: &[Vec<Call>], recorded: &[Vec<Call>], done: &Done) {
+    assert!(!expected.is_empty(), "the program names no call of its own; {}", done.err);
+    if let Some(fault) = difference(expected, recorded) {
         panic!("{fault}\nthe command said: {}", done.err);
     }
 }
@@ -46,16 +50,20 @@ pub fn check_files(program: &Program, files: &[&str]) -> Done {
             };
             threads.iter().map(calls).filter(|calls| !calls.is_empty()).collect()
         };
-        if let Some(fault) = difference(&only(&expected), &only(&recorded)) {
-            panic!("{file}: {fault}\nthe command said: {}", done.err);
-        }
+        eprintln!("comparing the calls on '{file}'");
+        demand(&only(&expected), &only(&recorded), &done);
     }
     done
 }
 
-/// Runs the program both ways and demands the same output and exit status.
+/// Runs the program both ways and demands the same output and exit status, and
+/// that this is the one that the test expects: a program that fails either way
+/// tests nothing.
 pub fn behaves_the_same(program: &Program) -> Done {
     let (plain, captured) = (program.plainly(), program.recorded());
+    if let Some(expected) = program.status() {
+        assert_eq!(plain.status(), expected, "exit status without capture; {}", plain.err);
+    }
     assert_eq!(captured.status(), plain.status(), "exit status; {}", captured.err);
     assert_eq!(captured.out, plain.out, "standard output");
     // The summary follows what the program itself wrote.

@@ -6,6 +6,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use ioracle_testing::skip;
+
 use crate::run::{IORACLE, library};
 
 #[test]
@@ -18,7 +20,9 @@ fn real_tools_write_the_same_under_capture() {
         .output()
         .expect("the script starts");
     let lines = String::from_utf8_lossy(&done.stdout);
-    eprintln!("{lines}");
+    for line in lines.lines().filter(|line| line.starts_with("skip")) {
+        skip(line);
+    }
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     assert!(lines.contains("pass   shell"), "a shell is there: {lines}");
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{LazyLock, Mutex};
 
+use ioracle_testing::skip;
+
 /// Where the sources are.
 pub fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs")
@@ -33,7 +35,7 @@ pub fn shared(name: &str) -> PathBuf {
 pub fn other(compiler: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
     let built = built(compiler, source, flags);
     if built.is_none() {
-        eprintln!("skipped: there is no '{compiler}' to build {source} with");
+        skip(&format!("there is no '{compiler}' to build {source} with"));
     }
     built
 }
@@ -42,7 +44,7 @@ pub fn other(compiler: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
 pub fn has_tool(name: &str) -> bool {
     let found = Command::new(name).arg("--version").output().is_ok();
     if !found {
-        eprintln!("skipped: there is no '{name}'");
+        skip(&format!("there is no '{name}'"));
     }
     found
 }
@@ -68,7 +70,7 @@ pub fn has_header(name: &str, package: &str) -> bool {
 pub fn has_header_in(directory: &str, name: &str, package: &str) -> bool {
     let found = Path::new(directory).join(name).exists();
     if !found {
-        eprintln!("skipped: there is no '{name}'; Debian's package {package} has it");
+        skip(&format!("there is no '{name}'; Debian's package {package} has it"));
     }
     found
 }

@@ -69,7 +69,8 @@ fn different_lines_have_different_contexts() {
     assert!(n_frames * 10 >= n_calls * 9, "{n_frames} contexts of {n_calls} calls");
 }
 
-fn frames(done: &Done) -> BTreeSet<String> {
+/// The call stacks of a trace; one of which nothing is known is `?`.
+pub fn frames(done: &Done) -> BTreeSet<String> {
     let trace = Trace::open(&done.beside().join("trace"), Options::default()).expect("a trace");
     trace.contexts().iter().map(|(_, frames)| frames.to_owned()).collect()
 }

@@ -26,8 +26,11 @@ pub struct Call {
 /// The calls of each thread that made any, in the order in which they began.
 /// Those that had not returned when the program ended are left out.
 pub fn read(path: &Path) -> Vec<Vec<Call>> {
-    let Ok(bytes) = std::fs::read(path) else { return Vec::new() };
+    let bytes = std::fs::read(path)
+        .unwrap_or_else(|error| panic!("the program kept no list of its calls: {error}"));
     let n_calls = u64_at(&bytes, 0) as usize;
+    let n_places = bytes.len() / CALL_BYTES - 1;
+    assert!(n_calls <= n_places, "{n_calls} calls were made, the list has room for {n_places}");
     let mut threads: BTreeMap<[u32; 3], Vec<Call>> = BTreeMap::new();
     for call in bytes.chunks_exact(CALL_BYTES).skip(1).take(n_calls) {
         let [finished, image, pid, tid] =

@@ -6,14 +6,20 @@
 use crate::agree::{behaves_the_same, check, check_files};
 use crate::asking::{asks, check_answers, counted, linked};
 use crate::compile::{c, c_with, has_tool, shared, sources};
+use crate::programs::{ENDINGS, EXEC_INHERITS_STATUS, SANDBOX_STATUS, small_stack_program};
 use crate::run::Program;
+use crate::trouble::PROMISED_STACK;
 
 fn in_process(program: Program) -> Program {
     program.option("--in-process")
 }
 
 fn checked(name: &str, arguments: &[&str]) {
-    let program = in_process(Program::new(c(name)));
+    checked_ending(name, arguments, 0);
+}
+
+fn checked_ending(name: &str, arguments: &[&str], status: i32) {
+    let program = in_process(Program::new(c(name))).ending(status);
     check(&arguments.iter().fold(program, |program, argument| program.arg(argument)));
 }
 
@@ -34,13 +40,13 @@ fn one_can_ask_anywhere() {
     check_answers(&in_process(Program::new(linked("asks_anywhere"))).recorded());
 }
 
-/// The program and its libraries take some 9 MB of addresses, the least room of
+/// The program and its libraries take some 13 MB of addresses, the least room of
 /// an oracle 8 more, which it may not have. It is answered all the same, by what
 /// is published, and whoever started it is told.
 #[test]
 fn a_thread_without_room_is_not_learned_and_counted() {
     let program =
-        Program::new("/bin/sh").arg("-c").arg("ulimit -v 14000; exec \"$0\" 1 60 1 5000000000");
+        Program::new("/bin/sh").arg("-c").arg("ulimit -v 18000; exec \"$0\" 1 60 1 5000000000");
     let done = in_process(program.arg(linked("asks").display().to_string())).recorded();
     assert_eq!(done.code, Some(0), "{}", done.err);
     for thread in counted(&done) {
@@ -56,21 +62,15 @@ fn signal_handlers_may_interrupt_anything() {
     {
         check_files(&in_process(Program::new(c(name))), files);
     }
-    checked("signal_small_stack", &["8192"]);
+    check(&in_process(small_stack_program(PROMISED_STACK)));
 }
 
 #[test]
 fn children_and_their_parents_go_their_ways() {
-    for name in [
-        "fork_shares_position",
-        "forks_among_threads",
-        "vfork_exec",
-        "spawned",
-        "exec_inherits",
-        "cloned",
-    ] {
+    for name in ["fork_shares_position", "forks_among_threads", "vfork_exec", "spawned", "cloned"] {
         checked(name, &[]);
     }
+    checked_ending("exec_inherits", &[], EXEC_INHERITS_STATUS);
 }
 
 #[test]
@@ -89,8 +89,9 @@ fn stacks_may_be_deep_small_and_many() {
 
 #[test]
 fn every_way_to_end_leaves_all_calls_behind() {
-    for way in ["return", "_exit", "exit_in_handler", "abort_in_handler", "kill", "segv"] {
-        checked("endings", &[way]);
+    let ways = ["return", "_exit", "exit_in_handler", "abort_in_handler", "kill", "segv"];
+    for (way, status) in ENDINGS.into_iter().filter(|(way, _)| ways.contains(way)) {
+        checked_ending("endings", &[way], status);
     }
     checked("closes_all", &["close_range"]);
 }
@@ -101,7 +102,7 @@ fn limits_and_sandboxes_are_respected() {
         behaves_the_same(&in_process(Program::new(c("limits"))).arg(limit));
     }
     for way in ["strict", "threads"] {
-        checked("sandbox", &[way]);
+        checked_ending("sandbox", &[way], SANDBOX_STATUS);
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ioracle_events::Layer;
+use ioracle_testing::skip;
 use ioracle_trace::{Options, Trace};
 
 use crate::agree::{behaves_the_same, check_library};
@@ -35,7 +36,7 @@ impl Mpi {
         let launcher = Command::new(self.launch[0]).arg("--version").output();
         let is_here = launcher.is_ok_and(|output| output.status.success());
         if !is_here {
-            eprintln!("skipped: there is no '{}'", self.launch[0]);
+            skip(&format!("there is no '{}'", self.launch[0]));
         }
         is_here
     }
@@ -105,7 +106,7 @@ fn has_romio() -> bool {
     let is_here = listed
         .is_ok_and(|it| String::from_utf8_lossy(&it.stdout).contains(&format!("io: {ROMIO}")));
     if !is_here {
-        eprintln!("skipped: this Open MPI has no '{ROMIO}'");
+        skip(&format!("this Open MPI has no '{ROMIO}'"));
     }
     is_here
 }
@@ -157,7 +158,7 @@ fn four_threads_at_once_use_mpi() {
         let Some(program) = mpi.c("mpi_threads") else { continue };
         let done = check_library(&mpi.run(&program, 2), "mpi_");
         if done.out.contains("no threads") {
-            eprintln!("skipped: this {} has no MPI_THREAD_MULTIPLE", mpi.name);
+            skip(&format!("this {} has no MPI_THREAD_MULTIPLE", mpi.name));
         }
     }
 }

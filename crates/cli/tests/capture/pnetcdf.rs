@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 
 use ioracle_events::Layer;
+use ioracle_testing::skip;
 use ioracle_trace::{Options, Trace};
 
 use crate::agree::check_library;
@@ -36,7 +37,7 @@ fn every_form_of_pnetcdf_is_recorded_with_variable_and_selection() {
 #[test]
 fn pnetcdf_on_mpich_is_recorded_the_same() {
     let Ok(prefix) = std::env::var("PNETCDF_MPICH") else {
-        return eprintln!("skipped: PNETCDF_MPICH names no PnetCDF that is built for MPICH");
+        return skip("PNETCDF_MPICH names no PnetCDF that is built for MPICH");
     };
     let (include, library) = (format!("-I{prefix}/include"), format!("-L{prefix}/lib"));
     let found_at = format!("-Wl,-rpath,{prefix}/lib");

@@ -8,6 +8,7 @@ use ioracle_trace::{Options, Trace};
 
 use crate::agree::behaves_the_same;
 use crate::parallel::installed;
+use crate::summary::check_operations;
 
 /// Batch systems have launchers of their own, with variables that nobody knows.
 #[test]
@@ -58,6 +59,7 @@ fn what_mpi_does_for_itself_is_told_apart() {
         let operations = summary["mpi_own"]["operations"].as_u64();
         assert!(operations > Some(5), "{}: {}", mpi.name, summary["mpi_own"]);
         assert!(done.err.contains("MPI's own"), "{}: {}", mpi.name, done.err);
+        check_operations(&done, summary["io"]["operations"].as_u64().expect("a number"));
         let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
         assert!(trace.files().iter().any(|(_, path)| is_own(path)), "{}", mpi.name);
     }

@@ -17,8 +17,12 @@ use crate::expected::{self, Call};
 /// The command under test.
 pub const IORACLE: &str = env!("CARGO_BIN_EXE_ioracle");
 
-/// The capture library, built as a dependency of this test.
+/// The capture library, built as a dependency of this test, or the one that
+/// `TEST_LIBRARY` names.
 pub fn library() -> PathBuf {
+    if let Some(other) = std::env::var_os("TEST_LIBRARY") {
+        return other.into();
+    }
     let beside = Path::new(IORACLE).with_file_name("deps").join("libioracle_capture.so");
     assert!(beside.exists(), "the capture library was not built at {}", beside.display());
     beside
@@ -31,6 +35,7 @@ pub struct Program {
     environment: Vec<(OsString, OsString)>,
     options: Vec<OsString>,
     standard_output: Option<&'static str>,
+    status: Option<i32>,
 }
 
 impl Program {
@@ -41,7 +46,19 @@ impl Program {
             environment: Vec::new(),
             options: Vec::new(),
             standard_output: None,
+            status: Some(0),
         }
+    }
+
+    /// That ends with another exit status than 0, `None` for whatever it is.
+    pub fn ending(mut self, status: impl Into<Option<i32>>) -> Program {
+        self.status = status.into();
+        self
+    }
+
+    /// The exit status that it should end with.
+    pub fn status(&self) -> Option<i32> {
+        self.status
     }
 
     /// With one more argument.

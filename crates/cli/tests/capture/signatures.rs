@@ -10,6 +10,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
+use ioracle_testing::skip;
+
 use crate::parallel::installed;
 
 /// C's type of an argument, by its name and its type in the row.
@@ -86,7 +88,7 @@ fn every_row_has_the_signature_that_mpi_declares() {
             .arg(&file)
             .output();
         let Ok(output) = output else {
-            eprintln!("skipped: there is no '{compiler}'");
+            skip(&format!("there is no '{compiler}'"));
             continue;
         };
         let messages = String::from_utf8_lossy(&output.stderr);

@@ -6,6 +6,8 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 
+use ioracle_testing::skip;
+
 use crate::agree::{behaves_the_same, check};
 use crate::compile::{c, c_with, other};
 use crate::run::{Program, library};
@@ -38,7 +40,7 @@ fn a_setuid_program_runs_and_is_named_as_such() {
     fs::copy(c("writer"), &copy).unwrap();
     // The loader drops the library only when the owner is somebody else.
     if chown(&copy, Some(65534), Some(65534)).is_err() {
-        eprintln!("skipped: only root can make a program of another user");
+        skip("only root can make a program of another user");
         return;
     }
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o4755)).unwrap();
@@ -97,12 +99,12 @@ fn files_left_out_by_patterns_are_not_recorded() {
 #[test]
 fn requests_to_io_uring_are_counted() {
     if !fs::exists("/usr/include/liburing.h").unwrap() {
-        eprintln!("skipped: there is no liburing to build uring.c with");
+        skip("there is no liburing to build uring.c with");
         return;
     }
     let program = Program::new(c_with("uring", &["-luring"]));
     if program.plainly().code == Some(77) {
-        eprintln!("skipped: the kernel forbids io_uring");
+        skip("the kernel forbids io_uring");
         return;
     }
     let done = check(&program);

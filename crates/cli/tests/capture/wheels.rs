@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use ioracle_testing::skip;
+
 /// The interpreter; None, with a message, where it cannot be had.
 pub fn python() -> Option<PathBuf> {
     static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
     let python = PYTHON.get_or_init(found_or_made);
     if python.is_none() {
-        eprintln!(
-            "skipped: there is no Python with h5py and netCDF4, and none could be made with pip"
-        );
+        skip("there is no Python with h5py and netCDF4, and none could be made with pip");
     }
     python.clone()
 }
@@ -30,7 +30,7 @@ pub fn hdf5() -> Option<PathBuf> {
     };
     let found = place.read_dir().ok()?.filter_map(|entry| Some(entry.ok()?.path())).find(is_it);
     if found.is_none() {
-        eprintln!("skipped: h5py has no libhdf5 of its own in '{}'", place.display());
+        skip(&format!("h5py has no libhdf5 of its own in '{}'", place.display()));
     }
     found
 }

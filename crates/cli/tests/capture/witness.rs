@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
+use ioracle_testing::skip;
+
 use crate::compile::{c, has_tool, other, sources};
 use crate::expected::Call;
 use crate::run::Program;
@@ -118,7 +120,7 @@ fn can_trace() -> bool {
     let traced = Command::new("strace").args(["-o", "/dev/null", "true"]).status();
     let can = traced.is_ok_and(|status| status.success());
     if !can {
-        eprintln!("skipped: there is no strace, or it may not trace here");
+        skip("there is no strace, or it may not trace here");
     }
     can
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
+use ioracle_testing::skip;
 use tempfile::TempDir;
 
 /// Installs into a new prefix, as `make install` does after its build.
@@ -70,7 +71,7 @@ pub fn run(command: &mut Command) -> String {
 pub fn have(tools: &[&str]) -> bool {
     let missing = tools.iter().find(|tool| Command::new(tool).arg("--version").output().is_err());
     if let Some(tool) = missing {
-        eprintln!("skipped: there is no '{tool}'");
+        skip(&format!("there is no '{tool}'"));
     }
     missing.is_none()
 }

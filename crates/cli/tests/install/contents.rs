@@ -37,11 +37,18 @@ fn everything_is_installed_and_taken_away_again() {
         "share/ioracle/examples/Makefile",
         "share/ioracle/examples/CMakeLists.txt",
         "share/ioracle/examples/c/prefetch.c",
+        "share/ioracle/examples/c/server.c",
         "share/ioracle/examples/cpp/prefetch.cpp",
         "share/ioracle/examples/fortran/prefetch.f90",
         "share/doc/ioracle/LICENSE-MIT",
         "share/doc/ioracle/LICENSE-APACHE",
         "share/doc/ioracle/docs/c-api.md",
+        "share/man/man1/ioracle.1",
+        "share/man/man1/ioracle-run.1",
+        "share/man/man1/ioracle-model-save.1",
+        "share/bash-completion/completions/ioracle",
+        "share/zsh/site-functions/_ioracle",
+        "share/fish/vendor_completions.d/ioracle.fish",
     ];
     for file in expected {
         assert!(installed.contains(file), "{file} is not among {installed:?}");

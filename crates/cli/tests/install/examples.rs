@@ -59,6 +59,32 @@ fn they_are_built_with_pkg_config_and_run() {
     });
 }
 
+/// As their README says. `$(shell)` of GNU Make before 4.4 does not see such a
+/// variable, so pkg-config found nothing.
+#[test]
+fn the_package_can_be_named_on_the_command_line_of_make() {
+    with_each(&["make", "pkg-config"], |place, language| {
+        let package = format!("PKG_CONFIG_PATH={}", prefix().join("lib/pkgconfig").display());
+        let mut make = command("make");
+        make.env_remove("PKG_CONFIG_PATH").arg("-C").arg(place).args([language, &package]);
+        run(&mut make);
+        check(&place.join("build"), language, &[]);
+    });
+}
+
+#[test]
+fn a_package_that_is_not_found_is_named_with_what_to_do() {
+    if !have(&["make", "pkg-config"]) {
+        return;
+    }
+    let place = examples();
+    let mut make = command("make");
+    make.arg("-C").arg(place.path()).arg("PKG_CONFIG_PATH=/nowhere");
+    let failed = make.output().expect("make starts");
+    let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert!(!failed.status.success() && said.contains("ioracle was not found"), "{said}");
+}
+
 #[test]
 fn they_run_under_sanitizers() {
     const SANITIZE: &str = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all";

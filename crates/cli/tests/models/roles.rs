@@ -30,7 +30,9 @@ fn every_tool_of_a_script_finds_its_own() {
     let model = place.model();
     let model = model.to_str().unwrap();
     let busiest = ioracle(["predict", model]).out;
-    assert!(busiest.contains("what the saved model expects of app, process 1, thread 0 (oracle "));
+    // Which of the two has seen more depends on when the reader finds them.
+    assert!(busiest.contains("what the saved model expects of app, process "), "{busiest}");
+    assert!(busiest.contains(", thread 0 (oracle "), "{busiest}");
     let oracle = shown["roles"].as_array().unwrap().iter().find(|role| role["program"] == "tar");
     let oracle = oracle.unwrap()["oracle"].to_string();
     let of_tar = ioracle(["predict", model, "--oracle", &oracle, "--from-start"]).out;

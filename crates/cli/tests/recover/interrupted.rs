@@ -15,7 +15,7 @@ use crate::support::{command, ioracle};
 use crate::{TRACE, Target, names, table};
 
 /// A recording whose writer was killed after a few events of the first process.
-fn interrupted_recording(directory: &Path, n_events: u64) {
+pub fn interrupted_recording(directory: &Path, n_events: u64) {
     let mut writer = Recorder::create(directory, Times::Exact).unwrap();
     let process = Process { pid: NOBODY, start_ns: 1_000_000, ..Process::default() };
     let stream = StreamId { rank: 0, thread: 0 };
@@ -50,13 +50,13 @@ fn a_recording_that_was_not_finished_is_finished_where_it_is() {
     let target = Target::new();
     interrupted_recording(&target.path(), 5);
     let done = ioracle(["recover", &target.name(), "-o", "elsewhere"]);
-    done.fails_saying(2, &["leave -o away"]);
+    done.fails_saying(2, &["leave out -o"]);
     let done = ioracle(["recover", &target.name()]);
     assert_eq!(done.code, Some(0), "{}", done.err);
     assert!(done.out.contains("5  events of 1 rank"), "{}", done.out);
     assert_eq!(names(&target.path()), TRACE);
     ioracle(["recover", &target.name()])
-        .fails_saying(1, &[&target.name(), "whole trace", "nothing to recover"]);
+        .fails_saying(1, &[&target.name(), "complete trace", "nothing to recover"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cut;
 mod hostile;
 mod interrupted;
 mod refused;

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 
 use ioracle_events::{Access, FileId, Operation};
 
-use crate::metrics::context::Half;
-use crate::metrics::place::{PlaceScore, Segment};
+use crate::halves::{Half, Halves};
+use ioracle_engine::score::{PlaceScore, Segment};
 
 /// Follows positions and sizes of files; keeps the score of the assumption.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +20,7 @@ pub struct Contiguous {
     files: HashMap<FileId, Known>,
     last_file: Option<FileId>,
     last_size: u64,
-    score: PlaceScore,
+    score: Halves<PlaceScore>,
 }
 
 /// What the operations so far tell about a file.
@@ -33,18 +33,21 @@ struct Known {
 impl Contiguous {
     /// Compares the assumption with the operation that came, then follows it.
     pub fn observe(&mut self, operation: &Operation, half: Half) {
-        self.score.add_file(self.last_file == Some(operation.file));
+        let is_file = self.last_file == Some(operation.file);
+        self.score.add(half, |score| score.add_file(is_file));
         if operation.access().is_data() {
             let came = Segment { start: operation.offset, size: operation.size };
             let stated = self.segment_in(operation.file);
             let size = self.last_file.map(|_| self.last_size);
-            self.score.add_data_access(&[(1.0, stated)], size, came, half);
+            self.score.add(half, |score| {
+                score.add_data_access([(1.0, stated)].into_iter(), size, came);
+            });
         }
         self.follow(operation);
     }
 
     /// The score so far.
-    pub fn score(&self) -> &PlaceScore {
+    pub fn score(&self) -> &Halves<PlaceScore> {
         &self.score
     }
 
@@ -102,7 +105,7 @@ mod tests {
         for operation in operations {
             contiguous.observe(operation, Half::Second);
         }
-        contiguous.score().clone()
+        contiguous.score().whole.clone()
     }
 
     #[test]

@@ -12,7 +12,8 @@ use std::collections::HashMap;
 
 use ioracle_events::ContextSymbol;
 
-use crate::metrics::context::{ContextScore, Distribution, Half};
+use crate::halves::{Half, Halves};
+use ioracle_engine::score::{ContextScore, Distribution};
 
 /// The orders of the Markov models.
 pub const ORDERS: [usize; 4] = [1, 2, 4, 8];
@@ -26,8 +27,8 @@ pub struct History {
     /// The last symbols, the newest first.
     recent: Vec<u32>,
     stated: Distribution,
-    markov: [ContextScore; ORDERS.len()],
-    longest: ContextScore,
+    markov: [Halves<ContextScore>; ORDERS.len()],
+    longest: Halves<ContextScore>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -60,7 +61,7 @@ impl History {
             recent: Vec::with_capacity(LONGEST + 1),
             stated: Distribution::default(),
             markov: Default::default(),
-            longest: ContextScore::default(),
+            longest: Halves::default(),
         }
     }
 
@@ -74,13 +75,17 @@ impl History {
             if let Some(Some(followers)) = seen.get(order - 1) {
                 followers.state(&mut self.stated);
             }
-            score.add(&self.stated, Some(symbol), half);
+            score.add(half, |score| {
+                score.add(self.stated.iter(), Some(symbol));
+            });
         }
         self.stated.clear();
         if let Some(followers) = seen.iter().rev().flatten().next() {
             followers.state(&mut self.stated);
         }
-        self.longest.add(&self.stated, Some(symbol), half);
+        self.longest.add(half, |score| {
+            score.add(self.stated.iter(), Some(symbol));
+        });
 
         for (context, table) in contexts.into_iter().zip(&mut self.tables) {
             table.entry(context).or_default().count(symbol.0);
@@ -90,12 +95,12 @@ impl History {
     }
 
     /// The scores of the Markov models, by [`ORDERS`].
-    pub fn markov(&self) -> &[ContextScore; ORDERS.len()] {
+    pub fn markov(&self) -> &[Halves<ContextScore>; ORDERS.len()] {
         &self.markov
     }
 
     /// The score of the longest matching context.
-    pub fn longest(&self) -> &ContextScore {
+    pub fn longest(&self) -> &Halves<ContextScore> {
         &self.longest
     }
 
@@ -133,8 +138,8 @@ mod tests {
         history
     }
 
-    fn check(score: &ContextScore, expected: f64) {
-        let accuracy = score.accuracy().unwrap();
+    fn check(score: &Halves<ContextScore>, expected: f64) {
+        let accuracy = score.whole.accuracy().unwrap();
         assert!((accuracy - 100.0 * expected).abs() < 1e-9, "{accuracy}");
     }
 

@@ -22,8 +22,9 @@ pub use contiguous::Contiguous;
 pub use history::{History, ORDERS};
 pub use published::Published;
 
-use crate::metrics::context::ContextScore;
-use crate::metrics::place::PlaceScore;
+use ioracle_engine::score::{ContextScore, PlaceScore};
+
+use crate::halves::Halves;
 
 /// The accuracy fields that apply to a baseline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -58,22 +59,23 @@ pub struct BaselineResult {
 }
 
 impl BaselineResult {
-    pub(crate) fn of_context(score: &ContextScore) -> BaselineResult {
+    pub(crate) fn of_context(score: &Halves<ContextScore>) -> BaselineResult {
         BaselineResult {
-            context_accuracy: score.accuracy(),
-            context_accuracy_stationary: score.accuracy_stationary(),
-            context_top1: score.top1(),
+            context_accuracy: score.whole.accuracy(),
+            context_accuracy_stationary: score.second.accuracy(),
+            context_top1: score.whole.top1(),
             ..BaselineResult::default()
         }
     }
 
-    pub(crate) fn with_place(self, score: &PlaceScore) -> BaselineResult {
+    pub(crate) fn with_place(self, score: &Halves<PlaceScore>) -> BaselineResult {
+        let Halves { whole, second } = score;
         BaselineResult {
-            size_exact: score.size_exact.percent(),
-            offset_accuracy: score.offset.percent(),
-            file_accuracy: score.file.percent(),
-            hit_ratio: score.hit.percent(),
-            hit_ratio_stationary: score.hit_second_half.percent(),
+            size_exact: whole.size_exact.percent(),
+            offset_accuracy: whole.offset.percent(),
+            file_accuracy: whole.file.percent(),
+            hit_ratio: whole.hit.percent(),
+            hit_ratio_stationary: second.hit.percent(),
             ..self
         }
     }

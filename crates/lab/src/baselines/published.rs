@@ -14,8 +14,9 @@ use std::collections::HashMap;
 use ioracle_events::{Access, ContextSymbol, FileId, Function, Operation};
 
 use super::sequitur::Sequitur;
-use crate::metrics::context::{ContextScore, Distribution, Half};
-use crate::metrics::place::{PlaceScore, Segment, Stated};
+use crate::halves::{Half, Halves};
+use ioracle_engine::score::{ContextScore, Distribution};
+use ioracle_engine::score::{PlaceScore, Segment, Stated};
 
 const MAX_LOCAL_VALUES: usize = 24;
 /// Opens that a change of file may go back.
@@ -32,8 +33,8 @@ pub struct Published {
     /// Files by their latest open, the newest first.
     opened: Vec<FileId>,
     stated: Distribution,
-    context: ContextScore,
-    place: PlaceScore,
+    context: Halves<ContextScore>,
+    place: Halves<PlaceScore>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,8 +82,8 @@ impl Published {
             last: None,
             opened: Vec::new(),
             stated: Distribution::default(),
-            context: ContextScore::default(),
-            place: PlaceScore::default(),
+            context: Halves::default(),
+            place: Halves::default(),
         }
     }
 
@@ -93,10 +94,12 @@ impl Published {
         for &(weight, candidate) in &stated {
             self.stated.add(candidate, weight);
         }
-        self.context.add(&self.stated, Some(symbol), half);
+        self.context.add(half, |score| {
+            score.add(self.stated.iter(), Some(symbol));
+        });
         let top = stated.first().map(|&(_, candidate)| candidate);
         let top_file = top.and_then(|candidate| self.file_of(candidate));
-        self.place.add_file(top_file == Some(operation.file));
+        self.place.add(half, |score| score.add_file(top_file == Some(operation.file)));
         if operation.access().is_data() {
             let came = Segment { start: operation.offset, size: operation.size };
             let segments: Vec<(f64, Stated)> = stated
@@ -105,18 +108,20 @@ impl Published {
                 .collect();
             let top_size =
                 top.filter(|candidate| self.is_data(*candidate)).map(|top| self.size_of(top));
-            self.place.add_data_access(&segments, top_size, came, half);
+            self.place.add(half, |score| {
+                score.add_data_access(segments.iter().copied(), top_size, came);
+            });
         }
         self.learn(operation, symbol);
     }
 
     /// The score of its symbols.
-    pub fn context(&self) -> &ContextScore {
+    pub fn context(&self) -> &Halves<ContextScore> {
         &self.context
     }
 
     /// The score of its places.
-    pub fn place(&self) -> &PlaceScore {
+    pub fn place(&self) -> &Halves<PlaceScore> {
         &self.place
     }
 
@@ -302,8 +307,8 @@ mod tests {
                 published.observe(&operation, symbol, half);
             }
         }
-        assert_eq!(published.context().accuracy_stationary(), Some(100.0));
-        assert_eq!(published.place().hit_second_half.percent(), Some(100.0));
+        assert_eq!(published.context().second.accuracy(), Some(100.0));
+        assert_eq!(published.place().second.hit.percent(), Some(100.0));
     }
 
     #[test]

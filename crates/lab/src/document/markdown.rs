@@ -3,7 +3,7 @@
 //! Tables and numbers in Markdown.
 
 /// A Markdown table; the first column is text, the others are numbers.
-pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let mut text = format!(
         "| {} |\n| --- |{}\n",
         header.join(" | "),
@@ -16,17 +16,17 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// A percentage.
-pub(super) fn percent(value: Option<f64>) -> String {
+pub(crate) fn percent(value: Option<f64>) -> String {
     number(value, 2)
 }
 
 /// A number with so many decimals, `–` for none.
-pub(super) fn number(value: Option<f64>, decimals: usize) -> String {
+pub(crate) fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or("–".to_owned(), |value| format!("{value:.decimals$}"))
 }
 
 /// Seconds with the four digits that matter.
-pub(super) fn seconds(value: Option<f64>) -> String {
+pub(crate) fn seconds(value: Option<f64>) -> String {
     match value {
         Some(value) if value >= 0.01 => format!("{value:.4}"),
         Some(value) => format!("{value:.7}"),
@@ -34,11 +34,11 @@ pub(super) fn seconds(value: Option<f64>) -> String {
     }
 }
 
-/// Bytes as the report writes them.
-pub(super) fn bytes(value: Option<f64>) -> String {
+/// Bytes in the units of the report, which calls 1,024 bytes a KB.
+pub(crate) fn bytes(value: Option<f64>) -> String {
     match value {
-        Some(value) if value >= 1024.0 * 1024.0 => format!("{:.2} MB", value / 1024.0 / 1024.0),
-        Some(value) if value >= 1024.0 => format!("{:.1} KB", value / 1024.0),
+        Some(value) if value >= 1024.0 * 1024.0 => format!("{:.2} MiB", value / 1024.0 / 1024.0),
+        Some(value) if value >= 1024.0 => format!("{:.1} KiB", value / 1024.0),
         Some(value) => format!("{value:.0} B"),
         None => "–".to_owned(),
     }
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn numbers_that_are_missing_are_a_dash() {
         assert_eq!(percent(None), "–");
-        assert_eq!(bytes(Some(2048.0)), "2.0 KB");
+        assert_eq!(bytes(Some(2048.0)), "2.0 KiB");
         assert_eq!(seconds(Some(0.0000125)), "0.0000125");
     }
 }

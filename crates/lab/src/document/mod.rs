@@ -6,7 +6,7 @@
 //! decided here and written nowhere else.
 
 mod bars;
-mod markdown;
+pub(crate) mod markdown;
 mod published;
 mod tables;
 
@@ -61,8 +61,8 @@ that knew nothing at the start of the trace. [What is measured](eval.md), and
 how, is the contract of `ioracle eval`. The report is
 Dorier, Ibrahim, Antoniu and Ross, *On the Use of Formal Grammars to Predict HPC
 I/O Behaviors* (2015); its applications ran on 512 cores of a cluster, ours are
-the recorded traces below, so its numbers stand beside ours for orientation,
-while the baselines ran in the same harness on the same traces.
+the recorded traces below, so its numbers are for orientation only;
+the baselines ran in the same harness on the same traces.
 
 Times were measured on: {machine}.
 "
@@ -74,8 +74,8 @@ fn figures(subjects: &[Subject]) -> String {
         "\
 ## Figures
 
-In the manner of the report's Figures 2 to 8, with its numbers. Each picture is
-thinned to 500 bins; a band shows the least and the largest value within a bin,
+These correspond to the report's Figures 2 to 8 and have the same numbers. Each is
+reduced to 500 bins; a band shows the smallest and largest value within a bin,
 Figure 7 the largest. Figure 3 follows an iterator for up to 10,000 operations.
 ",
     );

@@ -21,7 +21,7 @@ pub(super) struct Published {
 pub(super) const PUBLISHED: [Published; 6] = [
     Published {
         application: "CM1 (POSIX)",
-        sizes: ["4 B", "562.5 KB", "212.9 KB", "268.2 KB"],
+        sizes: ["4 B", "562.5 KiB", "212.9 KiB", "268.2 KiB"],
         offsets: ["47.4", "92.4"],
         hit_ratio: "84.7",
         times: ["0.197", "0.735"],
@@ -29,7 +29,7 @@ pub(super) const PUBLISHED: [Published; 6] = [
     },
     Published {
         application: "CM1 (Gzip)",
-        sizes: ["4 B", "28.1 KB", "5.5 KB", "10.0 KB"],
+        sizes: ["4 B", "28.1 KiB", "5.5 KiB", "10.0 KiB"],
         offsets: ["53.2", "82.7"],
         hit_ratio: "79.3",
         times: ["0.199", "0.791"],
@@ -37,7 +37,7 @@ pub(super) const PUBLISHED: [Published; 6] = [
     },
     Published {
         application: "CM1 (MPI-I/O)",
-        sizes: ["4 B", "562.5 KB", "109.5 KB", "219.8 KB"],
+        sizes: ["4 B", "562.5 KiB", "109.5 KiB", "219.8 KiB"],
         offsets: ["72.7", "98.2"],
         hit_ratio: "96.3",
         times: ["0.060", "0.406"],
@@ -45,7 +45,7 @@ pub(super) const PUBLISHED: [Published; 6] = [
     },
     Published {
         application: "Nek5000",
-        sizes: ["4 B", "96.0 KB", "20.1 KB", "29.7 KB"],
+        sizes: ["4 B", "96.0 KiB", "20.1 KiB", "29.7 KiB"],
         offsets: ["99.4", "99.8"],
         hit_ratio: "99.4",
         times: ["0.011", "0.049"],
@@ -53,7 +53,7 @@ pub(super) const PUBLISHED: [Published; 6] = [
     },
     Published {
         application: "GTC",
-        sizes: ["4 B", "8.0 KB", "7.8 KB", "100.0 B"],
+        sizes: ["4 B", "8.0 KiB", "7.8 KiB", "100.0 B"],
         offsets: ["99.9", "100"],
         hit_ratio: "100",
         times: ["0.001", "0.006"],
@@ -61,7 +61,7 @@ pub(super) const PUBLISHED: [Published; 6] = [
     },
     Published {
         application: "LAMMPS",
-        sizes: ["3 B", "2.70 MB", "851.1 KB", "1.24 MB"],
+        sizes: ["3 B", "2.70 MiB", "851.1 KiB", "1.24 MiB"],
         offsets: ["99.9", "100"],
         hit_ratio: "99.4",
         times: ["0.000", "0.003"],

@@ -91,16 +91,21 @@ pub(super) fn context(subjects: &[Subject]) -> String {
     let top = part(|e| e.context_top1, |b| b.context_top1);
     let quality = ours(subjects, |subject| {
         let e = &subject.report.evaluation;
-        vec![number(e.context_brier, 4), number(e.calibration_error, 4)]
+        vec![
+            number(e.context_brier, 4),
+            number(e.calibration_error, 4),
+            number(e.place_calibration_error, 4),
+        ]
     });
     format!(
         "## Context symbols\n\nMean weight given to the symbol that came, in percent, over the run:\n\n{}\n\
          Over the second half:\n\n{}\nHighest-weight prediction right:\n\n{}\n\
-         Brier score (0 to 2) and calibration error (0 to 1) of our probabilities:\n\n{}",
+         Brier score (0 to 2) of the predicted operations; calibration error (0 to 1) of the \
+         probability of the operation, and of operation, file and place together:\n\n{}",
         table(&header, &whole),
         table(&header, &half),
         table(&header, &top),
-        table(&["trace", "Brier score", "calibration error"], &quality)
+        table(&["trace", "Brier score", "calibration error", "place calibration error"], &quality)
     )
 }
 
@@ -251,8 +256,8 @@ pub(super) fn table_10(subjects: &[Subject]) -> String {
     );
     let header = ["application", "average overhead, µs", "std. dev.", "p99"];
     format!(
-        "## Table 10: cost of learning an operation\n\nOurs is `observe` alone, predictions ready; the \
-         report's includes taking the call stack.\n\n{}",
+        "## Table 10: cost of learning an operation\n\nOurs is the cost of `observe` alone, including \
+         predictions; the report's also includes taking the call stack.\n\n{}",
         table(&header, &rows)
     )
 }

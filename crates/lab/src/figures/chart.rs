@@ -7,16 +7,18 @@ use plotters::coord::ranged1d::ValueFormatter;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-pub(super) const BLUE: RGBColor = RGBColor(31, 104, 180);
-pub(super) const GREY: RGBColor = RGBColor(140, 140, 140);
+pub(crate) const BLUE: RGBColor = RGBColor(31, 104, 180);
+pub(crate) const GREY: RGBColor = RGBColor(140, 140, 140);
 const LABEL: RGBColor = RGBColor(50, 50, 50);
 const GRID: RGBColor = RGBColor(226, 226, 226);
 const SIZE: (u32, u32) = (760, 330);
 const BAND_OPACITY: f64 = 0.22;
+/// Ticks of the y axis, at most.
+const Y_TICKS: usize = 6;
 
 /// How one series is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(crate) enum Mark {
     /// A line through the points.
     Line,
     /// A band between two values at each point.
@@ -28,7 +30,7 @@ pub(super) enum Mark {
 }
 
 /// One series: where its points are, and what the legend calls it.
-pub(super) struct Curve {
+pub(crate) struct Curve {
     pub label: &'static str,
     pub colour: RGBColor,
     pub mark: Mark,
@@ -37,7 +39,7 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    pub(super) fn new(
+    pub(crate) fn new(
         label: &'static str,
         colour: RGBColor,
         mark: Mark,
@@ -46,7 +48,7 @@ impl Curve {
         Curve { label, colour, mark, points: points.map(|(x, y)| (x, y, y)).collect() }
     }
 
-    pub(super) fn band(
+    pub(crate) fn band(
         label: &'static str,
         colour: RGBColor,
         points: impl Iterator<Item = (f64, f64, f64)>,
@@ -56,10 +58,11 @@ impl Curve {
 }
 
 /// What stands around the curves.
-pub(super) struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     pub title: &'a str,
     pub x: (f64, f64),
     pub y: (f64, f64),
+    pub x_label: &'a str,
     pub y_label: &'a str,
     /// Whether the y axis is logarithmic.
     pub log: bool,
@@ -69,7 +72,7 @@ type Failure = Box<dyn std::error::Error>;
 type Area<'b> = DrawingArea<SVGBackend<'b>, Shift>;
 
 /// The picture as SVG text.
-pub(super) fn render(frame: &Frame<'_>, curves: &[Curve]) -> Result<String, Failure> {
+pub(crate) fn render(frame: &Frame<'_>, curves: &[Curve]) -> Result<String, Failure> {
     let mut svg = String::new();
     let mut dots = String::new();
     {
@@ -104,12 +107,37 @@ fn head(area: &Area<'_>, title: &str, curves: &[Curve]) -> Result<(), Failure> {
     area.draw(&Text::new(title.to_owned(), (16, 12), font(17)))?;
     let mut x = 18;
     for curve in curves {
-        let opacity = if curve.mark == Mark::Band { BAND_OPACITY } else { 1.0 };
-        let colour = curve.colour.mix(opacity).filled();
-        area.draw(&Rectangle::new([(x, 38), (x + 16, 46)], colour))?;
+        legend_mark(area, x, curve)?;
         area.draw(&Text::new(curve.label, (x + 22, 35), font(13)))?;
         // Without the font at hand a letter is taken for seven pixels wide.
         x += 44 + 7 * curve.label.len() as i32;
+    }
+    Ok(())
+}
+
+/// The mark of a curve in small, `x` being its left end.
+fn legend_mark(area: &Area<'_>, x: i32, curve: &Curve) -> Result<(), Failure> {
+    let (middle, colour) = (41, curve.colour);
+    match curve.mark {
+        Mark::Line => {
+            area.draw(&PathElement::new([(x, middle), (x + 16, middle)], colour.stroke_width(2)))?;
+        }
+        Mark::Band => {
+            let filled = colour.mix(BAND_OPACITY).filled();
+            area.draw(&Rectangle::new([(x, middle - 5), (x + 16, middle + 5)], filled))?;
+        }
+        Mark::Bars => {
+            for (place, height) in [(3, 5), (8, 10), (13, 7)] {
+                let bar = [(x + place, middle + 5), (x + place, middle + 5 - height)];
+                area.draw(&PathElement::new(bar, colour.stroke_width(2)))?;
+            }
+        }
+        Mark::Dots(pixels) => {
+            for place in [3, 8, 13] {
+                let radius = pixels as i32 / 2;
+                area.draw(&Circle::new((x + place, middle), radius.max(1), colour.filled()))?;
+            }
+        }
     }
     Ok(())
 }
@@ -126,6 +154,7 @@ where
     Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
 {
     let font = ("sans-serif", 13).into_font().color(&LABEL);
+    let step = (frame.y.1 - frame.y.0) / Y_TICKS as f64;
     chart
         .configure_mesh()
         .disable_x_mesh()
@@ -133,10 +162,10 @@ where
         .bold_line_style(GRID)
         .axis_style(LABEL)
         .x_labels(8)
-        .y_labels(6)
+        .y_labels(Y_TICKS)
         .x_label_formatter(&|x| thousands(*x))
-        .y_label_formatter(&|y| short(*y))
-        .x_desc("operation")
+        .y_label_formatter(&|y| if frame.log { power(*y) } else { tick(*y, step) })
+        .x_desc(frame.x_label)
         .y_desc(frame.y_label)
         .label_style(font.clone())
         .axis_desc_style(font)
@@ -199,20 +228,16 @@ fn thousands(value: f64) -> String {
     if value <= -0.5 { format!("-{text}") } else { text }
 }
 
-/// A tick of an axis: no more digits than it needs.
-fn short(value: f64) -> String {
-    let size = value.abs();
-    if size >= 1000.0 {
-        thousands(value)
-    } else if (value - value.round()).abs() < 1e-6 * size {
-        format!("{value:.0}")
-    } else if size == 0.0 || (size >= 0.01 && (value * 100.0).round() == (value * 100.0)) {
-        format!("{}", (value * 100.0).round() / 100.0)
-    } else if size >= 0.01 {
-        format!("{value:.2}")
-    } else {
-        format!("{value:.0e}")
-    }
+/// A tick of a linear axis, with as many digits as tell it from its neighbours,
+/// which are at least `step` away.
+fn tick(value: f64, step: f64) -> String {
+    let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
+    if decimals == 0 { thousands(value) } else { format!("{value:.decimals$}") }
+}
+
+/// A tick of a logarithmic axis.
+fn power(value: f64) -> String {
+    if (0.01..10_000.0).contains(&value) { format!("{value}") } else { format!("{value:.0e}") }
 }
 
 #[cfg(test)]
@@ -223,8 +248,21 @@ mod tests {
     fn ticks_are_short_and_grouped() {
         assert_eq!(thousands(1_234_567.0), "1,234,567");
         assert_eq!(thousands(12.0), "12");
-        assert_eq!(short(0.5), "0.5");
-        assert_eq!(short(100.0), "100");
-        assert_eq!(short(0.000001), "1e-6");
+        assert_eq!(power(0.000001), "1e-6");
+        assert_eq!(power(0.1), "0.1");
+    }
+
+    #[test]
+    fn neighbouring_ticks_differ() {
+        assert_eq!(tick(100.0, 20.0), "100");
+        assert_eq!(tick(0.5, 0.5), "0.5");
+        for (low, high) in [(0.0, 0.02), (0.0, 0.007), (0.0, 3.1), (0.0, 90_000.0)] {
+            let step = (high - low) / Y_TICKS as f64;
+            let ticks: Vec<String> =
+                (0..Y_TICKS).map(|place| tick(low + step * place as f64, step)).collect();
+            let mut distinct = ticks.clone();
+            distinct.dedup();
+            assert_eq!(distinct, ticks);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 //! The report's Figures 2 to 8, as data series and as pictures.
 
-mod chart;
+pub(crate) mod chart;
 mod plot;
 mod series;
 

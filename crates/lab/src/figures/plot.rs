@@ -5,7 +5,7 @@
 use super::chart::{BLUE, Curve, Frame, GREY, Mark, render};
 use super::series::{Binned, Series};
 use crate::error::Error;
-use crate::metrics::place::SIZE_ERROR_CAP;
+use ioracle_engine::score::SIZE_ERROR_CAP;
 
 /// Differences below this are drawn on it: a logarithmic axis has no zero.
 const LEAST_DIFFERENCE_S: f64 = 1e-9;
@@ -170,5 +170,5 @@ fn frame<'a>(figure: Figure, title: &'a str, series: &Series, curves: &[Curve]) 
         Figure::Interarrival => ((0.0, (highest * 1.08).max(1e-6)), "seconds"),
         Figure::TimeError => ((LEAST_DIFFERENCE_S, (highest * 3.0).max(1e-6)), "seconds"),
     };
-    Frame { title, x, y, y_label, log: figure == Figure::TimeError }
+    Frame { title, x, y, x_label: "operation", y_label, log: figure == Figure::TimeError }
 }

@@ -11,8 +11,8 @@ use ioracle_events::ContextSymbol;
 use ioracle_oracle::Oracle;
 
 use crate::metrics::horizon::{Horizon, Reached};
-use crate::metrics::sums::Moments;
 use crate::stream::{Shown, best_iterator};
+use ioracle_engine::score::Moments;
 
 const BINS: u64 = 500;
 /// The recent window of Figure 2.
@@ -151,7 +151,7 @@ impl Recorder {
         if self.window.len() == WINDOW {
             self.window.pop_front();
         }
-        self.window.push_back((shown.weight, shown.unweighted));
+        self.window.push_back((shown.scored.weight, shown.unweighted));
         let percent = 100.0 / self.window.len() as f64;
         let weighted: f64 = self.window.iter().map(|(weight, _)| weight).sum();
         let unweighted: f64 = self.window.iter().map(|(_, unweighted)| unweighted).sum();
@@ -161,10 +161,10 @@ impl Recorder {
         series.context_unweighted.add(position, percent * unweighted);
         series.grammar.add(position, grammar_sizes.0 as f64);
         series.sequitur.add(position, grammar_sizes.1 as f64);
-        if let Some(error) = shown.size_error {
+        if let Some(error) = shown.scored.size_error {
             series.size_error.add(position, error);
         }
-        if let Some(hit) = shown.hit {
+        if let Some(hit) = shown.scored.hit {
             series.hit.add(position, 100.0 * hit);
         }
         if let Some((observed_ns, predicted_ns)) = shown.interarrival_ns {
@@ -187,6 +187,8 @@ impl Recorder {
 
 #[cfg(test)]
 mod tests {
+    use ioracle_engine::score::Scored;
+
     use super::*;
 
     #[test]
@@ -214,7 +216,8 @@ mod tests {
         let mut recorder = Recorder::new(20);
         for position in 0..20 {
             let weight = if position < 10 { 0.0 } else { 1.0 };
-            let shown = Shown { weight, ..Shown::default() };
+            let scored = Scored { weight, ..Scored::default() };
+            let shown = Shown { scored, ..Shown::default() };
             recorder.add(ContextSymbol(0), shown, (0, 0));
         }
         let series = recorder.into_series();

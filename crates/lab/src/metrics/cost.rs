@@ -2,7 +2,7 @@
 
 //! What learning costs, in nanoseconds.
 
-use super::sums::Moments;
+use ioracle_engine::score::Moments;
 
 /// Sub-buckets per power of two: a percentile is off by at most one part in 32.
 const SUB_BUCKETS: usize = 32;

@@ -9,7 +9,7 @@
 
 use ioracle_events::ContextSymbol;
 
-use super::sums::Mean;
+use ioracle_engine::score::Mean;
 
 /// Positions, reach, and what is still pending.
 #[derive(Clone, Debug)]

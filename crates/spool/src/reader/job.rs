@@ -9,18 +9,19 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::error::Error;
 use super::follow::{Look, Streams};
-use super::page::{Page, Waker, effective_uid};
+use super::page::{Page, SharedPage, Waker, effective_uid};
 use super::process;
 use super::sink::{Sink, StreamNumber};
 use super::table::{COUNTS_OVERWRITTEN, MAX_COUNT};
-use super::totals::Totals;
-use crate::layout::{JOB_FILE, STREAM_SUFFIX};
+use super::totals::{Totals, UnrecordedProgram};
+use crate::layout::{JOB_FILE, JobPage, SPARE_SUFFIX, STREAM_SUFFIX, Unrecorded};
 use crate::slot::{Outlook, SLOT_SUFFIX};
+use crate::unrecorded;
 
 /// The streams of a job, being read.
 pub struct Job {
@@ -80,7 +81,7 @@ impl Job {
 
     /// The other process that reads the job now, for one that was opened.
     pub fn other_reader(&self) -> Option<u32> {
-        let reader = self.page.get()?.reader_pid.load(Relaxed);
+        let reader = self.page.snapshot()?.reader_pid.load(Relaxed);
         let other = !self.page.is_shared() && reader != std::process::id();
         (other && process::process_is_alive(reader)).then_some(reader)
     }
@@ -89,16 +90,18 @@ impl Job {
     /// it; how many records. At 0 there is nothing new now: [`sleep`](Job::sleep)
     /// then returns when there is.
     pub fn poll(&mut self, sink: &mut impl Sink) -> Result<usize, Error> {
-        let will_be_woken = self.page.get().is_some_and(|page| page.sleeping.0.load(SeqCst) == 1);
+        let will_be_woken = self.page.shared().is_some_and(SharedPage::is_sleeping);
         let look = if will_be_woken { Look::Due } else { Look::All };
         let mut n_records = self.streams.pass(&self.page, look, sink)?;
-        if n_records == 0 && !will_be_woken && self.page.is_shared() {
+        if will_be_woken && n_records > 0 {
+            self.set_sleeping(false);
+        } else if n_records == 0 && !will_be_woken && self.page.is_shared() {
             // Whatever is published from here on wakes; what was before is found now.
-            self.set_sleeping(1);
+            self.set_sleeping(true);
             n_records = self.streams.pass(&self.page, Look::All, sink)?;
-        }
-        if n_records > 0 {
-            self.set_sleeping(0);
+            if n_records > 0 {
+                self.set_sleeping(false);
+            }
         }
         Ok(n_records)
     }
@@ -124,7 +127,7 @@ impl Job {
     /// Writers need not wake us for a while: [`poll_asking`](Job::poll_asking)
     /// is going to be called again and again.
     pub fn stay_awake(&self) {
-        self.set_sleeping(0);
+        self.set_sleeping(false);
     }
 
     /// Tells a thread that [asks](Sink::asks) what is expected of it; false if
@@ -142,18 +145,21 @@ impl Job {
     /// Sleeps until writers have published enough to be worth a look, or the
     /// time is over.
     pub fn sleep(&self, at_most: Duration) {
-        self.page.sleep(at_most);
+        match self.page.shared() {
+            Some(shared) => shared.sleep(at_most),
+            None => std::thread::sleep(at_most),
+        }
     }
 
     /// Ends a sleep from another thread.
     pub fn waker(&self) -> Waker {
         self.page.waker()
     }
+
     /// Tells writers that nothing is wanted any more.
     pub fn close(&mut self) {
-        if let Some(page) = self.page.get() {
-            page.open.store(0, SeqCst);
-            page.reader_pid.store(0, SeqCst);
+        if let Some(shared) = self.page.shared() {
+            shared.close();
         }
     }
 
@@ -166,7 +172,7 @@ impl Job {
         };
         for entry in entries {
             let name = entry.map_err(self.could_not_remove())?.file_name();
-            let suffixes = [STREAM_SUFFIX, SLOT_SUFFIX];
+            let suffixes = [STREAM_SUFFIX, SPARE_SUFFIX, SLOT_SUFFIX];
             let ends_as_ours = |name: &str| suffixes.iter().any(|suffix| name.ends_with(suffix));
             let is_ours = name == JOB_FILE || name.to_str().is_some_and(ends_as_ours);
             if is_ours {
@@ -180,7 +186,7 @@ impl Job {
     /// Counts up to now.
     pub fn totals(&self) -> Totals {
         let mut totals = self.streams.totals();
-        if let Some(page) = self.page.get() {
+        if let Some(page) = self.page.snapshot() {
             let mut has_lies = false;
             let mut believed = |count: &AtomicU64| {
                 let count = count.load(Relaxed);
@@ -192,6 +198,9 @@ impl Job {
             totals.n_stacks_checked = believed(&page.n_stacks_checked);
             totals.n_given_up = believed(&page.n_given_up);
             totals.n_stacks_different = believed(&page.n_stacks_different);
+            totals.n_unrecorded_threads = believed(&page.n_unrecorded_threads);
+            totals.n_unrecorded_processes = believed(&page.n_unrecorded_processes);
+            totals.unrecorded_processes = unrecorded_programs(&page);
             for (sum, count) in totals.unrecorded.iter_mut().zip(&page.unrecorded) {
                 *sum = sum.saturating_add(believed(count));
             }
@@ -202,9 +211,9 @@ impl Job {
         totals
     }
 
-    fn set_sleeping(&self, sleeping: u32) {
-        if let Some(page) = self.page.get().filter(|_| self.page.is_shared()) {
-            page.sleeping.0.store(sleeping, SeqCst);
+    fn set_sleeping(&self, sleeping: bool) {
+        if let Some(shared) = self.page.shared() {
+            shared.set_sleeping(sleeping);
         }
     }
 
@@ -212,4 +221,15 @@ impl Job {
         let path = self.directory.clone();
         move |source| Error::Remove { path, source }
     }
+}
+
+/// The rows in use; one that is being filled has no name yet.
+fn unrecorded_programs(page: &JobPage) -> Vec<UnrecordedProgram> {
+    let rows = page.unrecorded_processes.iter().filter_map(|row| {
+        let pid = row.pid.load(Relaxed);
+        let cause = *Unrecorded::ALL.get(row.cause.load(Relaxed) as usize)?;
+        let is_whole = pid != 0 && pid != u32::MAX;
+        is_whole.then(|| UnrecordedProgram { pid, name: unrecorded::name_of(&row.name), cause })
+    });
+    rows.collect()
 }

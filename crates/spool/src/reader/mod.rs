@@ -3,9 +3,9 @@
 //! The reader's side: makes the job directory, follows the streams in it while
 //! they grow, and hands what they tell to a [`Sink`].
 //!
-//! Nothing read is trusted: every number is checked before it is used, stream
-//! files are read with `pread` and never mapped (a file cut short cannot hurt),
-//! and work and memory of a pass are bounded by constants, not by what a file
+//! Nothing read is trusted: every number is checked before it is used, files are
+//! read and written by system calls and never in memory (one cut short cannot
+//! hurt), and work and memory of a pass are bounded by constants, not by what a file
 //! says. What is wrong in a file costs that stream at most, and is told in
 //! [`Totals::damaged`].
 
@@ -37,4 +37,12 @@ pub use self::error::Error;
 pub use self::job::Job;
 pub use self::page::Waker;
 pub use self::sink::{Sink, StreamInfo, StreamNumber};
-pub use self::totals::Totals;
+pub use self::totals::{Totals, UnrecordedProgram};
+
+/// Writing beyond it is a signal that ends the process.
+fn max_file_bytes() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is written to a place of ours.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    limit.rlim_cur
+}

@@ -1,31 +1,45 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The job page, as the reader sees it: mapped while the job lives, a private
-//! copy when what another reader left is recovered.
+//! The job page, as the reader sees it: shared with the writers while the job
+//! lives, a private copy when what another reader left is recovered.
+//!
+//! Every process of the job may cut its file short at any time, and then a load
+//! from a mapping of it is a SIGBUS. So the reader loads and stores nothing in
+//! memory: it reads and writes the file by system calls, which fail instead. It
+//! has a mapping only because futex(2) wants an address.
 
+use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::mem::offset_of;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use super::max_file_bytes;
+use crate::handshake::before_sleeping;
 use crate::layout::{JOB_MAGIC, JobPage, PAGE, VERSION};
 
 /// The page of a job.
 pub(super) enum Page {
     /// Shared with the writers.
-    Mapped(Arc<Mapping>),
+    Shared(Arc<SharedPage>),
     /// As it was when it was opened.
-    Copied(Box<JobPage>),
+    Copied(Arc<JobPage>),
 }
 
 impl Page {
-    /// Makes the file of a new job and maps it.
+    /// Makes the file of a new job.
     pub(super) fn create(path: &Path, limit_bytes: u64, wait_ms: u32) -> io::Result<Page> {
+        // Writing beyond it would end this process with a SIGXFSZ.
+        if max_file_bytes() < PAGE as u64 {
+            return Err(io::Error::from_raw_os_error(libc::EFBIG));
+        }
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -34,21 +48,24 @@ impl Page {
             .custom_flags(libc::O_NOFOLLOW)
             .open(path)?;
         // Really allocated: a store into a hole on a full file system would end
-        // whoever makes it.
+        // the process that makes it.
         // SAFETY: a system call on a descriptor that is open.
         match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, PAGE as libc::off_t) } {
             0 => {}
             error => return Err(io::Error::from_raw_os_error(error)),
         }
-        let mapping = Mapping::new(file)?;
-        let page = mapping.page();
-        page.version.store(VERSION, Relaxed);
-        page.limit_bytes.store(limit_bytes, Relaxed);
-        page.wait_ms.store(wait_ms, Relaxed);
-        page.reader_pid.store(std::process::id(), Relaxed);
-        page.open.store(1, Relaxed);
-        page.magic.store(JOB_MAGIC, Release);
-        Ok(Page::Mapped(Arc::new(mapping)))
+        let mut page = blank();
+        *page.magic.get_mut() = JOB_MAGIC;
+        *page.version.get_mut() = VERSION;
+        *page.limit_bytes.get_mut() = limit_bytes;
+        *page.wait_ms.get_mut() = wait_ms;
+        *page.reader_pid.get_mut() = std::process::id();
+        *page.open.get_mut() = 1;
+        // Nobody has been told of the job yet.
+        file.write_all_at(bytes_of(&mut page), 0)?;
+        let sleeping = FutexAddress::map(&file)?;
+        let returned_bytes = AtomicU64::new(0);
+        Ok(Page::Shared(Arc::new(SharedPage { file, sleeping, returned_bytes })))
     }
 
     /// Copies the page of a job that was left. `Err` of a word: why it is none.
@@ -61,129 +78,209 @@ impl Page {
         if metadata.uid() != effective_uid() {
             return Ok(Err("its file 'job' belongs to another user"));
         }
-        // SAFETY: a job page is numbers only.
-        let mut page: Box<JobPage> = Box::new(unsafe { std::mem::zeroed() });
-        // SAFETY: the bytes of the page, which is numbers only and has no other user.
-        let bytes = unsafe {
-            std::slice::from_raw_parts_mut(ptr::from_mut(&mut *page).cast(), size_of::<JobPage>())
-        };
-        match file.read_exact_at(bytes, 0) {
+        let mut page = match read_page(&file) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 return Ok(Err("its file 'job' is cut short"));
             }
-            read => read?,
-        }
+            page => page?,
+        };
         if *page.magic.get_mut() != JOB_MAGIC {
             return Ok(Err("its file 'job' does not begin as one"));
         }
         if *page.version.get_mut() != VERSION {
             return Ok(Err("it was made by another version; recover it with that one"));
         }
-        Ok(Ok(Page::Copied(page)))
+        Ok(Ok(Page::Copied(page.into())))
     }
 
-    /// The page, unless its file was cut short under the mapping.
-    pub(super) fn get(&self) -> Option<&JobPage> {
+    /// What the page says now; None if its file was cut short.
+    pub(super) fn snapshot(&self) -> Option<Arc<JobPage>> {
         match self {
-            // Looking costs less than a microsecond and is done a few times per pass.
-            Page::Mapped(mapping) => mapping.is_whole().then(|| mapping.page()),
-            Page::Copied(page) => Some(page),
+            Page::Shared(shared) => read_page(&shared.file).ok().map(Arc::from),
+            Page::Copied(page) => Some(Arc::clone(page)),
+        }
+    }
+
+    /// Streams begun and slots made; None if that cannot be read.
+    pub(super) fn streams_and_slots(&self) -> Option<(u64, u64)> {
+        match self {
+            Page::Shared(shared) => Some((
+                shared.read_u64(offset_of!(JobPage, n_streams))?,
+                shared.read_u64(offset_of!(JobPage, n_asking))?,
+            )),
+            Page::Copied(page) => Some((page.n_streams.load(Relaxed), page.n_asking.load(Relaxed))),
         }
     }
 
     /// For other threads. A page that was copied has nobody to wake.
     pub(super) fn waker(&self) -> Waker {
         match self {
-            Page::Mapped(mapping) => Waker(Some(Arc::clone(mapping))),
+            Page::Shared(shared) => Waker(Some(Arc::clone(shared))),
             Page::Copied(_) => Waker(None),
+        }
+    }
+
+    /// The page, if writers see what is stored there.
+    pub(super) fn shared(&self) -> Option<&SharedPage> {
+        match self {
+            Page::Shared(shared) => Some(shared),
+            Page::Copied(_) => None,
         }
     }
 
     /// Whether writers see what is stored here.
     pub(super) fn is_shared(&self) -> bool {
-        matches!(self, Page::Mapped(_))
-    }
-
-    /// Sleeps until a writer wakes the reader, for at most so long.
-    pub(super) fn sleep(&self, at_most: Duration) {
-        let Some(page) = self.get().filter(|_| self.is_shared()) else {
-            return std::thread::sleep(at_most);
-        };
-        if page.sleeping.0.load(SeqCst) != 1 {
-            return;
-        }
-        let timeout = libc::timespec {
-            tv_sec: at_most.as_secs().min(3600) as libc::time_t,
-            tv_nsec: at_most.subsec_nanos().into(),
-        };
-        // The kernel sleeps only if the word is still 1. Not a private futex:
-        // the wakers are other processes.
-        // SAFETY: word and timeout live through the call.
-        unsafe {
-            let word = page.sleeping.0.as_ptr();
-            let nothing = ptr::null::<u32>();
-            libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, 1, &timeout, nothing, 0);
-        }
+        self.shared().is_some()
     }
 }
 
 /// Ends the sleep of a job's reader from another thread, or keeps the next one
 /// from beginning.
 #[derive(Clone)]
-pub struct Waker(Option<Arc<Mapping>>);
+pub struct Waker(Option<Arc<SharedPage>>);
 
 impl Waker {
     /// Wakes the reader as a writer would.
     pub fn wake(&self) {
-        let Some(mapping) = self.0.as_deref().filter(|mapping| mapping.is_whole()) else { return };
-        let word = &mapping.page().sleeping.0;
-        word.store(0, SeqCst);
-        // SAFETY: the word lives through the call; nothing is written.
-        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+        if let Some(shared) = &self.0 {
+            shared.set_sleeping(false);
+            shared.sleeping.wake();
+        }
     }
 }
 
-/// A mapped job file.
-pub(super) struct Mapping {
+/// The page of a job that lives. What cannot be read or written any more is
+/// passed over: the file was cut short, and writers that use it are past help.
+pub(super) struct SharedPage {
     file: File,
-    base: NonNull<JobPage>,
+    sleeping: FutexAddress,
+    /// What the word of this name is to say; only the reader stores it.
+    returned_bytes: AtomicU64,
 }
 
-// SAFETY: the page behind the pointer consists of atomics and is unmapped once.
-unsafe impl Send for Mapping {}
-// SAFETY: shared use is of atomics, and of a file that is only asked for its length.
-unsafe impl Sync for Mapping {}
+impl SharedPage {
+    /// Whether writers are to wake the reader.
+    pub(super) fn is_sleeping(&self) -> bool {
+        self.read(offset_of!(JobPage, sleeping)).is_some_and(|word| u32::from_ne_bytes(word) == 1)
+    }
 
-impl Mapping {
-    fn new(file: File) -> io::Result<Mapping> {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
+    /// Tells writers whether to wake the reader. What they had published before
+    /// they could see it is found by whoever looks after this.
+    pub(super) fn set_sleeping(&self, sleeping: bool) {
+        before_sleeping(|| {
+            self.write(offset_of!(JobPage, sleeping), &u32::from(sleeping).to_ne_bytes());
+        });
+    }
+
+    /// Tells writers that nothing is wanted any more.
+    pub(super) fn close(&self) {
+        self.write(offset_of!(JobPage, open), &0_u32.to_ne_bytes());
+        self.write(offset_of!(JobPage, reader_pid), &0_u32.to_ne_bytes());
+    }
+
+    /// Gives bytes of the limit back. They are a word of their own: to lower the
+    /// one that writers raise would take an atomic subtraction, in memory.
+    pub(super) fn give_back(&self, bytes: u64) {
+        let before = self.returned_bytes.fetch_add(bytes, Relaxed);
+        let returned = before.wrapping_add(bytes);
+        self.write(offset_of!(JobPage, returned_bytes), &returned.to_ne_bytes());
+    }
+
+    /// Sleeps until a writer wakes the reader, for at most so long.
+    pub(super) fn sleep(&self, at_most: Duration) {
+        if self.sleeping.wait(1, at_most).is_err() {
+            std::thread::sleep(at_most);
+        }
+    }
+
+    fn read_u64(&self, at: usize) -> Option<u64> {
+        self.read(at).map(u64::from_ne_bytes)
+    }
+
+    fn read<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        self.file.read_exact_at(&mut bytes, at as u64).ok().map(|()| bytes)
+    }
+
+    fn write(&self, at: usize, bytes: &[u8]) {
+        let _ = self.file.write_all_at(bytes, at as u64);
+    }
+}
+
+/// Where the word [`JobPage::sleeping`] is mapped, for futex(2) alone: the kernel
+/// answers with EFAULT where a load of ours would be a SIGBUS.
+struct FutexAddress {
+    base: NonNull<c_void>,
+}
+
+// SAFETY: an address that is only handed to the kernel, and unmapped once.
+unsafe impl Send for FutexAddress {}
+// SAFETY: as above.
+unsafe impl Sync for FutexAddress {}
+
+impl FutexAddress {
+    fn map(file: &File) -> io::Result<FutexAddress> {
+        let (protection, flags) = (libc::PROT_READ, libc::MAP_SHARED);
         // SAFETY: a new mapping of an open file hurts nobody.
-        let base = unsafe {
-            let flags = libc::MAP_SHARED;
-            libc::mmap(ptr::null_mut(), PAGE, protection, flags, file.as_raw_fd(), 0)
-        };
+        let base =
+            unsafe { libc::mmap(ptr::null_mut(), PAGE, protection, flags, file.as_raw_fd(), 0) };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Mapping { file, base })
+        Ok(FutexAddress { base: NonNull::new(base).ok_or(io::ErrorKind::OutOfMemory)? })
     }
 
-    fn page(&self) -> &JobPage {
-        // SAFETY: mapped until it is dropped, and numbers only.
-        unsafe { self.base.as_ref() }
+    /// Not a private futex: the wakers are other processes.
+    fn word(&self) -> usize {
+        self.base.as_ptr() as usize + offset_of!(JobPage, sleeping)
     }
 
-    fn is_whole(&self) -> bool {
-        self.file.metadata().is_ok_and(|metadata| metadata.len() >= PAGE as u64)
+    /// Waits until the word is woken, while it is what was expected; an error if
+    /// there is no word any more.
+    fn wait(&self, expected: u32, at_most: Duration) -> Result<(), ()> {
+        let timeout = libc::timespec {
+            tv_sec: at_most.as_secs().min(3600) as libc::time_t,
+            tv_nsec: at_most.subsec_nanos().into(),
+        };
+        // SAFETY: the timeout lives through the call, and the kernel checks the word.
+        let waited = unsafe {
+            let nothing = ptr::null::<u32>();
+            let wait = libc::FUTEX_WAIT;
+            libc::syscall(libc::SYS_futex, self.word(), wait, expected, &timeout, nothing, 0)
+        };
+        let is_lost = || io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT);
+        if waited < 0 && is_lost() { Err(()) } else { Ok(()) }
+    }
+
+    fn wake(&self) {
+        // SAFETY: nothing is read or written.
+        unsafe { libc::syscall(libc::SYS_futex, self.word(), libc::FUTEX_WAKE, i32::MAX) };
     }
 }
 
-impl Drop for Mapping {
+impl Drop for FutexAddress {
     fn drop(&mut self) {
-        // SAFETY: it is ours, and nothing refers to it any more.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), PAGE) };
+        // SAFETY: it is ours, and nobody uses it any more.
+        unsafe { libc::munmap(self.base.as_ptr(), PAGE) };
     }
+}
+
+fn blank() -> Box<JobPage> {
+    // SAFETY: a job page is numbers only.
+    Box::new(unsafe { std::mem::zeroed() })
+}
+
+/// The bytes of a page.
+fn bytes_of(page: &mut JobPage) -> &mut [u8] {
+    // SAFETY: the page is numbers only and has no other user; all its bytes were
+    // zeroed, those between fields included.
+    unsafe { std::slice::from_raw_parts_mut(ptr::from_mut(page).cast(), size_of::<JobPage>()) }
+}
+
+fn read_page(file: &File) -> io::Result<Box<JobPage>> {
+    let mut page = blank();
+    file.read_exact_at(bytes_of(&mut page), 0)?;
+    Ok(page)
 }
 
 /// Opens a file in a directory that others may have filled: no link is followed,

@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 
 /// How far clocks of the kernel may be apart.
 const SLACK_NS: u64 = 1_000_000_000;
@@ -33,6 +34,25 @@ pub(super) fn thread_is_gone(pid: u32, tid: u32, begin_ns: u64) -> bool {
 pub(super) fn thread_is_there(pid: u32, tid: u32) -> bool {
     // SAFETY: signal 0 only asks.
     unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) == 0 }
+}
+
+/// Whether the process that did something at `when_ns` (CLOCK_MONOTONIC) is known to
+/// be gone and waited for.
+pub(super) fn process_is_gone(pid: u32, when_ns: u64) -> bool {
+    let mut text = [0; 1024];
+    match read(&format!("/proc/{pid}/stat"), &mut text) {
+        Ok(length) => parse(&text[..length])
+            .is_some_and(|(_, start_ns)| start_ns > when_ns.saturating_add(SLACK_NS)),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ESRCH) => read("/proc/self/stat", &mut text).is_ok(),
+            _ => false,
+        },
+    }
+}
+
+/// The PID namespace of this process, as the number of its file.
+pub(super) fn pid_namespace() -> Option<u64> {
+    std::fs::metadata("/proc/self/ns/pid").ok().map(|metadata| metadata.ino())
 }
 
 /// Whether a process of ours is there.
@@ -98,7 +118,9 @@ mod tests {
         while !thread_is_gone(child.id(), child.id(), u64::MAX) {
             std::thread::yield_now();
         }
+        assert!(!process_is_gone(child.id(), u64::MAX), "it may yet be asked about");
         child.wait().unwrap();
+        assert!(process_is_gone(child.id(), u64::MAX));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
+use super::max_file_bytes;
 use crate::layout::PAGE;
 use crate::slot::{OUTLOOK_BYTES, Outlook, OutlookHeader, SLOT_BYTES, SlotHeader};
 
@@ -54,12 +55,4 @@ fn now_ns() -> u64 {
     // SAFETY: the time is written to a place of ours.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// Writing beyond it is a signal that ends the process.
-fn max_file_bytes() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is written to a place of ours.
-    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
-    limit.rlim_cur
 }

@@ -39,6 +39,7 @@ pub(super) struct Header {
     pub(super) world_size: u32,
     pub(super) process_start_ns: u64,
     pub(super) process_start_realtime_ns: u64,
+    pub(super) begin_ns: u64,
     pub(super) unrecorded: [u64; Unrecorded::COUNT],
     /// At most what a stream can take.
     pub(super) charged_bytes: u64,
@@ -112,6 +113,7 @@ pub(super) fn parse(page: &[u8; PAGE], file_bytes: u64) -> FirstPage {
         rank: u32::try_from(u32_at(page, offset_of!(StreamHeader, rank)) as i32).ok(),
         world_size: u32_at(page, offset_of!(StreamHeader, world_size)),
         process_start_ns: u64_at(page, offset_of!(StreamHeader, process_start_ns)),
+        begin_ns: u64_at(page, offset_of!(StreamHeader, begin_ns)),
         process_start_realtime_ns: u64_at(
             page,
             offset_of!(StreamHeader, process_start_realtime_ns),

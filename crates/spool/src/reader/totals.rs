@@ -31,10 +31,27 @@ pub struct Totals {
     pub n_stacks_different: u64,
     /// Threads that were not learned in their process to the end.
     pub n_given_up: u64,
+    /// Threads that made calls and of which none could be recorded.
+    pub n_unrecorded_threads: u64,
+    /// Processes that have such threads and no other.
+    pub n_unrecorded_processes: u64,
+    /// The first of them.
+    pub unrecorded_processes: Vec<UnrecordedProgram>,
     /// What was wrong with files in the directory, a sentence each; the first hundred.
     pub damaged: Vec<String>,
     /// How many sentences there would be.
     pub n_damaged: u64,
+}
+
+/// A process of which no call could be recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnrecordedProgram {
+    /// Its number.
+    pub pid: u32,
+    /// The file name of its program.
+    pub name: String,
+    /// Why.
+    pub cause: Unrecorded,
 }
 
 impl Totals {

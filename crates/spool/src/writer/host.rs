@@ -7,7 +7,7 @@ use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU32;
 
-use crate::layout::{STREAM_SUFFIX, Unrecorded};
+use crate::layout::{SPARE_SUFFIX, STREAM_SUFFIX, Unrecorded};
 use crate::slot::SLOT_SUFFIX;
 
 /// The system calls of a writer.
@@ -111,13 +111,23 @@ impl StreamName {
         StreamName { bytes }
     }
 
+    /// The name of a stream that is made in advance, the `n`th of a process.
+    pub fn spare(pid: u32, n: u32, now_ns: u64) -> StreamName {
+        let who = Identity { pid, tid: n, now_ns, ..Identity::default() };
+        StreamName::new(&who).with_suffix(SPARE_SUFFIX)
+    }
+
     /// The name of the stream's slot.
     pub(super) fn of_slot(&self) -> StreamName {
+        self.with_suffix(SLOT_SUFFIX)
+    }
+
+    fn with_suffix(&self, suffix: &str) -> StreamName {
         let mut name = *self;
         let length = name.as_cstr().count_bytes();
         let stem = length.saturating_sub(STREAM_SUFFIX.len());
         let rest = name.bytes.iter_mut().take(Self::CAPACITY - 1).skip(stem);
-        let suffix = SLOT_SUFFIX.bytes().chain(core::iter::repeat(0));
+        let suffix = suffix.bytes().chain(core::iter::repeat(0));
         for (place, byte) in rest.zip(suffix) {
             *place = byte;
         }
@@ -165,6 +175,11 @@ mod tests {
         let who = Identity { pid: 12, tid: 34, now_ns: 0xab, ..Identity::default() };
         let slot = StreamName::new(&who).of_slot();
         assert_eq!(slot.as_cstr(), c"12-34-ab.next");
+    }
+
+    #[test]
+    fn a_spare_is_named_after_its_process() {
+        assert_eq!(StreamName::spare(12, 3, 0xab).as_cstr(), c"12-3-ab.spare");
     }
 
     #[test]

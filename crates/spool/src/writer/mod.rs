@@ -22,14 +22,15 @@ mod segment;
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ptr;
-use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
+use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
 
 pub use self::host::{Host, Identity, StreamName};
 
 use self::definitions::DefinitionsEnd;
 use self::room::Stall;
 use self::segment::Segment;
+use crate::handshake::takes_over_waking;
 use crate::layout::{
     Call, FIRST_BYTES, JobPage, MAX_SEGMENTS, PAGE, STREAM_MAGIC, SegmentKind, StreamHeader,
     Unrecorded, VERSION,
@@ -103,9 +104,15 @@ impl Writer {
         who: &Identity,
     ) -> Result<(), Unrecorded> {
         let name = StreamName::new(who);
-        room::charge(job, FIRST_BYTES)?;
-        let base =
-            host.create(&name, FIRST_BYTES).inspect_err(|_| room::give_back(job, FIRST_BYTES))?;
+        room::charge(job, FIRST_BYTES).inspect_err(|_| self.wake(host, job))?;
+        let base = match host.create(&name, FIRST_BYTES) {
+            Ok(base) => base,
+            Err(cause) => {
+                room::give_back(job, FIRST_BYTES);
+                self.wake(host, job);
+                return Err(cause);
+            }
+        };
         let header = base.cast::<StreamHeader>().as_ptr();
         // SAFETY: the host has mapped FIRST_BYTES, more than a header, and nobody
         // else writes to them.
@@ -117,6 +124,7 @@ impl Writer {
             (&raw mut (*header).world_size).write(who.world_size);
             (&raw mut (*header).process_start_ns).write(who.process_start_ns);
             (&raw mut (*header).process_start_realtime_ns).write(who.process_start_realtime_ns);
+            (&raw mut (*header).begin_ns).write(who.now_ns);
         }
         self.name = name;
         *self.header.get_mut() = header;
@@ -138,7 +146,13 @@ impl Writer {
             (*header).magic.store(STREAM_MAGIC, Release);
         }
         job.n_streams.fetch_add(1, Release);
-        self.wake(host, job);
+        // The reader finds new streams by itself, many at a time: to be woken by
+        // each of a thousand short processes would cost it, and on a busy machine
+        // them, more than all their records. Only where room gets short is it to
+        // hurry, and let go those that have ended.
+        if room::is_short(job) {
+            self.wake(host, job);
+        }
         Ok(())
     }
 
@@ -233,18 +247,17 @@ impl Writer {
     }
 
     /// Ends the stream in order and gives its mappings up.
-    pub fn finish(&mut self, host: &mut impl Host, job: &JobPage) {
+    pub fn finish(&self, host: &mut impl Host) {
         // SAFETY: the header is mapped as long as the pointer is not null.
         if let Some(header) = unsafe { self.header.load(Relaxed).as_ref() } {
             header.finished.store(1, Release);
         }
-        self.wake(host, job);
         self.release(host);
     }
 
     /// Gives the mappings up without ending the stream: for a child process that
     /// has inherited them. What is appended afterwards goes nowhere.
-    pub fn release(&mut self, host: &mut impl Host) {
+    pub fn release(&self, host: &mut impl Host) {
         self.busy.store(true, Relaxed);
         self.header.store(ptr::null_mut(), Relaxed);
         // The first two segments lie in the first mapping.
@@ -282,12 +295,8 @@ impl Writer {
 
     /// Wakes the reader if it sleeps.
     pub fn wake(&self, host: &mut impl Host, job: &JobPage) {
-        // What was published is to be visible before the flag is looked at; the
-        // reader sets the flag before it looks a last time.
-        fence(SeqCst);
-        let sleeping = &job.sleeping.0;
-        if sleeping.load(Relaxed) == 1 && sleeping.swap(0, Relaxed) == 1 {
-            host.wake(sleeping);
+        if takes_over_waking(&job.sleeping.0) {
+            host.wake(&job.sleeping.0);
         }
     }
 }

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::{Host, Writer};
 use crate::layout::{
-    FIRST_BYTES, JobPage, MAX_DEFINITION_BYTES, MAX_SEGMENT_BYTES, MAX_SEGMENTS, PAGE,
+    FIRST_BYTES, JobPage, MAX_DEFINITION_BYTES, MAX_SEGMENT_BYTES, MAX_SEGMENTS, PAGE, SPARE_BYTES,
     SegmentEntry, SegmentKind, Unrecorded,
 };
 
@@ -24,6 +24,8 @@ const MIN_RECORDS_BYTES: usize = FIRST_BYTES - 2 * PAGE;
 const DEFINITIONS_SEGMENTS: usize = 16;
 /// Calls without room between two attempts to extend the file.
 const RETRY: u32 = 1024;
+/// Bytes of records, and of definitions, that are made in advance.
+const RESERVED_BYTES: usize = 64 * 1024;
 /// Longest wait for the reader, whatever the job page says.
 const MAX_WAIT_MS: u32 = 60_000;
 
@@ -39,6 +41,11 @@ impl Writer {
             return Ok(());
         }
         let first = current.end();
+        if let Some(place) = self.segment_from(first) {
+            self.current.store(place, Relaxed);
+            self.records_stall.end();
+            return Ok(());
+        }
         if let Some(place) = self.consumed_segment() {
             self.recycle(place, first);
             self.records_stall.end();
@@ -52,6 +59,37 @@ impl Writer {
         self.current.store(place, Relaxed);
         self.records_stall.end();
         Ok(())
+    }
+
+    /// Makes room for a process that is about to lose the right to make any: with
+    /// it, a stream that is read in time goes on for good. Once for each stream.
+    pub fn reserve(&self, host: &mut impl Host, job: &JobPage) {
+        let is_reserved = |wanted: bool, enough: usize| {
+            let of_kind = self.segments.iter().filter(|it| it.is_records() == wanted);
+            of_kind.map(|it| it.bytes()).max().is_some_and(|bytes| bytes >= enough)
+        };
+        host.uninterrupted(|host| {
+            let _ = self.guarded(|| {
+                let current = self.segments.get(self.current.load(Relaxed));
+                let first = current.map_or(0, |segment| segment.end());
+                if !is_reserved(true, RESERVED_BYTES) && self.segment_from(first).is_none() {
+                    self.extend_records(host, job, RESERVED_BYTES, first)?;
+                }
+                if !is_reserved(false, RESERVED_BYTES) {
+                    let kind = SegmentKind::Definitions;
+                    let place = self.extend(host, job, kind, RESERVED_BYTES, 0)?;
+                    self.definitions.store(place, 0);
+                }
+                Ok(())
+            });
+        });
+    }
+
+    /// The segment made in advance for the records from a number on.
+    fn segment_from(&self, first: u64) -> Option<usize> {
+        let n_segments = self.n_segments.load(Relaxed);
+        let mut segments = self.segments.iter().take(n_segments);
+        segments.position(|segment| segment.is_records() && segment.first() == first)
     }
 
     /// Why there was no room, if there is none now and it is too early to ask
@@ -239,20 +277,39 @@ impl Writer {
     }
 }
 
+impl JobPage {
+    /// Takes the room of a stream that is made in advance from the job's limit;
+    /// whether there is so much.
+    pub fn charge_spare(&self) -> bool {
+        charge(self, SPARE_BYTES).is_ok()
+    }
+
+    /// Gives that back.
+    pub fn give_spare_back(&self) {
+        give_back(self, SPARE_BYTES);
+    }
+}
+
 /// Takes `bytes` from the job's limit.
 pub(super) fn charge(job: &JobPage, bytes: usize) -> Result<(), Unrecorded> {
     let limit: &AtomicU64 = &job.limit_bytes;
-    let before = job.used_bytes.fetch_add(bytes as u64, Relaxed);
-    if before.saturating_add(bytes as u64) > limit.load(Relaxed) {
+    let taken = job.taken_bytes.fetch_add(bytes as u64, Relaxed).saturating_add(bytes as u64);
+    if taken.saturating_sub(job.returned_bytes.load(Relaxed)) > limit.load(Relaxed) {
         give_back(job, bytes);
         return Err(Unrecorded::Limit);
     }
     Ok(())
 }
 
+/// Whether more than half of the job's limit is taken.
+pub(super) fn is_short(job: &JobPage) -> bool {
+    let taken = job.taken_bytes.load(Relaxed);
+    taken.saturating_sub(job.returned_bytes.load(Relaxed)) > job.limit_bytes.load(Relaxed) / 2
+}
+
 /// Undoes [`charge`].
 pub(super) fn give_back(job: &JobPage, bytes: usize) {
-    job.used_bytes.fetch_sub(bytes as u64, Relaxed);
+    job.taken_bytes.fetch_sub(bytes as u64, Relaxed);
 }
 
 /// Remembers that there was no room, so as not to ask the system every time.

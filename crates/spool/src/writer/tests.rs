@@ -192,8 +192,29 @@ fn a_stream_begins_with_16_kib_and_its_identity() {
     let header = memory.header();
     assert_eq!(header.magic.load(SeqCst), STREAM_MAGIC);
     assert_eq!((header.pid, header.tid, header.rank), (7, 8, -1));
-    assert_eq!(job.used_bytes.load(SeqCst), 16 * 1024);
+    assert_eq!(job.taken_bytes.load(SeqCst), 16 * 1024);
     assert_eq!(job.n_streams.load(SeqCst), 1);
+}
+
+#[test]
+fn room_made_in_advance_is_used_without_asking_the_system() {
+    let (mut memory, job) = (Memory::new(ROOMY), job(u64::MAX));
+    let writer = started(&mut memory, &job);
+    writer.append(&mut memory, &job, &call(0));
+    writer.reserve(&mut memory, &job);
+    writer.reserve(&mut memory, &job);
+    assert_eq!(memory.mappings.len(), 3, "the first one, records and definitions");
+    memory.room = 0;
+    let n_asked = memory.n_asked;
+    // 85 in the first segment and 682 in the second.
+    for size in 1..85 + 682 {
+        writer.append(&mut memory, &job, &call(size));
+    }
+    assert_eq!(memory.records(), numbered(85 + 682));
+    assert!(writer.define(&mut memory, &job, DefinitionKind::File, 1, &[&[b'x'; 60_000]]));
+    assert_eq!(memory.n_asked, n_asked);
+    writer.append(&mut memory, &job, &call(0));
+    assert_eq!(memory.header().unrecorded[Unrecorded::NoRoom as usize].load(SeqCst), 1);
 }
 
 #[test]
@@ -233,7 +254,7 @@ fn calls_beyond_the_limit_are_counted_until_the_reader_has_consumed_something() 
     memory.consume_all_but_the_last();
     writer.append(&mut memory, &job, &call(fits));
     assert_eq!(memory.records().last(), Some(&(fits, fits)));
-    assert_eq!(job.used_bytes.load(SeqCst), 32 * 1024);
+    assert_eq!(job.taken_bytes.load(SeqCst), 32 * 1024);
 }
 
 #[test]
@@ -247,7 +268,7 @@ fn on_a_full_disk_smaller_segments_are_tried_and_the_system_is_rarely_asked() {
     assert_eq!(memory.records(), numbered(fits));
     assert_eq!(memory.unrecorded(Unrecorded::NoRoom), 10 * 1024);
     assert!(memory.n_asked < 60, "asked {} times", memory.n_asked);
-    assert_eq!(job.used_bytes.load(SeqCst), 40 * 1024);
+    assert_eq!(job.taken_bytes.load(SeqCst), 40 * 1024);
 }
 
 #[test]
@@ -255,7 +276,7 @@ fn a_stream_that_cannot_begin_costs_nothing() {
     let (mut memory, job) = (Memory::new(100), job(u64::MAX));
     let started = Writer::start(&mut memory, &job, &Identity::default());
     assert_eq!(started.err(), Some(Unrecorded::NoRoom));
-    assert_eq!(job.used_bytes.load(SeqCst), 0);
+    assert_eq!(job.taken_bytes.load(SeqCst), 0);
     assert_eq!(job.n_streams.load(SeqCst), 0);
 }
 
@@ -349,11 +370,11 @@ fn the_reader_is_woken_once_when_it_sleeps_and_a_batch_is_full() {
 #[test]
 fn a_finished_writer_has_unmapped_everything_and_writes_nowhere() {
     let (mut memory, job) = (Memory::new(ROOMY), job(u64::MAX));
-    let mut writer = started(&mut memory, &job);
+    let writer = started(&mut memory, &job);
     for size in 0..1000 {
         writer.append(&mut memory, &job, &call(size));
     }
-    writer.finish(&mut memory, &job);
+    writer.finish(&mut memory);
     assert!(memory.mappings.is_empty());
     writer.append(&mut memory, &job, &call(1));
     writer.count_unrecorded(Unrecorded::Borrowed);
@@ -367,7 +388,7 @@ fn a_finished_writer_has_unmapped_everything_and_writes_nowhere() {
 fn a_job_page_full_of_lies_costs_records_only() {
     let (mut memory, job) = (Memory::new(ROOMY), job(u64::MAX));
     let writer = started(&mut memory, &job);
-    job.used_bytes.store(u64::MAX, SeqCst);
+    job.taken_bytes.store(u64::MAX, SeqCst);
     job.open.store(77, SeqCst);
     job.sleeping.0.store(u32::MAX, SeqCst);
     for entry in memory.entries() {

@@ -132,7 +132,7 @@ impl Thread {
     }
 
     pub fn finish(mut self) {
-        self.writer.finish(&mut self.host, self.job);
+        self.writer.finish(&mut self.host);
     }
 }
 
@@ -216,7 +216,8 @@ pub fn poll_until(job: &mut Job, sink: &mut Memory, mut done: impl FnMut(&Memory
 
 /// Bytes that the job's streams take.
 pub fn used_bytes(job: &Job) -> u64 {
-    map_job(job.directory()).used_bytes.load(SeqCst)
+    let page = map_job(job.directory());
+    page.taken_bytes.load(SeqCst) - page.returned_bytes.load(SeqCst)
 }
 
 /// Names of all stream files.

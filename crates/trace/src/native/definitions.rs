@@ -82,7 +82,7 @@ impl Definitions {
                     (process as usize) < self.processes.len() && self.streams.len() < MAX_STREAMS;
                 is_sound.then(|| self.streams.push(Stream { process, thread }))
             }
-            Entry::File { .. } | Entry::Event(_) | Entry::Writer { .. } => None,
+            Entry::File { .. } | Entry::Event(_) | Entry::Writer { .. } | Entry::Loss(_) => None,
         }
     }
 

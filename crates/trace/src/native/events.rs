@@ -14,7 +14,7 @@ use ioracle_events::{Event, FileId, StreamId};
 use crate::error::Error;
 use crate::native::code::{BlockEvents, Fault, Order};
 use crate::native::definitions::Stream;
-use crate::native::trace::{Native, Place, RankLane, RankLanes};
+use crate::native::trace::{Grouping, Native, Place, RankLane, RankLanes};
 use crate::order::MAX_THREADS;
 use crate::tally::Tally;
 use crate::trace::Trace;
@@ -88,10 +88,10 @@ impl<'trace> NativeEvents<'trace> {
     pub(crate) fn new(
         trace: &'trace Trace,
         native: &'trace Native,
-        rank: Option<u32>,
+        (rank, grouping): (Option<u32>, Grouping),
         tally: &mut Tally,
     ) -> Result<NativeEvents<'trace>, Error> {
-        let mut ranks = native.ranks(tally)?;
+        let mut ranks = native.ranks(tally, grouping)?;
         ranks.retain(|lanes| rank.is_none_or(|rank| rank == lanes.rank));
         Ok(NativeEvents { trace, native, ranks: ranks.into(), merge: Merge::default() })
     }

@@ -13,6 +13,7 @@ mod definitions;
 mod events;
 mod open;
 mod replay;
+mod salvage;
 mod streams;
 mod times;
 mod trace;
@@ -21,10 +22,11 @@ pub(crate) use code::Order;
 pub(crate) use container::{
     ChunkWriter, Chunks, Content, Damage, FileHead, IndexEntry, Storage, VERSION,
 };
-pub(crate) use definitions::{Stream, each_definition};
+pub(crate) use definitions::{Definitions, Stream, each_definition};
 pub(crate) use events::NativeEvents;
 pub(crate) use open::{EVENTS, in_memory, open, open_regular};
 pub(crate) use replay::Replay;
+pub(crate) use salvage::salvage;
 pub(crate) use streams::{Room, Streams};
 pub use times::Times;
-pub(crate) use trace::{Native, error};
+pub(crate) use trace::{Grouping, Native, error};

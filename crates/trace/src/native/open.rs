@@ -12,14 +12,15 @@ use ioracle_events::Function;
 use super::container::{ChunkWriter, Chunks, Damage, Storage};
 use super::definitions::{Definitions, Stream};
 use super::replay::Replay;
+use super::salvage::{Salvaged, salvage};
 use super::streams::{Room, Streams};
 use super::times::Times;
 use super::trace::{Native, error};
 use crate::error::Error;
 use crate::tally::Tally;
 use crate::trace::{Content, Form};
-use crate::writing::LOG;
-use crate::writing::log::{Entry, HEAD_BYTES, LogReader};
+use crate::writing::log::{Entry, HEAD_BYTES, LogReader, LossMark};
+use crate::writing::{LOG, has_open};
 
 /// The file that holds all of a trace but its description.
 pub(crate) const EVENTS: &str = "events.ioracle";
@@ -74,73 +75,149 @@ impl Opened {
     pub(crate) fn read(self, tally: &mut Tally) -> Result<Content, Error> {
         let Opened { path, mut chunks, log } = self;
         let log = log.filter(|_| !chunks.content().is_finished);
+        let damage = chunks.take_damage();
+        let mut definitions = Definitions::new();
+        let mut faults = Vec::new();
+        definitions.load(&chunks, |damage| {
+            faults.push(damage);
+            Ok::<(), Error>(())
+        })?;
+        let mut log = log.map(|(file, path)| Log::begin(file, path)).transpose()?;
+        let generation = log.as_ref().and_then(Log::generation);
+        let salvaged = salvage(&chunks, &definitions, generation);
+        let n_lost: u64 = salvaged.iter().map(Salvaged::n_lost).sum();
         let end = Damage::Cut { position: chunks.content().end };
-        let is_whole = chunks.content().is_finished || log.is_some();
-        match chunks.take_damage() {
+        match damage {
             // The last chunk of a recording may be just being written.
             Some(Damage::Cut { .. }) if log.is_some() => {}
-            Some(damage) => tally.skip(error(&path, damage))?,
-            None if !is_whole => tally.skip(error(&path, end))?,
+            Some(damage) => tally.skip_many(error(&path, damage), n_lost.max(1))?,
+            None if !chunks.content().is_finished && log.is_none() => {
+                tally.skip(error(&path, end))?;
+            }
             None => {}
         }
-        let mut definitions = Definitions::new();
-        definitions.load(&chunks, |damage| tally.skip(error(&path, damage)))?;
+        faults.into_iter().try_for_each(|damage| tally.skip(error(&path, damage)))?;
         let mut parts = vec![chunks];
-        if let Some((log, log_path)) = log {
-            let tail = tail(log, &parts[0], &mut definitions);
-            let (tail, damage) = tail.map_err(|damage| error(&log_path, damage))?;
-            if let Some(damage) = damage {
-                tally.skip(error(&log_path, damage))?;
+        if !salvaged.is_empty() {
+            let part = in_blocks(salvaged, &parts[0]).map_err(|damage| error(&path, damage))?;
+            parts.push(part);
+        }
+        let mut incomplete = None;
+        if let Some(log) = &mut log {
+            let tail = log.tail(&parts, &mut definitions);
+            let tail = tail.map_err(|damage| error(&log.path, damage))?;
+            if let Some(damage) = log.damage() {
+                tally.skip(error(&log.path, damage))?;
             }
             parts.extend(tail);
+            incomplete = log.incomplete();
         }
         let (native, contexts, files) = Native::new(path, parts, definitions);
-        Ok(Content { contexts, files, form: Form::Native(Box::new(native)) })
+        Ok(Content { contexts, files, form: Form::Native(Box::new(native)), incomplete })
     }
 }
 
-/// What a log holds beyond the blocks, as blocks in memory, and what is wrong
-/// with the rest of it.
-fn tail(
-    log: File,
-    chunks: &Chunks,
-    definitions: &mut Definitions,
-) -> Result<(Option<Chunks>, Option<Damage>), Damage> {
-    let n_bytes = log.metadata()?.len();
-    let reason = "it is not what was written";
-    let Some((mut reader, generation)) = LogReader::begin(BufReader::with_capacity(1 << 16, log))?
-    else {
-        // Shorter than its head, it was cut before anything was told.
-        let damage = Damage::At { position: 0, reason };
-        return Ok((None, Some(damage).filter(|_| n_bytes >= HEAD_BYTES)));
-    };
-    let mut replay = Replay::new(chunks.content(), &definitions.streams, generation);
+/// What was salvaged of torn blocks, as whole ones in memory.
+fn in_blocks(salvaged: Vec<Salvaged>, chunks: &Chunks) -> Result<Chunks, Damage> {
     let mut out = ChunkWriter::create(Storage::Memory(Vec::new()), chunks.head())?;
-    let mut streams = Streams::new(Times::Exact, chunks.head().order, generation);
-    streams.resume(chunks.content().blocks());
-    while let Some(entry) = reader.next()? {
-        match entry {
-            Entry::Event(row) => {
-                let Some(number) = replay.beyond(&row) else { continue };
-                if streams.push(number, &row.into()) == Room::Full {
-                    streams.cut(number, &mut out)?;
+    for salvaged in salvaged {
+        salvaged.write(chunks, &mut out)?;
+    }
+    Chunks::examine(out.into_storage())
+}
+
+/// The log of a recording that is not finished.
+struct Log {
+    path: Arc<str>,
+    n_bytes: u64,
+    /// With its generation; `None` if it does not begin like a log.
+    reader: Option<(LogReader<BufReader<File>>, u32)>,
+    writer: Option<u32>,
+    loss: LossMark,
+}
+
+impl Log {
+    fn begin(file: File, path: Arc<str>) -> Result<Log, Error> {
+        let unreadable = |source| Error::Unreadable { path: path.clone(), source };
+        let n_bytes = file.metadata().map_err(unreadable)?.len();
+        let reader = LogReader::begin(BufReader::with_capacity(1 << 16, file));
+        let reader = reader.map_err(unreadable)?;
+        Ok(Log { path, n_bytes, reader, writer: None, loss: LossMark::default() })
+    }
+
+    fn generation(&self) -> Option<u32> {
+        self.reader.as_ref().map(|(_, generation)| *generation)
+    }
+
+    /// What is wrong with it, once it was read.
+    fn damage(&self) -> Option<Damage> {
+        let reason = "it is not what was written";
+        let position = match &self.reader {
+            Some((reader, _)) => reader.damaged_at()?,
+            // Shorter than its head, it was cut before anything was told.
+            None => (self.n_bytes >= HEAD_BYTES).then_some(0)?,
+        };
+        Some(Damage::At { position, reason })
+    }
+
+    /// Why the recording is not what it should be, in words.
+    fn incomplete(&self) -> Option<String> {
+        let path = Path::new(&*self.path);
+        let loss = self.loss.sentence();
+        let is_written = self.writer.is_some_and(|pid| is_written_by(pid, path));
+        loss.or_else(|| (!is_written).then(|| NOT_FINISHED.to_owned()))
+    }
+
+    /// What it holds beyond the blocks, as blocks in memory.
+    fn tail(
+        &mut self,
+        parts: &[Chunks],
+        definitions: &mut Definitions,
+    ) -> Result<Option<Chunks>, Damage> {
+        let Some((reader, generation)) = &mut self.reader else { return Ok(None) };
+        let (chunks, generation) = (&parts[0], *generation);
+        let mut replay = Replay::new(chunks.content(), &definitions.streams, generation);
+        let mut out = ChunkWriter::create(Storage::Memory(Vec::new()), chunks.head())?;
+        let mut streams = Streams::new(Times::Exact, chunks.head().order, generation);
+        streams.resume(parts.iter().flat_map(|chunks| chunks.content().blocks()));
+        while let Some(entry) = reader.next()? {
+            match entry {
+                Entry::Event(row) => {
+                    let Some(number) = replay.beyond(&row) else { continue };
+                    if streams.push(number, &row.into()) == Room::Full {
+                        streams.cut(number, &mut out)?;
+                    }
                 }
-            }
-            Entry::Writer { times, .. } => streams.keep_times(times),
-            Entry::Stream { process, thread, .. } => {
-                if replay.add(Stream { process, thread }) {
-                    definitions.streams.push(Stream { process, thread });
+                Entry::Writer { times, pid } => {
+                    self.writer = Some(pid);
+                    streams.keep_times(times);
                 }
-            }
-            // Those that are in the trace already are refused.
-            definition => {
-                let _ = definitions.add(definition);
+                Entry::Loss(loss) => self.loss = loss,
+                Entry::Stream { process, thread, .. } => {
+                    if replay.add(Stream { process, thread }) {
+                        definitions.streams.push(Stream { process, thread });
+                    }
+                }
+                // Those that are in the trace already are refused.
+                definition => {
+                    let _ = definitions.add(definition);
+                }
             }
         }
+        // Every function of this version: a log has only their numbers.
+        definitions.functions.extend(Function::all().map(|function| (function.into(), function)));
+        streams.cut_all(&mut out)?;
+        Ok(Some(Chunks::examine(out.into_storage())?))
     }
-    // Every function of this version: a log has only their numbers.
-    definitions.functions.extend(Function::all().map(|function| (function.into(), function)));
-    streams.cut_all(&mut out)?;
-    let damage = reader.damaged_at().map(|position| Damage::At { position, reason });
-    Ok((Some(Chunks::examine(out.into_storage())?), damage))
+}
+
+const NOT_FINISHED: &str = "was not finished, and no process of this machine writes it any more";
+
+/// Whether a process, also this one, may be writing a log.
+fn is_written_by(pid: u32, path: &Path) -> bool {
+    let is_us = pid == std::process::id();
+    // Of a process of another user it is not known which files it has open.
+    let is_hidden = fs::read_dir(format!("/proc/{pid}/fd"))
+        .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+    is_us || is_hidden || has_open(pid, path)
 }

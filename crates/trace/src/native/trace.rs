@@ -77,8 +77,18 @@ impl Native {
         self.order
     }
 
-    /// The lanes of each rank that has events, in the order of the trace.
-    pub(crate) fn ranks(&self, tally: &mut Tally) -> Result<Vec<RankLanes>, Error> {
+    /// The rank of each process, if it has one, by its number.
+    pub(crate) fn process_ranks(&self) -> impl Iterator<Item = Option<u32>> + '_ {
+        self.processes.iter().map(|process| process.rank)
+    }
+
+    /// The lanes of each rank that has events, in the order of the trace; or those of
+    /// each process, whose number then stands in the place of a rank.
+    pub(crate) fn ranks(
+        &self,
+        tally: &mut Tally,
+        grouping: Grouping,
+    ) -> Result<Vec<RankLanes>, Error> {
         let mut ranks: BTreeMap<u32, RankLanes> = BTreeMap::new();
         for (&id, places) in &self.lanes {
             let Some(first) = places.first() else { continue };
@@ -89,10 +99,11 @@ impl Native {
                 tally.skip_many(error(&self.path, damage), n_events)?;
                 continue;
             };
-            let (rank, shift_ns) = match self.order {
-                Order::ByTime => self.ranks.shift_ns(stream.process),
+            let (rank, shift_ns) = match (grouping, self.order) {
+                (Grouping::Processes, _) => (stream.process, 0),
+                (Grouping::Ranks, Order::ByTime) => self.ranks.shift_ns(stream.process),
                 // The ranks of a table stand in its order, whatever it is.
-                Order::Numbered => {
+                (Grouping::Ranks, Order::Numbered) => {
                     let process = self.processes.get(stream.process as usize);
                     (process.and_then(|process| process.rank).unwrap_or_default(), 0)
                 }
@@ -142,6 +153,13 @@ impl Native {
     pub(crate) fn fault(&self, place: Place, Fault(reason): Fault) -> Error {
         error(&self.path, Damage::At { position: place.block.position, reason })
     }
+}
+
+/// What the streams of a trace are put together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grouping {
+    Ranks,
+    Processes,
 }
 
 /// The streams of a rank.

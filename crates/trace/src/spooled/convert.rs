@@ -9,51 +9,35 @@ use ioracle_spool::selection::Selection;
 
 use crate::spooled::detail::{detail, library_detail, with_part};
 
-/// The functions of records as those of events.
-#[derive(Debug)]
-pub(crate) struct Functions {
-    by_number: Vec<Option<Function>>,
-}
-
-impl Functions {
-    pub(crate) fn new() -> Functions {
-        let find = |function: &ioracle_spool::Function| {
-            Function::from_name(Layer::from_name(function.layer())?, function.name())
-        };
-        Functions { by_number: ioracle_spool::Function::ALL.iter().map(find).collect() }
-    }
-
-    /// The event of a call; `None` if its function has no number of ours.
-    pub(crate) fn event(&self, call: &Call, of: Origin<'_>) -> Option<Event> {
-        let recorded = ioracle_spool::Function::try_from(call.function).ok()?;
-        let function = (*self.by_number.get(usize::from(call.function))?)?;
-        // A clock cannot run backwards, a damaged record can.
-        let start_ns = fit(call.start_ns.saturating_sub(of.process_start_ns));
-        let end_ns = fit(call.end_ns.saturating_sub(of.process_start_ns)).max(start_ns);
-        Some(Event {
-            stream: of.stream,
-            sequence: fit(call.began),
-            function,
-            context: of.context,
-            file: of.file,
-            handle: call.handle.into(),
-            offset: u64::try_from(call.offset).ok(),
-            requested: fit(call.requested),
-            result: call.result.max(-i64::MAX),
-            start_ns,
-            end_ns,
-            depth: call.depth.into(),
-            detail: match function.layer() {
-                Layer::HighLevel => {
-                    let text = library_detail(of.object, of.selection, call.detail);
-                    with_part(text, call.part)
-                }
-                Layer::MpiIo => with_part(detail(recorded, call.detail), call.part),
-                // What closes many descriptors is a close each.
-                Layer::Posix | Layer::Stdio => detail(recorded, call.detail),
-            },
-        })
-    }
+/// The event of a call; `None` if its function has no number of ours.
+pub(crate) fn event(call: &Call, of: Origin<'_>) -> Option<Event> {
+    let function = Function::try_from(call.function).ok()?;
+    // A clock cannot run backwards, a damaged record can.
+    let start_ns = fit(call.start_ns.saturating_sub(of.process_start_ns));
+    let end_ns = fit(call.end_ns.saturating_sub(of.process_start_ns)).max(start_ns);
+    Some(Event {
+        stream: of.stream,
+        sequence: fit(call.began),
+        function,
+        context: of.context,
+        file: of.file,
+        handle: call.handle.into(),
+        offset: u64::try_from(call.offset).ok(),
+        requested: fit(call.requested),
+        result: call.result.max(-i64::MAX),
+        start_ns,
+        end_ns,
+        depth: call.depth.into(),
+        detail: match function.layer() {
+            Layer::HighLevel => {
+                let text = library_detail(of.object, of.selection, call.detail);
+                with_part(text, call.part)
+            }
+            Layer::MpiIo => with_part(detail(function, call.detail), call.part),
+            // What closes many descriptors is a close each.
+            Layer::Posix | Layer::Stdio => detail(function, call.detail),
+        },
+    })
 }
 
 /// What the call itself does not tell.
@@ -86,11 +70,6 @@ mod tests {
     };
 
     #[test]
-    fn every_function_of_a_record_is_one_of_events() {
-        assert!(Functions::new().by_number.iter().all(Option::is_some));
-    }
-
-    #[test]
     fn a_record_becomes_the_event_it_tells_of() {
         let call = Call {
             offset: 4096,
@@ -101,13 +80,13 @@ mod tests {
             began: 9,
             handle: 3,
             depth: 2,
-            function: ioracle_spool::Function::Pread as u16,
+            function: Function::Pread as u16,
             ..Call::default()
         };
         let expected = Event {
             stream: ORIGIN.stream,
             sequence: 9,
-            function: Function::from_name(Layer::Posix, "pread").unwrap(),
+            function: Function::Pread,
             context: ORIGIN.context,
             file: ORIGIN.file,
             handle: 3,
@@ -119,17 +98,17 @@ mod tests {
             depth: 2,
             detail: "".into(),
         };
-        assert_eq!(Functions::new().event(&call, ORIGIN), Some(expected));
+        assert_eq!(event(&call, ORIGIN), Some(expected));
     }
 
     /// The text is all that traces keep of it.
     #[test]
     fn a_further_part_of_a_call_is_known_as_one() {
-        let is_part = |function: ioracle_spool::Function, part| {
+        let is_part = |function: Function, part| {
             let call = Call { function: function as u16, part, ..Call::default() };
-            Functions::new().event(&call, ORIGIN).unwrap().is_further_part()
+            event(&call, ORIGIN).unwrap().is_further_part()
         };
-        use ioracle_spool::Function::{Close, H5Dwrite, MpiWait, NcmpiWaitAll};
+        use Function::{Close, H5Dwrite, MpiWait, NcmpiWaitAll};
         for function in [MpiWait, H5Dwrite, NcmpiWaitAll] {
             assert!(is_part(function, 1) && !is_part(function, 0), "{}", function.name());
         }
@@ -138,10 +117,9 @@ mod tests {
 
     #[test]
     fn numbers_that_lie_are_brought_into_range() {
-        let functions = Functions::new();
         let check = |start_ns, end_ns, expected| {
             let call = Call { start_ns, end_ns, ..Call::default() };
-            let event = functions.event(&call, ORIGIN).unwrap();
+            let event = super::event(&call, ORIGIN).unwrap();
             assert_eq!((event.start_ns, event.end_ns), expected);
         };
         check(2000, 1500, (1000, 1000));
@@ -155,7 +133,7 @@ mod tests {
             began: u64::MAX,
             ..Call::default()
         };
-        let event = functions.event(&call, ORIGIN).unwrap();
+        let event = super::event(&call, ORIGIN).unwrap();
         assert_eq!((event.offset, event.requested), (None, i64::MAX as u64));
         assert_eq!((event.result, event.sequence), (-i64::MAX, i64::MAX as u64));
     }
@@ -163,6 +141,6 @@ mod tests {
     #[test]
     fn an_unknown_function_is_no_event() {
         let call = Call { function: u16::MAX, ..Call::default() };
-        assert_eq!(Functions::new().event(&call, ORIGIN), None);
+        assert_eq!(event(&call, ORIGIN), None);
     }
 }

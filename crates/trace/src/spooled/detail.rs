@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The `detail` of an event: flags of an open, mode of a stream, whence of a
-//! seek, the number of a request, object and selection, as traces write them.
+//! seek, protection of a mapping, the number of a request, object and selection, as traces write them.
 
 use std::fmt::Write;
 
 use ioracle_spool::Function;
+use ioracle_spool::layout::SHARED_MAPPING;
 use ioracle_spool::selection::{Part, Selection};
 
 use crate::spooled::text;
@@ -39,6 +40,7 @@ pub(crate) fn detail(function: Function, recorded: u32) -> Box<str> {
         Function::Open => flags(recorded as i32).into(),
         Function::Fopen | Function::Freopen | Function::Fdopen => mode(recorded).into(),
         Function::Lseek | Function::Fseek | Function::MpiSeek => whence(recorded).into(),
+        Function::Mmap => protection(recorded).into(),
         Function::MpiOpen => format!("amode={recorded}").into(),
         // The same number in submission and completion.
         Function::MpiWait | Function::MpiTest | Function::MpiRequestFree => request(recorded),
@@ -116,6 +118,15 @@ fn mode(recorded: u32) -> String {
     text::escaped(&bytes[..length])
 }
 
+fn protection(recorded: u32) -> String {
+    let (read, write) = (libc::PROT_READ as u32, libc::PROT_WRITE as u32);
+    let named = [(read, "READ|"), (write, "WRITE|")].into_iter();
+    let mut text: String =
+        named.filter(|(flag, _)| recorded & flag != 0).map(|(_, name)| name).collect();
+    text.push_str(if recorded & SHARED_MAPPING != 0 { "SHARED" } else { "PRIVATE" });
+    text
+}
+
 fn whence(recorded: u32) -> &'static str {
     match recorded as i32 {
         libc::SEEK_SET => "SET",
@@ -161,6 +172,17 @@ mod tests {
         assert_eq!(&*detail(Function::MpiIreadAt, 17), "request=17");
         assert_eq!(&*detail(Function::MpiWait, 17), "request=17");
         assert_eq!(&*detail(Function::MpiWriteAt, 17), "");
+    }
+
+    #[test]
+    fn a_mapping_tells_what_it_is_for() {
+        let check = |recorded: i32, shared: u32, expected: &str| {
+            assert_eq!(&*detail(Function::Mmap, recorded as u32 | shared), expected);
+        };
+        check(libc::PROT_READ | libc::PROT_WRITE, SHARED_MAPPING, "READ|WRITE|SHARED");
+        check(libc::PROT_READ | libc::PROT_WRITE, 0, "READ|WRITE|PRIVATE");
+        check(libc::PROT_READ, SHARED_MAPPING, "READ|SHARED");
+        check(libc::PROT_NONE, 0, "PRIVATE");
     }
 
     #[test]

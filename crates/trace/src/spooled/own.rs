@@ -7,7 +7,7 @@
 use ioracle_events::{FileId, StreamId};
 use ioracle_spool::layout::{Call, DefinitionKind};
 
-use crate::spooled::convert::{Functions, Origin};
+use crate::spooled::convert::{self, Origin};
 use crate::spooled::definitions::Definitions;
 use crate::spooled::nesting::{Finished, Nesting};
 use crate::spooled::observer::{Observer, ProcessNumber};
@@ -15,7 +15,6 @@ use crate::spooled::observer::{Observer, ProcessNumber};
 /// One stream, from records to events.
 #[derive(Debug)]
 pub struct OwnStream {
-    functions: Functions,
     definitions: Definitions,
     nesting: Nesting,
 }
@@ -24,7 +23,7 @@ impl OwnStream {
     /// A stream of which nothing is known.
     pub fn new() -> OwnStream {
         let definitions = Definitions::default();
-        OwnStream { functions: Functions::new(), definitions, nesting: Nesting::default() }
+        OwnStream { definitions, nesting: Nesting::default() }
     }
 
     /// Takes a definition; it must come before the records that name it.
@@ -41,7 +40,7 @@ impl OwnStream {
     /// Takes the next record, and tells the events whose turn it is. Times are
     /// those of the record.
     pub fn record(&mut self, call: &Call, observer: &mut impl Observer) {
-        let OwnStream { functions, definitions, nesting } = self;
+        let OwnStream { definitions, nesting } = self;
         nesting.push(call, |Finished { call, selection }| {
             let origin = Origin {
                 stream: StreamId { rank: 0, thread: 0 },
@@ -51,7 +50,7 @@ impl OwnStream {
                 selection: selection.as_deref(),
                 process_start_ns: 0,
             };
-            if let Some(event) = functions.event(call, origin) {
+            if let Some(event) = convert::event(call, origin) {
                 observer.event(ProcessNumber(0), &event);
             }
         });

@@ -9,7 +9,7 @@ use ioracle_events::StreamId;
 use ioracle_spool::layout::{Call, DefinitionKind};
 use ioracle_spool::{Sink, StreamInfo, StreamNumber};
 
-use crate::spooled::convert::{Functions, Origin};
+use crate::spooled::convert::{self, Origin};
 use crate::spooled::definitions::Definitions;
 use crate::spooled::nesting::{Finished, Nesting};
 use crate::spooled::observer::{Observer, ProcessNumber};
@@ -43,7 +43,6 @@ struct Thread {
 /// What is common to all threads.
 #[derive(Debug)]
 pub(crate) struct Known {
-    functions: Functions,
     pub(crate) definitions: Definitions,
     pub(crate) processes: Processes,
     pub(crate) n_events: u64,
@@ -52,7 +51,6 @@ pub(crate) struct Known {
 impl State {
     pub(crate) fn new() -> State {
         let known = Known {
-            functions: Functions::new(),
             definitions: Definitions::default(),
             processes: Processes::default(),
             n_events: 0,
@@ -93,7 +91,7 @@ impl Known {
             selection: selection.as_deref(),
             process_start_ns: thread.process_start_ns,
         };
-        let Some(event) = self.functions.event(call, origin) else { return };
+        let Some(event) = convert::event(call, origin) else { return };
         if let Some(process) = self.processes.get_mut(thread.process) {
             process.n_events += 1;
             process.last_ns = process.last_ns.max(event.end_ns);

@@ -22,6 +22,8 @@ pub struct Description {
     pub command: String,
     /// Wall-clock time of the whole run, in seconds.
     pub wall_s: Option<f64>,
+    /// Processes of the job, also those that made no recorded call.
+    pub processes_seen: Option<u64>,
     /// Calls that were seen but not recorded, by cause.
     pub not_recorded: BTreeMap<String, u64>,
     /// What else is to be known.
@@ -37,6 +39,8 @@ pub(crate) struct Document {
     pub(crate) ranks: usize,
     pub(crate) processes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) processes_seen: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) wall_s: Option<f64>,
     pub(crate) event_span_s: f64,
     pub(crate) events: u64,
@@ -47,6 +51,8 @@ pub(crate) struct Document {
     pub(crate) distinct_files: u64,
     pub(crate) rank_start_offset_ns: BTreeMap<u32, u64>,
     pub(crate) not_recorded: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) incomplete: Option<String>,
     pub(crate) notes: String,
 }
 

@@ -12,11 +12,11 @@ use ioracle_events::FileId;
 
 use crate::error::Error;
 use crate::native::{
-    ChunkWriter, Chunks, Content, Damage, EVENTS, FileHead, IndexEntry, Order, Replay, Room,
-    Storage, Stream, Streams, Times, VERSION, each_definition, error, open_regular,
+    ChunkWriter, Chunks, Content, Damage, Definitions, EVENTS, FileHead, IndexEntry, Order, Replay,
+    Room, Storage, Stream, Streams, Times, VERSION, each_definition, error, open_regular, salvage,
 };
 use crate::writing::LOG;
-use crate::writing::log::{Entry, LogReader, Seen, is_line};
+use crate::writing::log::{Entry, LogReader, LossMark, Seen, is_line};
 use crate::writing::numbers::Numbers;
 use crate::writing::part::unwritable;
 use crate::writing::pending::Pending;
@@ -35,6 +35,7 @@ pub(crate) struct Earlier {
     threads: HashMap<(u32, u32), u32>,
     /// How many threads each process has.
     n_threads: HashMap<u32, u32>,
+    loss: LossMark,
 }
 
 impl Earlier {
@@ -74,6 +75,10 @@ impl Earlier {
                 if is_sound { Loaded::New } else { Loaded::Damaged }
             }
             Entry::Writer { .. } => Loaded::Known,
+            Entry::Loss(loss) => {
+                self.loss = loss;
+                Loaded::Known
+            }
             _ => Loaded::Damaged,
         }
     }
@@ -122,6 +127,8 @@ pub(crate) struct Found {
     pub(crate) damaged: Damaged,
     /// Of the next log.
     pub(crate) generation: u32,
+    /// Why it does not hold all that it should, in words.
+    pub(crate) incomplete: Option<String>,
 }
 
 /// What of a recording could not be read.
@@ -141,8 +148,10 @@ pub(crate) fn is_cut(path: &Path) -> bool {
     }
 }
 
-/// Opens a recording for more: what is whole and sound in it is kept, what
-/// comes after that is cut off, and all of its log goes into blocks.
+/// Opens a recording for more. The file of blocks is only ever added to, so
+/// that nothing is lost if this fails: what is damaged stays where it is and is
+/// not in the index, the beginning of a block that was cut off is written again
+/// as a block that is whole, and all of the log goes into blocks.
 pub(crate) fn open(directory: &Path) -> Result<Found, Error> {
     let path = directory.join(EVENTS);
     let text: Arc<str> = path.to_string_lossy().into();
@@ -154,23 +163,81 @@ pub(crate) fn open(directory: &Path) -> Result<Found, Error> {
     let unreadable = |source| Error::Unreadable { path: text.clone(), source };
     let file = File::options().read(true).write(true).create(true).truncate(false).open(&path);
     let file = file.map_err(unreadable)?;
-    let mut earlier = Earlier::default();
-    let chunks = Chunks::examine(Storage::File(file.try_clone().map_err(unreadable)?));
-    let content = match chunks {
+    let chunks = match Chunks::examine(Storage::File(file.try_clone().map_err(unreadable)?)) {
         Ok(chunks) if chunks.head().order != Order::ByTime => {
             return Err(Error::NotARecording { path: text });
         }
-        Ok(chunks) => {
-            let n_bad = load(&chunks, &mut earlier);
-            let mut content = chunks.into_content();
-            content.n_damaged += n_bad;
-            Some(content)
-        }
+        Ok(chunks) => Some(chunks),
         // Not even its head is whole, so there is nothing in it.
         Err(Damage::Cut { .. }) => None,
         Err(damage) => return Err(error(&text, damage)),
     };
-    go_on(file, content, log, earlier).map_err(|source| unwritable(&path, source))
+    let opened = match chunks {
+        Some(chunks) => resume(file, &chunks, log.as_ref().map(|log| log.generation)),
+        None => begin_again(file),
+    };
+    opened.and_then(|opened| go_on(opened, log)).map_err(|source| unwritable(&path, source))
+}
+
+/// A file of blocks that can be added to.
+struct Opened {
+    out: ChunkWriter,
+    content: Content,
+    earlier: Earlier,
+    incomplete: Option<String>,
+}
+
+fn begin_again(file: File) -> io::Result<Opened> {
+    file.set_len(0)?;
+    let head = FileHead { version: VERSION, order: Order::ByTime };
+    let out = ChunkWriter::create(Storage::File(file), head)?;
+    let (content, earlier) = (Content::default(), Earlier::default());
+    Ok(Opened { out, content, earlier, incomplete: None })
+}
+
+fn resume(mut file: File, chunks: &Chunks, log_generation: Option<u32>) -> io::Result<Opened> {
+    let end = file.seek(SeekFrom::End(0))?;
+    let mut earlier = Earlier::default();
+    let n_bad = load(chunks, &mut earlier);
+    let entries = chunks.content().entries.clone();
+    let mut out = ChunkWriter::resume(Storage::File(file), end, entries);
+    let incomplete = match log_generation {
+        // The log has what the blocks lack.
+        Some(_) => None,
+        None => cut_off(chunks),
+    };
+    write_salvaged(chunks, log_generation, &mut out)?;
+    let content = Content {
+        entries: out.entries().to_vec(),
+        n_damaged: chunks.content().n_damaged_inside() + n_bad,
+        ..Content::default()
+    };
+    Ok(Opened { out, content, earlier, incomplete })
+}
+
+/// Writes what there is of blocks that were cut off.
+pub(crate) fn write_salvaged(
+    chunks: &Chunks,
+    log_generation: Option<u32>,
+    out: &mut ChunkWriter,
+) -> io::Result<()> {
+    if chunks.content().torn.is_empty() {
+        return Ok(());
+    }
+    let mut definitions = Definitions::new();
+    let ignore = |_| Ok::<(), io::Error>(());
+    definitions.load(chunks, ignore)?;
+    salvage(chunks, &definitions, log_generation)
+        .into_iter()
+        .try_for_each(|salvaged| salvaged.write(chunks, out))
+}
+
+/// That a trace has lost its end, in words.
+pub(crate) fn cut_off(chunks: &Chunks) -> Option<String> {
+    let is_cut = !chunks.content().is_finished;
+    is_cut.then(|| {
+        format!("was cut off behind byte {}; what came after is lost", chunks.content().end)
+    })
 }
 
 /// Reads the definitions of a trace; how many chunks of them cannot be used.
@@ -186,41 +253,28 @@ fn load(chunks: &Chunks, earlier: &mut Earlier) -> u64 {
     n_bad
 }
 
-fn go_on(
-    mut file: File,
-    content: Option<Content>,
-    log: Option<Log>,
-    mut earlier: Earlier,
-) -> io::Result<Found> {
-    file.set_len(content.as_ref().map_or(0, |content| content.end))?;
-    file.seek(SeekFrom::End(0))?;
-    let content = content.unwrap_or_default();
-    let mut out = match content.end {
-        0 => {
-            let head = FileHead { version: VERSION, order: Order::ByTime };
-            ChunkWriter::create(Storage::File(file), head)?
-        }
-        end => ChunkWriter::resume(Storage::File(file), end, content.entries.clone()),
-    };
+fn go_on(opened: Opened, log: Option<Log>) -> io::Result<Found> {
+    let Opened { mut out, content, mut earlier, mut incomplete } = opened;
     let last = content.blocks().map(|block| block.generation).max().unwrap_or_default();
     let (times, generation) =
         log.as_ref().map_or((Times::Exact, last), |log| (log.times, log.generation));
     let mut streams = Streams::new(times, Order::ByTime, generation);
     streams.resume(content.blocks());
     let mut pending = Pending::new();
-    let mut damaged = Damaged { n_chunks: content.n_damaged_inside(), log: false };
+    let mut damaged = Damaged { n_chunks: content.n_damaged, log: false };
     if let Some(log) = log {
         let known: Vec<Stream> = earlier.streams();
         let mut replay = Replay::new(&content, &known, generation);
         let is_sound =
             log.replay(&mut earlier, &mut replay, &mut pending, &mut streams, &mut out)?;
         damaged.log = !is_sound;
+        incomplete = incomplete.or(earlier.loss.sentence());
     }
     pending.write(&mut out)?;
     streams.cut_all(&mut out)?;
     out.sync()?;
     let generation = streams.next_generation();
-    Ok(Found { out, streams, times, earlier, damaged, generation })
+    Ok(Found { out, streams, times, earlier, damaged, generation, incomplete })
 }
 
 /// The log of a recording, of which nothing but its writer is known.
@@ -228,6 +282,15 @@ struct Log {
     reader: LogReader<BufReader<File>>,
     generation: u32,
     times: Times,
+}
+
+/// Refuses a log that somebody writes.
+pub(crate) fn refuse_written(path: &Path) -> Result<(), Error> {
+    open_log(path).map(drop).or_else(|error| match error {
+        // Nobody writes a log that is none.
+        Error::NotARecording { .. } => Ok(()),
+        error => Err(error),
+    })
 }
 
 /// Opens a log, if there is one and nobody writes it.
@@ -288,7 +351,7 @@ impl Log {
 
 /// Whether another process, of that number, has the file open. The number may
 /// belong to another one by now.
-fn has_open(pid: u32, path: &Path) -> bool {
+pub(crate) fn has_open(pid: u32, path: &Path) -> bool {
     let is_us = Path::new("/proc/self/task").join(pid.to_string()).exists();
     let Ok(path) = path.canonicalize() else { return false };
     let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use ioracle_events::Event;
+use serde_json::json;
 
 use crate::error::Error;
 use crate::row;
@@ -42,6 +43,7 @@ pub fn export_csv(
         n_damaged: 0,
         n_skipped: 0,
         first_skipped: None,
+        incomplete: trace.incomplete().map(str::to_owned),
     };
     let mut last_rank = None;
     let mut read = trace.events(rank)?;
@@ -57,8 +59,9 @@ pub fn export_csv(
     }
     written.n_skipped = trace.skipped() + read.skipped();
     written.first_skipped = first_skipped(trace, &read);
-    let meta = trace.meta_bytes().map(|bytes| Part::of_bytes(directory, "meta.json", bytes));
-    let meta = meta.transpose()?;
+    let incomplete = || Some(json!({ "incomplete": trace.incomplete()? }).to_string().into_bytes());
+    let meta = trace.meta_bytes().map(<[u8]>::to_vec).or_else(incomplete);
+    let meta = meta.map(|bytes| Part::of_bytes(directory, "meta.json", &bytes)).transpose()?;
     // The events last: without them there is no trace.
     for part in [stacks, files].into_iter().chain(meta).chain([events.finish()?]) {
         part.appear()?;

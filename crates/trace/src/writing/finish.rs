@@ -4,8 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use crate::error::Error;
 use crate::events::Events;
+use crate::meta::Meta;
 use crate::trace::Trace;
 use crate::writing::description::{Counts, Description, Document};
 use crate::writing::log::Seen;
@@ -32,6 +35,8 @@ pub struct Written {
     pub n_skipped: u64,
     /// Why the first of them could not.
     pub first_skipped: Option<String>,
+    /// Why events are missing from the recording, in words.
+    pub incomplete: Option<String>,
 }
 
 /// Why the first thing that was skipped in a trace was.
@@ -47,17 +52,22 @@ pub(crate) struct About<'a> {
     pub(crate) n_contexts: u64,
     pub(crate) n_files: u64,
     pub(crate) n_damaged: u64,
+    pub(crate) incomplete: Option<String>,
 }
 
 /// Writes the description of a trace.
 pub(crate) fn describe(about: About<'_>, description: &Description) -> Result<Written, Error> {
-    let About { directory, processes, counts, n_contexts, n_files, n_damaged } = about;
+    let About { directory, processes, counts, n_contexts, n_files, n_damaged, incomplete } = about;
     let mut document = document(description, processes);
     counts.tell(&mut document, &Ranks::new(processes));
     document.distinct_stacks = n_contexts;
     document.distinct_files = n_files;
-    let mut text = serde_json::to_vec_pretty(&document)
-        .map_err(|error| unwritable(&directory.join("meta.json"), error.into()))?;
+    document.incomplete.clone_from(&incomplete);
+    let text = match *description == Description::default() {
+        true => merged(directory, &document),
+        false => serde_json::to_vec_pretty(&document),
+    };
+    let mut text = text.map_err(|error| unwritable(&directory.join("meta.json"), error.into()))?;
     text.push(b'\n');
     Part::of_bytes(directory, "meta.json", &text)?.appear()?;
     Ok(Written {
@@ -69,7 +79,34 @@ pub(crate) fn describe(about: About<'_>, description: &Description) -> Result<Wr
         n_damaged,
         n_skipped: 0,
         first_skipped: None,
+        incomplete,
     })
+}
+
+/// What is counted anew when a trace is repaired.
+const COUNTED: [&str; 8] = [
+    "ranks",
+    "event_span_s",
+    "events",
+    "events_per_rank",
+    "events_per_level",
+    "events_per_op",
+    "distinct_stacks",
+    "distinct_files",
+];
+
+/// A description with what the one that is there says of the run: a trace that
+/// was cut off after it was finished has one.
+fn merged(directory: &Path, document: &Document) -> serde_json::Result<Vec<u8>> {
+    let mut new = serde_json::to_value(document)?;
+    let there = Meta::in_directory(directory).ok().flatten();
+    let there = there.and_then(|(_, bytes)| serde_json::from_slice::<Value>(&bytes).ok());
+    if let (Some(Value::Object(there)), Value::Object(new)) = (there, &mut new) {
+        let kept = there.into_iter().filter(|(name, _)| !COUNTED.contains(&&**name));
+        // What is wrong now is said before what was wrong then.
+        new.extend(kept.filter(|(name, _)| name != "incomplete" || document.incomplete.is_none()));
+    }
+    serde_json::to_vec_pretty(&new)
 }
 
 fn document(description: &Description, processes: &[Seen]) -> Document {
@@ -85,6 +122,7 @@ fn document(description: &Description, processes: &[Seen]) -> Document {
         command: or(description.command, first.map(|process| &*process.command)),
         processes: processes.len(),
         wall_s: description.wall_s,
+        processes_seen: description.processes_seen,
         not_recorded: description.not_recorded,
         notes: description.notes,
         ..Document::default()

@@ -68,6 +68,7 @@ pub fn import(
         n_damaged: 0,
         n_skipped: trace.skipped() + events.skipped(),
         first_skipped: first_skipped(trace, &events),
+        incomplete: trace.incomplete().map(str::to_owned),
     })
 }
 

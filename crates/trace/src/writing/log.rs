@@ -3,7 +3,7 @@
 //! The log of a recording: entries in the order in which they were told.
 //!
 //! ```text
-//! "ioracle recording 3\n"
+//! "ioracle recording 4\n"
 //! generation, CRC of the generation (4 bytes each, little-endian)
 //! entry: length, CRC of length and content (4 bytes each, little-endian), content
 //! entry: …
@@ -15,11 +15,16 @@
 //! of an entry; all before it is good. An entry that is not as it was written
 //! ends the reading, because it is not known where the next one begins.
 //!
+//! The second entry is a [`LossMark`]: room in which a writer that cannot write
+//! any more says so, because a full disk has room for nothing new. Logs of
+//! version 3 have none.
+//!
 //! Definitions in chunks of a trace are entries too. Chunks have a CRC of their
 //! own, so these have none.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::fs::FileExt;
 
 use ioracle_events::{ContextId, Event, FileId, Function, StreamId};
 use serde::{Deserialize, Serialize};
@@ -29,7 +34,8 @@ use crate::native::Times;
 use crate::spooled::MAX_TEXT_BYTES;
 
 /// The first bytes of a log.
-const MAGIC: &[u8] = b"ioracle recording 3\n";
+const MAGIC: &[u8] = b"ioracle recording 4\n";
+const MAGIC_WITHOUT_MARK: &[u8] = b"ioracle recording 3\n";
 
 /// Bytes before the first entry.
 pub(crate) const HEAD_BYTES: u64 = MAGIC.len() as u64 + 8;
@@ -69,6 +75,56 @@ pub(crate) enum Entry {
         layer: Box<str>,
         name: Box<str>,
     },
+    /// What could not be written.
+    Loss(LossMark),
+}
+
+/// How a recording ended too early. Always as many bytes, so that it can be
+/// written over the one that says that all is well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LossMark {
+    /// The system's number of the error; 0 if there was none.
+    code: [u8; 4],
+    /// Events that came after it.
+    n_events: [u8; 8],
+}
+
+impl LossMark {
+    /// What happened, in words; `None` if nothing did.
+    pub(crate) fn sentence(self) -> Option<String> {
+        let (code, n_events) = (i32::from_le_bytes(self.code), u64::from_le_bytes(self.n_events));
+        let later = match n_events {
+            0 => String::new(),
+            1 => "; 1 later event is missing".to_owned(),
+            n => format!("; {n} later events are missing"),
+        };
+        (code != 0).then(|| {
+            format!(
+                "could not be written to the end: {}{later}",
+                io::Error::from_raw_os_error(code)
+            )
+        })
+    }
+}
+
+/// Writes over the [`LossMark`] of a log.
+#[derive(Debug)]
+pub(crate) struct LossMarker {
+    log: File,
+    position: u64,
+}
+
+impl LossMarker {
+    /// Marks the log. There is nothing to be done about a failure.
+    pub(crate) fn mark(&self, code: i32, n_events: u64) {
+        let mark = LossMark { code: code.to_le_bytes(), n_events: n_events.to_le_bytes() };
+        let mut bytes = Vec::new();
+        let mut entry = LogWriter { checks: Checks::Each, ..LogWriter::unchecked(&mut bytes) };
+        if entry.push(&Entry::Loss(mark)).and_then(|()| entry.flush()).is_ok() {
+            drop(entry);
+            let _ = self.log.write_all_at(&bytes, self.position);
+        }
+    }
 }
 
 /// A process, as far as a trace depends on it.
@@ -249,6 +305,15 @@ impl<W: Write> LogWriter<W> {
     }
 }
 
+impl LogWriter<File> {
+    /// Leaves room for a mark, at the beginning of a log.
+    pub(crate) fn reserve_mark(&mut self) -> io::Result<LossMarker> {
+        let marker = LossMarker { log: self.out.get_ref().try_clone()?, position: self.n_bytes };
+        self.push(&Entry::Loss(LossMark::default()))?;
+        Ok(marker)
+    }
+}
+
 /// Reads entries.
 pub(crate) struct LogReader<R> {
     input: R,
@@ -266,7 +331,8 @@ impl<R: Read> LogReader<R> {
         let (mut found, mut generation, mut crc) = ([0; MAGIC.len()], [0; 4], [0; 4]);
         let is_whole = log.fill(&mut found)? && log.fill(&mut generation)? && log.fill(&mut crc)?;
         log.n_bytes = HEAD_BYTES;
-        let is_sound = found == MAGIC && crc == crc32fast::hash(&generation).to_le_bytes();
+        let is_ours = found == MAGIC || found == MAGIC_WITHOUT_MARK;
+        let is_sound = is_ours && crc == crc32fast::hash(&generation).to_le_bytes();
         Ok((is_whole && is_sound).then(|| (log, u32::from_le_bytes(generation))))
     }
 

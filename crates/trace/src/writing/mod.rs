@@ -28,6 +28,7 @@ pub(crate) mod log;
 mod numbers;
 mod pending;
 pub(crate) mod ranks;
+mod repair;
 
 mod export;
 mod import;
@@ -37,8 +38,10 @@ mod part;
 const PROGRESS_STEP: u64 = 4096;
 
 pub use description::Description;
+pub(crate) use earlier::has_open;
 pub use export::export_csv;
 pub use finish::Written;
 pub use import::import;
 pub(crate) use recorder::LOG;
 pub use recorder::Recorder;
+pub use repair::repair;

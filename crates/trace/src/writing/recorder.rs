@@ -19,7 +19,7 @@ use crate::writing::description::{Counts, Description};
 use crate::writing::directory::Directory;
 use crate::writing::earlier::{self, Earlier};
 use crate::writing::finish::{self, Written};
-use crate::writing::log::{Entry, LogWriter, Row, Seen, line};
+use crate::writing::log::{Entry, LogWriter, LossMarker, Row, Seen, line};
 use crate::writing::numbers::Numbers;
 use crate::writing::part::unwritable;
 use crate::writing::pending::Pending;
@@ -61,6 +61,7 @@ pub struct Recorder {
     pending: Pending,
     streams: Streams,
     log: LogWriter,
+    marker: Option<LossMarker>,
     max_log_bytes: u64,
     failure: Option<Failure>,
     /// Numbers of the trace by those that are told: they differ if it was begun
@@ -77,6 +78,8 @@ pub struct Recorder {
     /// Not known if another writer has written some of it.
     counts: Option<Counts>,
     n_damaged: u64,
+    /// Why an earlier writer could not write all of it.
+    incomplete: Option<String>,
 }
 
 /// A stream that is told.
@@ -109,7 +112,7 @@ impl Recorder {
             // Nothing of it was good.
             let _ = fs::remove_file(directory.join(LOG));
         }
-        let (out, log) = begun?;
+        let (out, (log, marker)) = begun?;
         Ok(Recorder {
             directory: directory.into(),
             times,
@@ -117,6 +120,7 @@ impl Recorder {
             pending: Pending::new(),
             streams: Streams::new(times, Order::ByTime, 0),
             log,
+            marker: Some(marker),
             max_log_bytes: MAX_LOG_BYTES,
             failure: None,
             contexts: Numbers::default(),
@@ -128,13 +132,14 @@ impl Recorder {
             earlier: Earlier::default(),
             counts: Some(Counts::default()),
             n_damaged: 0,
+            incomplete: None,
         })
     }
 
     /// Takes up a recording whose writer ended before it was finished, or a
     /// trace that was cut off: all that is good of it is kept.
     pub fn reopen(directory: &Path) -> Result<Recorder, Error> {
-        let earlier::Found { out, streams, times, mut earlier, damaged, generation } =
+        let earlier::Found { out, streams, times, mut earlier, damaged, generation, incomplete } =
             earlier::open(directory)?;
         let fail = |source| unwritable(&directory.join(LOG), source);
         if damaged.log {
@@ -142,7 +147,7 @@ impl Recorder {
             fs::rename(directory.join(LOG), directory.join(DAMAGED_LOG)).map_err(fail)?;
         }
         let n_damaged = damaged.n_chunks + u64::from(damaged.log);
-        let log = next_log(directory, generation, times).map_err(fail)?;
+        let (log, marker) = next_log(directory, generation, times).map_err(fail)?;
         Ok(Recorder {
             directory: directory.into(),
             times,
@@ -150,6 +155,7 @@ impl Recorder {
             pending: Pending::new(),
             streams,
             log,
+            marker: Some(marker),
             max_log_bytes: MAX_LOG_BYTES,
             failure: None,
             contexts: std::mem::take(&mut earlier.contexts),
@@ -161,6 +167,7 @@ impl Recorder {
             earlier,
             counts: None,
             n_damaged,
+            incomplete,
         })
     }
 
@@ -179,7 +186,7 @@ impl Recorder {
     /// To be called once a second: the spool may be lost together with it.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.note(LOG, |recorder| recorder.log.flush());
-        match self.failure {
+        match &self.failure {
             Some(failure) => Err(unwritable(&self.directory.join(failure.file), failure.error())),
             None => Ok(()),
         }
@@ -191,6 +198,7 @@ impl Recorder {
         self.cut(None);
         self.flush()?;
         let Recorder { directory, out, seen, counts, contexts, files, n_damaged, .. } = self;
+        let incomplete = self.incomplete;
         out.finish().map_err(|source| unwritable(&directory.join(EVENTS), source))?;
         let counts = match counts {
             Some(counts) => counts,
@@ -203,6 +211,7 @@ impl Recorder {
             n_contexts: contexts.last().into(),
             n_files: files.last().into(),
             n_damaged,
+            incomplete,
         };
         let written = finish::describe(about, description)?;
         let log = directory.join(LOG);
@@ -212,11 +221,24 @@ impl Recorder {
 
     /// Gives the recording up and deletes what there is of it.
     pub fn discard(self) -> Result<(), Error> {
-        for name in [EVENTS, LOG] {
-            let path = self.directory.join(name);
-            fs::remove_file(&path).map_err(|source| unwritable(&path, source))?;
+        remove(&self.directory, &[EVENTS, LOG])
+    }
+
+    /// Deletes a recording that was not finished, or a trace that was cut off,
+    /// unless somebody still writes it. Gives the bytes that were freed.
+    pub fn discard_unfinished(directory: &Path) -> Result<u64, Error> {
+        if !Recorder::is_unfinished(directory) {
+            let path = directory.join(LOG).to_string_lossy().into();
+            return Err(Error::NotARecording { path });
         }
-        Ok(())
+        earlier::refuse_written(&directory.join(LOG))?;
+        let there = |name: &&str| directory.join(name).is_file();
+        let names: Vec<&str> =
+            [EVENTS, "meta.json", NEXT_LOG, DAMAGED_LOG, LOG].into_iter().filter(there).collect();
+        let n_bytes = |name: &&str| fs::metadata(directory.join(name)).map_or(0, |it| it.len());
+        let freed = names.iter().map(n_bytes).sum();
+        remove(directory, &names)?;
+        Ok(freed)
     }
 
     /// Lets logs grow to this length only, for tests.
@@ -252,7 +274,8 @@ impl Recorder {
         self.note(EVENTS, |recorder| recorder.out.sync());
         self.note(NEXT_LOG, |recorder| {
             let generation = recorder.streams.next_generation();
-            recorder.log = next_log(&recorder.directory, generation, recorder.times)?;
+            let (log, marker) = next_log(&recorder.directory, generation, recorder.times)?;
+            (recorder.log, recorder.marker) = (log, Some(marker));
             Ok(())
         });
     }
@@ -262,7 +285,7 @@ impl Recorder {
         if self.failure.is_none()
             && let Err(error) = write(self)
         {
-            self.failure = Some(Failure::new(file, &error));
+            self.failure = Some(Failure::new(file, &error, self.marker.take()));
         }
     }
 
@@ -358,7 +381,11 @@ impl Observer for Recorder {
         });
         // A second reader of a spool finds what the first one had read but not
         // yet given back.
-        if self.failure.is_some() || thread.told.is_some_and(|told| event.sequence <= told) {
+        if thread.told.is_some_and(|told| event.sequence <= told) {
+            return;
+        }
+        if let Some(failure) = &mut self.failure {
+            failure.n_lost += 1;
             return;
         }
         if self.contexts.get(event.context.0).is_none() {
@@ -381,6 +408,14 @@ impl Observer for Recorder {
     }
 }
 
+/// Removes files of a directory.
+fn remove(directory: &Path, names: &[&str]) -> Result<(), Error> {
+    for path in names.iter().map(|name| directory.join(name)) {
+        fs::remove_file(&path).map_err(|source| unwritable(&path, source))?;
+    }
+    Ok(())
+}
+
 /// Refuses a directory that holds a trace.
 pub(crate) fn refuse_trace(directory: &Path) -> Result<(), Error> {
     match TRACE.iter().find(|name| directory.join(name).exists()) {
@@ -399,35 +434,61 @@ fn new_file(directory: &Path, name: &str) -> Result<File, Error> {
     })
 }
 
-fn begin_log(file: File, generation: u32, times: Times) -> io::Result<LogWriter> {
+fn begin_log(file: File, generation: u32, times: Times) -> io::Result<(LogWriter, LossMarker)> {
     let mut log = LogWriter::begin(file, generation)?;
     log.push(&Entry::Writer { pid: std::process::id(), times })?;
+    let marker = log.reserve_mark()?;
     log.flush()?;
-    Ok(log)
+    Ok((log, marker))
 }
 
 /// Puts an empty log into the place of the one that is there.
-fn next_log(directory: &Path, generation: u32, times: Times) -> io::Result<LogWriter> {
+fn next_log(
+    directory: &Path,
+    generation: u32,
+    times: Times,
+) -> io::Result<(LogWriter, LossMarker)> {
     let path = directory.join(NEXT_LOG);
     let log = begin_log(File::create(&path)?, generation, times)?;
     fs::rename(&path, directory.join(LOG))?;
     Ok(log)
 }
 
-/// An error of the system that can be told more than once.
-#[derive(Clone, Copy, Debug)]
+/// An error of the system that can be told more than once. The log says that
+/// there was one, and at the end what it cost.
+#[derive(Debug)]
 struct Failure {
     file: &'static str,
     kind: io::ErrorKind,
     code: Option<i32>,
+    /// Events that came after it.
+    n_lost: u64,
+    marker: Option<LossMarker>,
 }
 
 impl Failure {
-    fn new(file: &'static str, error: &io::Error) -> Failure {
-        Failure { file, kind: error.kind(), code: error.raw_os_error() }
+    fn new(file: &'static str, error: &io::Error, marker: Option<LossMarker>) -> Failure {
+        let failure =
+            Failure { file, kind: error.kind(), code: error.raw_os_error(), n_lost: 0, marker };
+        failure.mark();
+        failure
     }
 
-    fn error(self) -> io::Error {
+    fn error(&self) -> io::Error {
         self.code.map_or(self.kind.into(), io::Error::from_raw_os_error)
+    }
+
+    fn mark(&self) {
+        if let Some(marker) = &self.marker {
+            // Errors without a number are our own, of input or output.
+            const EIO: i32 = 5;
+            marker.mark(self.code.unwrap_or(EIO), self.n_lost);
+        }
+    }
+}
+
+impl Drop for Failure {
+    fn drop(&mut self) {
+        self.mark();
     }
 }

@@ -18,7 +18,7 @@ fn a_recording_whose_writer_was_killed_is_finished_later() {
     drop(writer);
     assert!(Recorder::is_unfinished(directory.path()));
     let error = Recorder::create(directory.path(), Times::Exact).unwrap_err();
-    assert!(error.to_string().contains("'ioracle recover "), "{error}");
+    assert!(error.to_string().contains("'ioracle recover'"), "{error}");
     // Killed in the middle of an entry.
     let log = directory.path().join("recording.part");
     File::options().append(true).open(&log).unwrap().write_all(&[200, 0, 1, 2]).unwrap();

@@ -11,9 +11,9 @@ use core::ffi::c_int;
 
 use super::inquiry::Cdf;
 use super::variables;
-use crate::calls::kept::Kept;
+use crate::calls::seqlock_table::SeqlockTable;
 
-static OPEN: Kept<2048, 1> = Kept::nothing();
+static OPEN: SeqlockTable<2048, 1> = SeqlockTable::empty();
 
 /// A file was opened.
 pub(super) fn opened(cdf: Cdf, ncid: c_int, file: u64) {

@@ -69,12 +69,11 @@ impl Chosen {
         Chosen { imap, ..Chosen::strided(start, count, stride) }
     }
 
-    /// Several parts at once.
+    /// Several parts at once. Their arrays are not looked at yet: the library has
+    /// not accepted them.
     pub(in crate::calls) fn parts(n_parts: i32, starts: Arrays, counts: Arrays) -> Chosen {
-        match usize::try_from(n_parts).unwrap_or(0) {
-            1 => Chosen::of_part(starts, counts, 0),
-            n_parts => Chosen::from(Extent::Parts { n_parts, starts, counts }, NOTHING),
-        }
+        let n_parts = usize::try_from(n_parts).unwrap_or(0);
+        Chosen::from(Extent::Parts { n_parts, starts, counts }, NOTHING)
     }
 
     /// One of several parts; one item of it where there are no counts.
@@ -125,6 +124,9 @@ impl Chosen {
         n_dims: usize,
         shape: Option<&[i64; MAX_DIMENSIONS]>,
     ) -> Option<Selection> {
+        if let Extent::Parts { n_parts: 1, starts, counts } = self.extent {
+            return Chosen::of_part(starts, counts, 0).selection(n_dims, shape);
+        }
         let mut selection = Selection::new(n_dims);
         match self.extent {
             Extent::Parts { n_parts: 1.., starts, .. } => {

@@ -8,10 +8,10 @@ use core::ffi::c_int;
 
 use super::files;
 use super::inquiry::Cdf;
-use crate::calls::kept::Kept;
+use crate::calls::seqlock_table::SeqlockTable;
 use crate::objects;
 
-static KNOWN: Kept<2048, 3> = Kept::nothing();
+static KNOWN: SeqlockTable<2048, 3> = SeqlockTable::empty();
 
 /// A variable of an open file.
 #[derive(Clone, Copy, Default)]

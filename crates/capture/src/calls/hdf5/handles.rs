@@ -14,13 +14,13 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use super::functions::{Hdf5, Id};
 use super::numbering;
 use super::questions::{Extents, MAX_RANK};
-use crate::calls::kept::Kept;
+use crate::calls::seqlock_table::SeqlockTable;
 
 /// Dimensions of a dataset that are kept; those of one with more are asked for.
 pub(super) const KEPT_RANK: usize = 8;
 
-static FILES: Kept<512, WORDS> = Kept::nothing();
-static OBJECTS: Kept<2048, WORDS> = Kept::nothing();
+static FILES: SeqlockTable<512, WORDS> = SeqlockTable::empty();
+static OBJECTS: SeqlockTable<2048, WORDS> = SeqlockTable::empty();
 /// Changes when a kept extent may not hold any more.
 static EXTENTS: AtomicU32 = AtomicU32::new(0);
 

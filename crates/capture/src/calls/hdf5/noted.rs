@@ -14,10 +14,10 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::functions::Hdf5;
-use crate::calls::kept::Kept;
+use crate::calls::seqlock_table::SeqlockTable;
 
 /// For which value of [`NAMES`] it holds, and the identity of name and notes.
-static NOTED: Kept<1024, 2> = Kept::nothing();
+static NOTED: SeqlockTable<1024, 2> = SeqlockTable::empty();
 /// Changes when a name may mean another dataset.
 static NAMES: AtomicU64 = AtomicU64::new(0);
 /// In the place of a value that holds.

@@ -10,7 +10,7 @@
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use crate::library::{Module, Scope};
+use crate::loader::{self, Dependencies};
 use crate::stack;
 
 /// A handle as it travels in a register: a pointer in Open MPI; in MPICH an int,
@@ -205,12 +205,12 @@ fn address(symbol: Symbol) -> Option<usize> {
 /// Several threads may look at once: they find the same.
 #[cold]
 fn find(real: usize, modules: u32) -> Option<Mpi> {
-    let look = |scope: &Scope| {
+    let look = |modules: &Dependencies| {
         for (place, name) in ADDRESSES.iter().zip(NAMES) {
-            place.store(scope.find(name), Ordering::Relaxed);
+            place.store(modules.find(name), Ordering::Relaxed);
         }
     };
-    Module::of(real)?.with_scope(look)?;
+    loader::with_dependencies(real, look)?;
     FOUND.store(modules, Ordering::Release);
     Some(Mpi(()))
 }

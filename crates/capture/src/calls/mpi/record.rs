@@ -16,7 +16,7 @@ use crate::calls::requests::{Request, Requests, next_id};
 use crate::files::Named;
 use crate::observe::{call, is_on};
 use crate::recorder::RECORDER;
-use crate::thread::{self, Begun, Library, begin_in, is_inside};
+use crate::thread::{self, Begun, Library, begin_in, is_nested_in};
 
 /// A request is complete when the program's handle has changed: MPI sets it to
 /// MPI_REQUEST_NULL in all its forms.
@@ -74,10 +74,9 @@ pub(super) fn open<R: Outcome>(
         if is_success {
             tell_rank(library);
         }
-        let number = match (is_success, handle()) {
-            (true, Some(handle)) => files::opened(handle, file, mode),
-            _ => -1,
-        };
+        // A call that failed need not have stored a handle.
+        let handle = if is_success { handle() } else { None };
+        let number = handle.map_or(-1, |handle| files::opened(handle, file, mode));
         let call = call(Function::MpiOpen, file, number, code(is_success));
         Some(Call { offset: 0, detail: mode as u32, ..call })
     })
@@ -267,7 +266,7 @@ pub(super) fn complete<R: Outcome>(
     real: impl FnOnce() -> R,
 ) -> R {
     // Fortran's call in MPICH makes C's, which must not take over its requests.
-    if !REQUESTS.any() || is_inside(Library::Mpi) {
+    if !REQUESTS.any() || is_nested_in(Library::Mpi) {
         return real();
     }
     complete_some(function, list, real)

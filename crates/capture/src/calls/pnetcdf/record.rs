@@ -12,6 +12,7 @@ use crate::calls::cdf::{self, Cdf, Chosen, Question, Real, begin_on, describe, h
 use crate::calls::library_call::{code, observe};
 use crate::calls::requests::{self, Request, next_id};
 use crate::observe::call;
+use crate::sys;
 
 /// Requests in the program's memory, which PnetCDF knows by numbers.
 pub(super) type Requests = *const c_int;
@@ -133,14 +134,23 @@ fn mark(cdf: Cdf, ncid: c_int, (count, list): (c_int, Requests), waiter: usize) 
         };
         return UNDER_WAY.mark_all(is_wanted, waiter);
     };
-    if list.is_null() {
-        return;
-    }
-    for place in 0..count {
-        // SAFETY: the library will read so many.
-        let number = unsafe { *list.add(place) };
-        let mut either = [false, true].into_iter();
-        either.any(|is_read| UNDER_WAY.mark(name(cdf, ncid, number, is_read), waiter, place));
+    const AT_ONCE: usize = 64;
+    for first in (0..count).step_by(AT_ONCE) {
+        // The library need not read them: in define mode it refuses to wait.
+        let mut numbers = [[0_u8; size_of::<c_int>()]; AT_ONCE];
+        let n_wanted = (count - first).min(AT_ONCE);
+        let wanted = numbers.as_flattened_mut().get_mut(..n_wanted * size_of::<c_int>());
+        let at = list.wrapping_add(first) as usize;
+        let n_bytes = wanted.and_then(|wanted| sys::copy_memory(at, wanted).ok()).unwrap_or(0);
+        for (place, number) in numbers.iter().take(n_bytes / size_of::<c_int>()).enumerate() {
+            let number = c_int::from_ne_bytes(*number);
+            let mark =
+                |is_read| UNDER_WAY.mark(name(cdf, ncid, number, is_read), waiter, first + place);
+            let _ = mark(false) || mark(true);
+        }
+        if n_bytes < n_wanted * size_of::<c_int>() {
+            return;
+        }
     }
 }
 

@@ -266,8 +266,12 @@ impl Paths {
         Ok(slot)
     }
 
-    /// Forgets all paths.
+    /// Forgets all paths. An empty tree is not written to: in the memory of a new
+    /// thread that would touch a hundred pages, which a short process never needs.
     pub(super) fn clear(&mut self) {
+        if self.n_nodes == 0 {
+            return;
+        }
         for node in &mut self.nodes {
             (node.key, node.then) = (Key { from: 0, value: 0 }, Then::Nothing);
         }

@@ -107,6 +107,7 @@ pub(super) struct Rules {
     sets: [[Entry; WAYS]; SETS],
     /// The entry of a full set that makes room next.
     oldest: u8,
+    has_entries: bool,
 }
 
 impl Rules {
@@ -129,6 +130,7 @@ impl Rules {
             usize::from(self.oldest) % WAYS
         });
         if let Some(entry) = set.get_mut(way) {
+            self.has_entries = true;
             (entry.key, entry.module, entry.has_caller) = (key, module, rule.is_some());
             if let Some(rule) = rule {
                 entry.rule = rule;
@@ -136,8 +138,11 @@ impl Rules {
         }
     }
 
-    /// Starts anew.
+    /// Starts anew. An empty table is not written to, see `Paths::clear`.
     pub(super) fn clear(&mut self) {
+        if !core::mem::take(&mut self.has_entries) {
+            return;
+        }
         for set in &mut self.sets {
             for entry in set {
                 entry.key = 0;

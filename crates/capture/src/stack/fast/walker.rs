@@ -15,10 +15,6 @@ use super::paths::{Path, Paths};
 use super::rules::{Pc, Rules};
 use super::trail::Trail;
 
-/// Bytes of stack that a walk through new code takes, with what is around it, and
-/// some more.
-const NEEDED_ROOM: usize = 4608;
-
 /// Finds the contexts of one thread's calls.
 ///
 /// Large, and valid when all zero: it is meant to lie in fresh anonymous memory,
@@ -52,11 +48,10 @@ struct Walk {
 }
 
 impl Walker {
-    /// The identity of the caller's stack. What has not been defined yet is
-    /// defined: the context, and before it the modules of its frames. 0 for
-    /// unknown, on a stack that is nearly full.
+    /// The identity of the caller's stack, if the way there is known and has
+    /// been defined.
     #[inline]
-    pub fn context(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
+    pub fn known_context(&self, caller: Caller) -> Option<u64> {
         if self.generation == GENERATION.load(Ordering::Relaxed) && self.memory.is_own(caller.sp) {
             // SAFETY: on the thread's own stack; a call has just pushed it.
             let return_address = unsafe { (caller.sp as *const usize).read_volatile() };
@@ -65,20 +60,19 @@ impl Walker {
             if let Some((context, defined_in)) = found
                 && defined_in == self.age + 1
             {
-                return context;
+                return Some(context);
             }
         }
-        self.context_by_walk(caller, definitions)
+        None
     }
 
+    /// The identity of the caller's stack, by walking it. What has not been
+    /// defined yet is defined: the context, and before it the modules of its
+    /// frames.
     #[cold]
     #[inline(never)]
-    fn context_by_walk(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
+    pub fn new_context(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
         self.n_walks += 1;
-        self.memory.locate(caller.sp);
-        if !self.memory.has_room(caller.sp, NEEDED_ROOM) {
-            return 0;
-        }
         let return_address = self.walk(caller);
         let context = identify(self.frames());
         let is_defined = self.define(context, definitions);
@@ -88,6 +82,12 @@ impl Walker {
             self.paths.insert(Path { caller, return_address, trail, context, defined_in });
         }
         context
+    }
+
+    /// Whether so many bytes of the program's stack can be used below the caller.
+    pub(crate) fn has_room(&mut self, caller: Caller, bytes: usize) -> bool {
+        self.memory.locate(caller.sp);
+        self.memory.has_room(caller.sp, bytes)
     }
 
     fn define(&mut self, context: u64, definitions: &mut impl Definitions) -> bool {

@@ -71,7 +71,7 @@ impl RunModel {
             known: None,
             refused: None,
             carried_over: engine.recognised().count(),
-            first: super::report::predicted(&engine.first_score()),
+            first: ioracle_insight::predicted(&engine.first_score()),
             saved: None,
             not_saved: None,
         };

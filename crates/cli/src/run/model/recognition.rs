@@ -48,6 +48,7 @@ impl Recognition {
 
     /// A call stack.
     pub fn context(&mut self, id: ContextId, frames: &str, engine: &mut Engine) {
+        engine.define_frames(id, frames);
         self.stacks.context(id, frames, engine);
     }
 

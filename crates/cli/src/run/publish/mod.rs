@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use ioracle_engine::Engine;
-use ioracle_events::{ContextId, Event, Operation, Prediction, StreamId};
+use ioracle_events::{ContextId, Event, Layer, Operation, Prediction, StreamId};
 use ioracle_oracle::Oracle;
 use ioracle_spool::slot::{MAX_STEPS, Outlook};
 use ioracle_trace::Follower;
@@ -122,12 +122,16 @@ impl Publisher {
     }
 
     /// An event was learned.
-    pub fn learned(&mut self, event: &Event, engine: &Engine) {
+    pub fn learned(&mut self, event: &Event, is_operation: bool, engine: &Engine) {
         let Some(asking) = self.asking.get_mut(&event.stream) else { return };
         asking.rests_on = asking.rests_on.max(event.sequence);
         asking.told = Told::Outdated;
         let now = Instant::now();
-        asking.follow(event, now, engine);
+        let is_library = matches!(event.function.layer(), Layer::MpiIo | Layer::HighLevel);
+        // Whether a call of a library is one comes out later.
+        if is_operation || is_library && event.function.access().is_data() && !event.failed() {
+            asking.follow(event, now, engine);
+        }
         self.vigil.stay_awake(now);
     }
 
@@ -252,8 +256,7 @@ impl Asking {
 
     /// Follows the thread along the path, and notes where its symbols come from.
     fn follow(&mut self, event: &Event, now: Instant, engine: &Engine) {
-        let is_operation = event.function.access().is_atomic() && !event.failed();
-        let Some(oracle) = engine.oracle(event.stream).filter(|_| is_operation) else { return };
+        let Some(oracle) = engine.oracle(event.stream) else { return };
         self.arrival.came(now);
         let operation = Operation::from(event);
         let symbol = oracle.symbol_of(&operation);

@@ -34,8 +34,8 @@ impl ToldStep {
 
     /// As it is seen from where the thread stands.
     pub fn step(&self) -> (Step, &[u8]) {
-        let Prediction { from_now_ns, probability, .. } = self.prediction;
-        (Step { from_now_ns, probability, ..self.step }, &self.name)
+        let Prediction { from_now_ns, probability, operation_probability, .. } = self.prediction;
+        (Step { from_now_ns, probability, operation_probability, ..self.step }, &self.name)
     }
 }
 
@@ -67,7 +67,7 @@ impl Path {
         let ended_ns = taken.from_now_ns.saturating_add(taken.io_time_ns);
         for ToldStep { prediction: step, .. } in &mut self.steps {
             step.from_now_ns = step.from_now_ns.saturating_sub(ended_ns);
-            step.probability = share(step.probability, taken.probability);
+            follow(step, taken.operation_probability, 1.0);
         }
     }
 
@@ -83,11 +83,12 @@ impl Path {
             return;
         };
         let (new, old) = (&new.prediction, &self.steps[first.len() - 1].prediction);
-        let (old_ns, old_probability) = (old.from_now_ns, old.probability);
+        let (old_ns, old_probability) = (old.from_now_ns, old.operation_probability);
+        let new_probability = new.operation_probability;
         for ToldStep { prediction: step, .. } in self.steps.range_mut(first.len()..) {
             let behind_ns = step.from_now_ns.saturating_sub(old_ns);
             step.from_now_ns = new.from_now_ns.saturating_add(behind_ns);
-            step.probability = new.probability * share(step.probability, old_probability);
+            follow(step, old_probability, new_probability);
         }
         for (place, step) in self.steps.iter_mut().zip(first) {
             *place = step;
@@ -95,9 +96,14 @@ impl Path {
     }
 }
 
-/// The probability of what follows a step, once the step has been taken.
-fn share(probability: f64, of: f64) -> f64 {
-    if of > 0.0 { (probability / of).min(1.0) } else { 0.0 }
+/// Puts the probabilities of a step that follows another of this old probability
+/// behind one of a new probability. How certain its place is stays as it was.
+fn follow(step: &mut Prediction, old: f64, new: f64) {
+    let Prediction { probability, operation_probability, .. } = *step;
+    let there = if operation_probability > 0.0 { probability / operation_probability } else { 0.0 };
+    let share = if old > 0.0 { (operation_probability / old).min(1.0) } else { 0.0 };
+    step.operation_probability = new * share;
+    step.probability = step.operation_probability * there;
 }
 
 fn is_same(a: &Prediction, b: &Prediction) -> bool {
@@ -144,7 +150,7 @@ mod tests {
             io_time_ns: 10,
             io_time_spread: Spread::default(),
             probability,
-            place_probability: 1.0,
+            operation_probability: probability,
         }
     }
 

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ioracle_engine::Engine;
-use ioracle_events::{ContextId, FileId, Function, Layer, PredictedFile, Prediction, Spread};
+use ioracle_events::{ContextId, FileId, PredictedFile, Prediction, Spread};
 use ioracle_spool::identity;
-use ioracle_spool::slot::{NO_FUNCTION, Step};
+use ioracle_spool::slot::Step;
 use ioracle_trace::Follower;
 
 /// Stands for a context symbol that did not come in this run.
@@ -21,8 +21,6 @@ const MAX_FILES: usize = 4096;
 
 /// Makes steps.
 pub struct Steps {
-    /// Numbers of functions in records, by their row in the table of events.
-    functions: Vec<u16>,
     files: HashMap<FileId, NamedFile>,
 }
 
@@ -33,15 +31,7 @@ struct NamedFile {
 
 impl Steps {
     pub fn new() -> Steps {
-        let mut functions = vec![NO_FUNCTION; Function::all().count()];
-        for recorded in ioracle_spool::Function::ALL {
-            let layer = Layer::from_name(recorded.layer());
-            let function = layer.and_then(|layer| Function::from_name(layer, recorded.name()));
-            if let Some(function) = function {
-                functions[usize::from(u16::from(function))] = *recorded as u16;
-            }
-        }
-        Steps { functions, files: HashMap::new() }
+        Steps { files: HashMap::new() }
     }
 
     /// A predicted operation, to be told under the name of its file.
@@ -53,7 +43,6 @@ impl Steps {
         follower: &Follower,
     ) -> (Step, Arc<[u8]>) {
         let context = contexts.get(prediction.symbol.0 as usize).copied().unwrap_or(NO_CONTEXT);
-        let function = u16::from(prediction.function);
         let step = Step {
             context: follower.context_identity(context),
             file: 0,
@@ -63,13 +52,13 @@ impl Steps {
             interarrival_ns: prediction.interarrival_ns,
             io_time_ns: prediction.io_time_ns,
             probability: prediction.probability,
+            operation_probability: prediction.operation_probability,
             size_spread: numbers(prediction.size_spread),
             offset_spread: numbers(prediction.offset_spread),
             interarrival_spread: numbers(prediction.interarrival_spread),
             io_time_spread: numbers(prediction.io_time_spread),
             symbol: prediction.symbol.0,
-            function,
-            recorded_function: self.functions[usize::from(function)],
+            function: prediction.function.into(),
             ..Step::default()
         };
         match &prediction.file {

@@ -79,6 +79,7 @@ static void null_everywhere(void)
     EXPECT(ioracle_oracle_merge(oracle, NULL), IORACLE_INVALID, "NULL");
     EXPECT(ioracle_oracle_info(NULL, &info), IORACLE_INVALID, "NULL");
     EXPECT(ioracle_oracle_info(oracle, NULL), IORACLE_INVALID, "NULL");
+    EXPECT(ioracle_oracle_score(oracle, NULL), IORACLE_INVALID, "NULL");
     EXPECT(ioracle_oracle_iterate(NULL, 0, &iterator), IORACLE_INVALID, "NULL");
     EXPECT(ioracle_oracle_iterate(oracle, 0, NULL), IORACLE_INVALID, "NULL");
     EXPECT(ioracle_oracle_step(NULL, &prediction), IORACLE_INVALID, "NULL");

@@ -7,7 +7,7 @@
 
 #include <ioracle.h>
 
-enum { OBSERVATION, CONFIG, PREDICTION, BURST, INFO, BASIS };
+enum { OBSERVATION, CONFIG, PREDICTION, BURST, INFO, BASIS, SCORE };
 
 size_t layout_size(int structure)
 {
@@ -15,6 +15,7 @@ size_t layout_size(int structure)
         [OBSERVATION] = sizeof(ioracle_observation), [CONFIG] = sizeof(ioracle_config),
         [PREDICTION] = sizeof(ioracle_prediction),   [BURST] = sizeof(ioracle_burst),
         [INFO] = sizeof(ioracle_info),               [BASIS] = sizeof(ioracle_basis),
+        [SCORE] = sizeof(ioracle_score),
     };
     return sizes[structure];
 }
@@ -33,6 +34,7 @@ void layout_prediction(ioracle_prediction *prediction)
     prediction->interarrival_ns = 8;
     prediction->io_time_ns = 9;
     prediction->probability = 10;
+    prediction->operation_probability = 15;
     prediction->size_spread.min = 11;
     prediction->offset_spread.max = 12;
     prediction->interarrival_spread.deviation = 13;

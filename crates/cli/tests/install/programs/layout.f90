@@ -47,6 +47,7 @@ program layout
    type(ioracle_burst) :: burst
    type(ioracle_info) :: info
    type(ioracle_basis) :: basis
+   type(ioracle_score) :: score
 
    call expect('size of observation', c_sizeof(call) == layout_size(0_c_int))
    call expect('size of config', c_sizeof(config) == layout_size(1_c_int))
@@ -55,6 +56,7 @@ program layout
    call expect('size of info', c_sizeof(info) == layout_size(4_c_int))
 
    call expect('size of basis', c_sizeof(basis) == layout_size(5_c_int))
+   call expect('size of score', c_sizeof(score) == layout_size(6_c_int))
 
    call layout_prediction(prediction)
    call expect('access', prediction%access == 1)
@@ -70,6 +72,7 @@ program layout
    call expect('interarrival_ns', prediction%interarrival_ns == 8)
    call expect('io_time_ns', prediction%io_time_ns == 9)
    call expect('probability', nint(prediction%probability) == 10)
+   call expect('operation_probability', nint(prediction%operation_probability) == 15)
    call expect('size_spread', nint(prediction%size_spread%min) == 11)
    call expect('offset_spread', nint(prediction%offset_spread%max) == 12)
    call expect('interarrival_spread', nint(prediction%interarrival_spread%deviation) == 13)

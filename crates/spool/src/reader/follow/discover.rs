@@ -5,15 +5,16 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
-use std::sync::atomic::Ordering::Acquire;
+use std::mem::offset_of;
 use std::time::{Duration, Instant};
 
 use super::files::Fault;
 use super::{Followed, Streams};
-use crate::layout::STREAM_SUFFIX;
+use crate::layout::{SPARE_BYTES, SPARE_SUFFIX, STREAM_SUFFIX, StreamHeader};
 use crate::reader::error::Error;
 use crate::reader::page::Page;
-use crate::reader::read::read_first_page;
+use crate::reader::process;
+use crate::reader::read::{read, read_first_page};
 use crate::reader::sink::{Sink, StreamInfo, StreamNumber};
 use crate::reader::slot::SlotFile;
 use crate::reader::stream::Stream;
@@ -37,8 +38,7 @@ impl Streams {
         now: Instant,
         sink: &mut impl Sink,
     ) -> Result<(), Error> {
-        let counts =
-            page.get().map(|page| (page.n_streams.load(Acquire), page.n_asking.load(Acquire)));
+        let counts = page.streams_and_slots();
         let is_known = counts.is_some() && !self.left_for_later;
         let every = if is_known { LIST_EVERY.0 } else { LIST_EVERY.1 };
         let is_fresh = self.listed.is_some_and(|listed| now.duration_since(listed) < every);
@@ -47,11 +47,11 @@ impl Streams {
         }
         self.counts_seen = counts;
         self.listed = Some(now);
-        self.list(sink)
+        self.list(page, sink)
     }
 
     /// Begins to follow the streams in the directory that are not known.
-    pub(super) fn list(&mut self, sink: &mut impl Sink) -> Result<(), Error> {
+    pub(super) fn list(&mut self, page: &Page, sink: &mut impl Sink) -> Result<(), Error> {
         let directory = self.files.directory();
         let failed = |source| Error::List { path: directory.to_path_buf(), source };
         let entries = match fs::read_dir(directory) {
@@ -74,7 +74,7 @@ impl Streams {
                 if slots.len() < MAX_STREAMS {
                     slots.insert(format!("{stem}{STREAM_SUFFIX}"));
                 }
-            } else if name.ends_with(STREAM_SUFFIX)
+            } else if (name.ends_with(STREAM_SUFFIX) || is_spare(name))
                 && !self.known.contains(name)
                 && new.len() < MAX_STREAMS
             {
@@ -85,7 +85,7 @@ impl Streams {
         new.sort_unstable();
         for (_, name) in new {
             if self.followed.len() < MAX_STREAMS {
-                self.begin(name, sink);
+                self.begin(page, name, sink);
             } else {
                 self.left_for_later = true;
             }
@@ -120,7 +120,7 @@ impl Streams {
     }
 
     /// Begins to follow a stream, if the file is one.
-    fn begin(&mut self, name: String, sink: &mut impl Sink) {
+    fn begin(&mut self, page: &Page, name: String, sink: &mut impl Sink) {
         let opened = self.files.open(&name).and_then(|file| match read_first_page(&file) {
             FirstPage::Header(header) => Ok((header, file)),
             FirstPage::Empty => Err(Fault::NotNow),
@@ -128,15 +128,19 @@ impl Streams {
         });
         let (header, file) = match opened {
             Ok(found) => found,
+            Err(Fault::NotNow) if is_spare(&name) => return self.let_go_if_abandoned(page, &name),
             Err(Fault::NotNow) => {
                 self.left_for_later = true;
                 return;
             }
             Err(Fault::Refused(why)) => return self.refuse(name, &why),
         };
-        let Some(begin_ns) = begin_of(&name)
-            .filter(|_| name.starts_with(&format!("{}-{}-", header.pid, header.tid)))
-        else {
+        // One made in advance is of a thread that nobody knew then.
+        let (begin_ns, whose) = match is_spare(&name) {
+            true => (Some(header.begin_ns), format!("{}-", header.pid)),
+            false => (begin_of(&name), format!("{}-{}-", header.pid, header.tid)),
+        };
+        let Some(begin_ns) = begin_ns.filter(|_| name.starts_with(&whose)) else {
             return self.refuse(name, "its header and its name tell different threads");
         };
         let info = info(&header, begin_ns, name.clone());
@@ -157,6 +161,25 @@ impl Streams {
         self.known.insert(name);
         sink.stream(number, &stream.info);
         self.followed.push(Followed::new(stream));
+    }
+
+    /// Deletes a stream that was made in advance and not begun, once the process
+    /// that alone can begin it is gone.
+    fn let_go_if_abandoned(&mut self, page: &Page, name: &str) {
+        let Some(page) = page.shared() else { return };
+        let maker = name.split('-').next().and_then(|pid| pid.parse().ok());
+        let (Some(pid), Some(made_ns)) = (maker, begin_of(name)) else { return };
+        let mut namespace = [0; 8];
+        let at = offset_of!(StreamHeader, pid_namespace) as u64;
+        let told = self.files.open(name).is_ok_and(|file| read(&file, at, &mut namespace) == 8);
+        // Where numbers of processes mean others, nobody can tell.
+        let is_ours = told && Some(u64::from_ne_bytes(namespace)) == process::pid_namespace();
+        if is_ours
+            && process::process_is_gone(pid, made_ns)
+            && fs::remove_file(self.files.path(name)).is_ok()
+        {
+            page.give_back(SPARE_BYTES as u64);
+        }
     }
 
     fn refuse(&mut self, name: String, why: &str) {
@@ -181,6 +204,11 @@ fn info(header: &Header, begin_ns: u64, name: String) -> StreamInfo {
     }
 }
 
+/// Whether a name is that of a stream made in advance.
+fn is_spare(name: &str) -> bool {
+    name.ends_with(SPARE_SUFFIX)
+}
+
 /// The name of a stream's slot.
 pub(super) fn slot_of(stream: &str) -> String {
     format!("{}{SLOT_SUFFIX}", stream.strip_suffix(STREAM_SUFFIX).unwrap_or(stream))
@@ -188,6 +216,7 @@ pub(super) fn slot_of(stream: &str) -> String {
 
 /// When a stream began, as its name tells.
 fn begin_of(name: &str) -> Option<u64> {
-    let time = name.strip_suffix(STREAM_SUFFIX)?.rsplit('-').next()?;
+    let stem = name.strip_suffix(STREAM_SUFFIX).or_else(|| name.strip_suffix(SPARE_SUFFIX))?;
+    let time = stem.rsplit('-').next()?;
     u64::from_str_radix(time, 16).ok()
 }

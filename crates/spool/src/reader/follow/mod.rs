@@ -3,8 +3,8 @@
 //! All streams of a job: finding them, reading them in passes, letting them go.
 //!
 //! The order of a pass is what makes definitions come first: how far records
-//! are published is looked at, then new streams are searched, then all
-//! definitions are read, then the records that were seen. A pass that a writer
+//! are published is looked at, then new streams are searched, then definitions
+//! are read as they are needed, then the records that were seen. A pass that a writer
 //! has woken costs one read per stream; while nobody does, streams that have
 //! been quiet are looked at less and less often, down to every ten seconds. The
 //! directory is listed when the number of streams changed.
@@ -17,7 +17,6 @@ use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use self::files::{Access, Files};
@@ -82,6 +81,8 @@ struct Followed {
     look_past_hole: Schedule,
     check: Schedule,
     gone_since: Option<Instant>,
+    /// It has written after its thread seemed to be gone.
+    only_seemed_gone: bool,
     /// The look of this pass has found records; there may be more behind them.
     had_ready: bool,
     is_over: bool,
@@ -99,6 +100,7 @@ impl Followed {
             look_past_hole: Schedule::new(LOOK_PAST_HOLE),
             check: Schedule::new(CHECK),
             gone_since: None,
+            only_seemed_gone: false,
             had_ready: false,
             is_over: false,
             was_over: false,
@@ -143,12 +145,8 @@ impl Streams {
     ) -> Result<usize, Error> {
         let now = Instant::now();
         let mode = if page.is_shared() { Mode::Live } else { Mode::Final };
-        let any = self.look(look, mode, now);
-        let n_before = self.followed.len();
+        self.look(look, mode, now);
         let listed = self.list_if_changed(page, now, sink);
-        if any || self.followed.len() > n_before {
-            self.deliver_definitions(sink);
-        }
         let n_records = self.deliver(mode, sink);
         self.check(now, sink);
         if mode == Mode::Live {
@@ -218,9 +216,8 @@ impl Streams {
     pub(super) fn drain(&mut self, page: &Page, sink: &mut impl Sink) -> Result<usize, Error> {
         let now = Instant::now();
         let mut n_records = 0_usize;
-        let listed = self.list(sink);
+        let listed = self.list(page, sink);
         while self.look(Look::All, Mode::Final, now) {
-            self.deliver_definitions(sink);
             n_records = n_records.saturating_add(self.deliver(Mode::Final, sink));
         }
         for followed in &mut self.followed {
@@ -238,7 +235,14 @@ impl Streams {
         for followed in self.followed.iter_mut().filter(|it| !it.is_drained) {
             followed.was_over = followed.is_over;
             let is_waited_for = followed.is_over || followed.stream.waits_for_hole();
-            if look == Look::Due && !is_waited_for && !followed.look.is_due(now) {
+            // The threads of many short processes would else be looked at with every
+            // pass for a second after their end.
+            let is_due = if followed.gone_since.is_some() && !followed.only_seemed_gone {
+                followed.check.is_due(now)
+            } else {
+                look == Look::All || followed.look.is_due(now)
+            };
+            if !is_due && !is_waited_for && mode == Mode::Live {
                 continue;
             }
             let past_hole = is_waited_for || followed.look_past_hole.is_due(now);
@@ -252,7 +256,7 @@ impl Streams {
             followed.had_ready = followed.stream.has_ready();
             if followed.had_ready {
                 any = true;
-                followed.gone_since = None;
+                followed.only_seemed_gone |= followed.gone_since.take().is_some();
                 followed.look = Schedule::new(LOOK);
                 followed.look_past_hole = Schedule::new(LOOK_PAST_HOLE);
                 followed.check.hasten();
@@ -268,24 +272,33 @@ impl Streams {
         any
     }
 
-    fn deliver_definitions(&mut self, sink: &mut impl Sink) {
-        let (buffer, totals) = (&mut self.buffer, &mut self.totals);
-        for followed in &mut self.followed {
-            self.files.with(&mut followed.stream, totals, |stream, file, totals| {
-                stream.deliver_definitions(file, buffer, sink, totals);
-            });
-        }
-    }
-
+    /// Hands over what the look has found. Most streams define themselves what
+    /// their records name; the definitions of all the others are read only for a
+    /// record that names something else: a file that another thread has opened.
     fn deliver(&mut self, mode: Mode, sink: &mut impl Sink) -> usize {
-        let mut n_records = 0;
         let (buffer, totals) = (&mut self.buffer, &mut self.totals);
+        let before = totals.n_records;
+        let mut any_left = false;
         for followed in self.followed.iter_mut().filter(|it| it.stream.has_ready()) {
             self.files.with(&mut followed.stream, totals, |stream, file, totals| {
-                n_records += stream.deliver(file, buffer, mode, sink, totals);
+                stream.deliver_definitions(file, buffer, sink, totals);
+                stream.deliver_known(file, buffer, mode, sink, totals);
             });
+            any_left |= followed.stream.has_ready();
         }
-        n_records
+        if any_left {
+            for followed in &mut self.followed {
+                self.files.with(&mut followed.stream, totals, |stream, file, totals| {
+                    stream.deliver_definitions(file, buffer, sink, totals);
+                });
+            }
+            for followed in self.followed.iter_mut().filter(|it| it.stream.has_ready()) {
+                self.files.with(&mut followed.stream, totals, |stream, file, totals| {
+                    stream.deliver(file, buffer, mode, sink, totals);
+                });
+            }
+        }
+        usize::try_from(totals.n_records - before).unwrap_or(usize::MAX)
     }
 
     /// Asks, not too often, whether quiet streams are over.
@@ -309,6 +322,7 @@ impl Streams {
                 followed.gone_since = None;
             } else if followed.gone_since.is_none() {
                 followed.gone_since = Some(now);
+                followed.check.postpone(now + GONE_PATIENCE);
             }
             let is_gone =
                 followed.gone_since.is_some_and(|since| now.duration_since(since) >= GONE_PATIENCE);
@@ -350,7 +364,7 @@ impl Streams {
             }
         }
         self.files.close(&mut stream);
-        let Some(page) = page.get().filter(|_| page.is_shared()) else { return };
+        let Some(page) = page.shared() else { return };
         sink.keep();
         if stream.slot.is_some() {
             let _ = fs::remove_file(self.files.path(&discover::slot_of(&stream.info.name)));
@@ -362,8 +376,7 @@ impl Streams {
         // A name that could not be deleted stays known, or it would be read again.
         if is_gone {
             self.known.remove(&stream.info.name);
-            let give_back = |used: u64| Some(used.saturating_sub(stream.charged_bytes));
-            let _ = page.used_bytes.fetch_update(Relaxed, Relaxed, give_back);
+            page.give_back(stream.charged_bytes);
         }
     }
 }

@@ -37,6 +37,11 @@ impl Schedule {
         self.wait == self.longest
     }
 
+    /// The next time is at an instant that is known.
+    pub(super) fn postpone(&mut self, due_at: Instant) {
+        self.due_at = Some(due_at);
+    }
+
     /// Waits after the next time are short again.
     pub(super) fn hasten(&mut self) {
         self.wait = self.first;

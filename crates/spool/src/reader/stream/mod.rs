@@ -140,20 +140,25 @@ impl Stream {
         mode: Mode,
         sink: &mut impl Sink,
         totals: &mut Totals,
-    ) -> usize {
-        let before = totals.n_records;
-        if mode == Mode::Final {
-            self.final_left = self.final_left.saturating_sub(self.ready - self.position);
-        }
-        while self.position < self.ready {
-            self.deliver_some(file, buffer, mode, sink, totals, |_, _| true);
-        }
-        usize::try_from(totals.n_records - before).unwrap_or(usize::MAX)
+    ) {
+        self.deliver_while(file, buffer, mode, sink, totals, |_, _| true);
     }
 
-    /// The same where definitions were not handed over before: they are looked
-    /// for only when a record names something that the sink does not know, which
-    /// spares most records half of the system calls.
+    /// The same up to a record that names something which the sink does not know.
+    pub(super) fn deliver_known<S: Sink>(
+        &mut self,
+        file: &File,
+        buffer: &mut [u8],
+        mode: Mode,
+        sink: &mut S,
+        totals: &mut Totals,
+    ) {
+        let is_known = |sink: &S, call: &Call| call.function == CONTINUATION || sink.knows(call);
+        self.deliver_while(file, buffer, mode, sink, totals, is_known);
+    }
+
+    /// The same with the definitions that such a record needs. They are looked
+    /// for only then, which spares most records half of the system calls.
     pub(super) fn deliver_with_definitions(
         &mut self,
         file: &File,
@@ -162,14 +167,30 @@ impl Stream {
         totals: &mut Totals,
     ) -> usize {
         let before = totals.n_records;
-        while self.position < self.ready {
-            let is_known = |sink: &_, call: &_| Sink::knows(sink, call);
-            if !self.deliver_some(file, buffer, Mode::Live, sink, totals, is_known) {
-                self.deliver_definitions(file, buffer, sink, totals);
-                self.deliver(file, buffer, Mode::Live, sink, totals);
-            }
+        self.deliver_known(file, buffer, Mode::Live, sink, totals);
+        if self.has_ready() {
+            self.deliver_definitions(file, buffer, sink, totals);
+            self.deliver(file, buffer, Mode::Live, sink, totals);
         }
         usize::try_from(totals.n_records - before).unwrap_or(usize::MAX)
+    }
+
+    fn deliver_while<S: Sink>(
+        &mut self,
+        file: &File,
+        buffer: &mut [u8],
+        mode: Mode,
+        sink: &mut S,
+        totals: &mut Totals,
+        may: impl Fn(&S, &Call) -> bool,
+    ) {
+        let first = self.position;
+        while self.position < self.ready
+            && self.deliver_some(file, buffer, mode, sink, totals, &may)
+        {}
+        if mode == Mode::Final {
+            self.final_left = self.final_left.saturating_sub(self.position - first);
+        }
     }
 
     /// Hands over as many of them as a read finds, up to one that may not be;

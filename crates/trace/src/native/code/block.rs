@@ -136,19 +136,50 @@ pub(crate) struct BlockEvents {
     /// What is passed where a writer would say something.
     nothing: Event,
     previous_start_ns: u64,
+    is_cut: bool,
 }
 
 impl BlockEvents {
+    /// The events of a block whose end was cut off, up to the first that
+    /// depends on what is missing. `is_whole` says which sections are all there.
+    pub(crate) fn of_cut(
+        sections: Sections,
+        is_whole: [bool; N_SECTIONS],
+        n_events: usize,
+        about: (Precision, Order, First),
+        functions: &Arc<Functions>,
+    ) -> Result<BlockEvents, Fault> {
+        // Without its grammar nothing is known of a block.
+        if !is_whole[0] {
+            return Err(Fault("it is cut off within its grammar"));
+        }
+        let mut whole = is_whole.into_iter();
+        let decoders = sections.map(|bytes| match whole.next() {
+            Some(true) => Decoder::new(bytes),
+            _ => Decoder::cut(bytes),
+        });
+        let block = BlockEvents::read(decoders, n_events, about, functions)?;
+        Ok(BlockEvents { is_cut: true, ..block })
+    }
+
     /// The events of a block of `n_events`, which is not believed before the
     /// grammar agrees.
     pub(crate) fn new(
         sections: Sections,
         n_events: usize,
+        about: (Precision, Order, First),
+        functions: &Arc<Functions>,
+    ) -> Result<BlockEvents, Fault> {
+        BlockEvents::read(sections.map(Decoder::new), n_events, about, functions)
+    }
+
+    fn read(
+        decoders: [Decoder; N_SECTIONS],
+        n_events: usize,
         (precision, order, first): (Precision, Order, First),
         functions: &Arc<Functions>,
     ) -> Result<BlockEvents, Fault> {
-        let [grammar, shapes, offsets, files, times, order_bytes] = sections.map(Decoder::new);
-        let mut grammar = grammar;
+        let [mut grammar, shapes, offsets, files, times, order_bytes] = decoders;
         if n_events > MAX_BLOCK_EVENTS {
             return Err(Fault("it says that it holds more events than a block can"));
         }
@@ -176,7 +207,17 @@ impl BlockEvents {
             coders: Coders { shapes, offsets, files, times, order: order_bytes },
             nothing: nothing(functions)?,
             previous_start_ns: 0,
+            is_cut: false,
         })
+    }
+
+    /// Whether what was read last may depend on bytes that were cut off.
+    fn is_beyond_cut(&self) -> bool {
+        let Coders { shapes, offsets, files, times, order } = &self.coders;
+        // Numbers are read only where events have some of their own.
+        let order = Some(order).filter(|_| self.columns.is_numbered());
+        self.is_cut
+            && [shapes, offsets, files, times].into_iter().chain(order).any(Decoder::is_beyond_cut)
     }
 
     fn check(&mut self, event: &Event) -> Result<(), Fault> {
@@ -226,6 +267,9 @@ impl Iterator for BlockEvents {
         let number = self.expansion.next()? as usize;
         let symbol = self.symbols[number];
         let event = self.columns.code(&mut self.coders, (number, symbol), &self.nothing);
+        if self.is_beyond_cut() {
+            return None;
+        }
         Some(self.check(&event).map(|()| event))
     }
 }

@@ -155,6 +155,11 @@ impl Columns {
         }
     }
 
+    /// Whether events have numbers of their own.
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.order == Order::Numbered
+    }
+
     /// Whether the block should end.
     pub(crate) fn is_full(&self) -> bool {
         self.details.is_full()

@@ -157,15 +157,27 @@ pub(crate) struct Decoder {
     at: usize,
     range: u32,
     code: u32,
+    /// Whether the writer wrote more bytes than are there.
+    is_cut: bool,
 }
 
 impl Decoder {
     pub(crate) fn new(bytes: Vec<u8>) -> Decoder {
-        let mut decoder = Decoder { bytes, at: 0, range: u32::MAX, code: 0 };
+        let mut decoder = Decoder { bytes, at: 0, range: u32::MAX, code: 0, is_cut: false };
         for _ in 0..4 {
             decoder.code = decoder.code << 8 | decoder.next();
         }
         decoder
+    }
+
+    /// Reads bytes whose end was cut off.
+    pub(crate) fn cut(bytes: Vec<u8>) -> Decoder {
+        Decoder { is_cut: true, ..Decoder::new(bytes) }
+    }
+
+    /// Whether what was read last may depend on bytes that were cut off.
+    pub(crate) fn is_beyond_cut(&self) -> bool {
+        self.is_cut && self.at > self.bytes.len()
     }
 
     fn next(&mut self) -> u32 {

@@ -5,11 +5,11 @@
 use std::io;
 
 use super::layout::{
-    BlockHead, BlockPlace, ChunkHead, FileHead, IndexEntry, Kind, MAGIC, MARKER, SectionPlace,
-    TRAILER_BYTES, VERSION, index_of_trailer,
+    BlockHead, BlockPlace, ChunkHead, FileHead, IndexEntry, Kind, MAGIC, MARKER, MAX_CHUNK_BYTES,
+    SectionPlace, TRAILER_BYTES, VERSION, index_of_trailer,
 };
 use super::storage::Storage;
-use crate::native::code::Sections;
+use crate::native::code::{N_SECTIONS, Sections};
 
 /// What is wrong with a trace, and where.
 #[derive(Debug)]
@@ -52,11 +52,26 @@ pub(crate) struct Content {
     pub(crate) end: u64,
     /// Whether index and end are there.
     pub(crate) is_finished: bool,
+    /// Blocks whose end is missing.
+    pub(crate) torn: Vec<TornBlock>,
     /// The first of what is wrong, and how often something is.
     pub(crate) damage: Option<Damage>,
     pub(crate) n_damaged: u64,
-    is_cut: bool,
+    pub(crate) is_cut: bool,
 }
+
+/// A block of which only the beginning is there: the file was cut off in it,
+/// and may have been added to behind it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TornBlock {
+    pub(crate) position: u64,
+    /// Where it was cut off.
+    end: u64,
+}
+
+/// What there is of a torn block: its head, its sections, and which of these
+/// are whole.
+pub(crate) type TornParts = (BlockHead, Sections, [bool; N_SECTIONS]);
 
 impl Content {
     /// The blocks that were found.
@@ -125,10 +140,6 @@ impl Chunks {
         self.content.damage.take()
     }
 
-    pub(crate) fn into_content(self) -> Content {
-        self.content
-    }
-
     /// The payload of the chunk at a position, which must be of that kind.
     pub(crate) fn payload(&self, position: u64, kind: Kind) -> Result<Vec<u8>, Damage> {
         let bytes = self.storage.read(position, ChunkHead::N_BYTES)?;
@@ -156,14 +167,37 @@ impl Chunks {
     pub(crate) fn block(&self, position: u64) -> Result<(BlockHead, Sections), Damage> {
         let payload = self.payload(position, Kind::Block)?;
         let damaged = |reason| Damage::At { position, reason };
+        let (head, sections, is_whole) = self.sections(position, &payload)?;
+        match is_whole.iter().all(|is_whole| *is_whole) {
+            true => Ok((head, sections)),
+            false => Err(damaged(HEAD_DAMAGED)),
+        }
+    }
+
+    /// What there is of a block whose end is missing, and which of its sections
+    /// are whole. Its checksum cannot be compared.
+    pub(crate) fn torn_block(&self, torn: TornBlock) -> Result<TornParts, Damage> {
+        let inside = torn.position + ChunkHead::N_BYTES as u64;
+        let length = torn.end.saturating_sub(inside).min(u64::from(MAX_CHUNK_BYTES));
+        let payload = self.storage.read(inside, length as usize)?;
+        self.sections(torn.position, &payload)
+    }
+
+    /// The head and the sections of a block, as far as its bytes go.
+    fn sections(&self, position: u64, payload: &[u8]) -> Result<TornParts, Damage> {
+        let damaged = |reason| Damage::At { position, reason };
         let (head, mut rest): (BlockHead, &[u8]) =
-            postcard::take_from_bytes(&payload).map_err(|_| damaged(HEAD_DAMAGED))?;
+            postcard::take_from_bytes(payload).map_err(|_| damaged(HEAD_DAMAGED))?;
         let mut sections = Sections::default();
-        for (section, place) in sections.iter_mut().zip(&head.sections) {
+        let mut is_whole = [true; N_SECTIONS];
+        for ((section, place), is_whole) in
+            sections.iter_mut().zip(&head.sections).zip(&mut is_whole)
+        {
             *section = match *place {
                 SectionPlace::Here { length } => {
-                    let split = rest.split_at_checked(length as usize);
-                    let (own, behind) = split.ok_or(damaged(HEAD_DAMAGED))?;
+                    let length = length as usize;
+                    *is_whole = length <= rest.len();
+                    let (own, behind) = rest.split_at(length.min(rest.len()));
                     rest = behind;
                     own.to_vec()
                 }
@@ -176,7 +210,7 @@ impl Chunks {
                 }
             };
         }
-        Ok((head, sections))
+        Ok((head, sections, is_whole))
     }
 
     /// What the index says; `None` if there is none that can be used.
@@ -207,39 +241,72 @@ impl Chunks {
         let mut at = content.end;
         while at < length {
             let bytes = self.storage.read(at, TRAILER_BYTES)?;
-            if length - at == TRAILER_BYTES as u64 && index_of_trailer(&bytes).is_some() {
-                content.is_finished = true;
-                break;
+            if index_of_trailer(&bytes).is_some() {
+                // One that something was added behind is an end no more.
+                at += TRAILER_BYTES as u64;
+                content.is_finished = at == length;
+                continue;
             }
             let Some(head) = ChunkHead::from_bytes(&bytes) else {
-                match self.next_chunk(at + 1)? {
-                    Some(next) => {
-                        content.note(Damage::At { position: at, reason: "no chunk begins there" });
-                        at = next;
-                        continue;
-                    }
-                    None => {
-                        content.note(Damage::Cut { position: at });
-                        break;
-                    }
-                }
-            };
-            let behind = at + ChunkHead::N_BYTES as u64 + u64::from(head.length);
-            match self.entry(at, head.kind) {
-                Ok(entry) => content.entries.extend(entry),
-                Err(Damage::Cut { position }) => {
-                    content.note(Damage::Cut { position });
+                let Some(next) = self.next_chunk(at + 1)? else {
+                    content.note(Damage::Cut { position: at });
                     break;
+                };
+                content.note(Damage::At { position: at, reason: "no chunk begins there" });
+                at = next;
+                continue;
+            };
+            match self.entry(at, head.kind) {
+                Ok(entry) => {
+                    content.entries.extend(entry);
+                    at += ChunkHead::N_BYTES as u64 + u64::from(head.length);
+                    if head.kind != Kind::Index {
+                        content.end = at;
+                    }
                 }
                 Err(Damage::Unreadable(error)) => return Err(error.into()),
-                Err(damage) => content.note(damage),
-            }
-            at = behind;
-            if head.kind != Kind::Index {
-                content.end = behind;
+                Err(damage) => match self.pass_over(at, head, damage, &mut content)? {
+                    Some(next) => at = next,
+                    None => break,
+                },
             }
         }
         Ok(content)
+    }
+
+    /// Takes down what is wrong with a chunk, and what there is of it if it was
+    /// cut off; where the next one begins, if there is one.
+    fn pass_over(
+        &self,
+        position: u64,
+        head: ChunkHead,
+        damage: Damage,
+        content: &mut Content,
+    ) -> Result<Option<u64>, Damage> {
+        let inside = position + ChunkHead::N_BYTES as u64;
+        let behind = inside + u64::from(head.length);
+        let next = self.next_chunk(inside)?;
+        let end = match next {
+            Some(next) => next,
+            None => self.end_of_last(inside)?,
+        };
+        if head.kind == Kind::Block && end < behind {
+            content.torn.push(TornBlock { position, end });
+        }
+        content.note(damage);
+        Ok(next)
+    }
+
+    /// Where a chunk ends that the file was cut off in: bytes at the end that
+    /// may be the beginning of another head are none of it.
+    fn end_of_last(&self, inside: u64) -> Result<u64, Damage> {
+        let length = self.storage.len()?;
+        let begin = inside.max(length.saturating_sub(ChunkHead::N_BYTES as u64 - 1));
+        let tail = self.storage.read(begin, ChunkHead::N_BYTES)?;
+        let is_head =
+            |at: &usize| tail[*at..].starts_with(&MARKER) || MARKER.starts_with(&tail[*at..]);
+        let at = (0..tail.len()).find(is_head).unwrap_or(tail.len());
+        Ok(begin + at as u64)
     }
 
     /// The line of the index for the chunk at a position.

@@ -87,6 +87,11 @@ impl ChunkWriter {
         Ok(())
     }
 
+    /// What the index will say.
+    pub(crate) fn entries(&self) -> &[IndexEntry] {
+        &self.index
+    }
+
     /// Hands all to the storage device.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.storage.sync()

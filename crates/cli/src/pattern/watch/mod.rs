@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle pattern watch`: runs a server under capture and says, once a second,
+//! which known pattern it is under; with `--tune` it sets options by it.
+//!
+//! The main thread stands between the server and its caller, as in `ioracle
+//! run`; another follows the spool, ticks and decides ([`follow`]). Commands of
+//! the tune file run on threads of their own ([`command`]), so that one that
+//! hangs holds up neither the server nor the following.
+
+mod command;
+mod follow;
+mod tune;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result};
+use ioracle_spool::settings::SPOOL;
+use ioracle_trace::Follower;
+
+use self::follow::{Following, Shown};
+use self::tune::{TuneFile, Tuner};
+use crate::pattern::Preset;
+use crate::run::launch::{self, LD_PRELOAD};
+use crate::run::settings::Settings;
+use crate::run::signals::Signals;
+use crate::run::supervise::supervise;
+use crate::shared::executable::Kind;
+use crate::shared::failure::sentence;
+use crate::shared::find::find;
+use crate::shared::output::{self, check_place, say};
+use crate::shared::{jobs, library};
+
+const EXAMPLES: &str = "\
+Examples:
+  ioracle pattern watch -- glusterfsd -N -f brick.vol       which load a brick is under, each second
+  ioracle pattern watch --tune tune.toml -- bindfs -f a b   try options, learn the best for each load
+  ioracle pattern watch --under /bricks/b1 --json -- …      one JSON object per second for scripts
+
+A tune file names the options and the commands that apply them:
+
+  period_s = 5                      # at least this long between two applications
+  [[option]]
+  name = \"4\"
+  apply = \"echo 4 > /sys/class/bdi/0:52/read_ahead_kb\"
+  [[option]]
+  name = \"1024\"
+  apply = \"echo 1024 > /sys/class/bdi/0:52/read_ahead_kb\"
+
+docs/pattern-watch.md explains all its settings. The exit code is the server's.";
+
+/// Run a server and say which load it is under, and tune it by that
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The server and its arguments; it must stay in the foreground
+    #[arg(value_name = "SERVER", required = true, trailing_var_arg = true)]
+    command: Vec<OsString>,
+    /// Options to choose from, and how to apply them (TOML)
+    #[arg(long, value_name = "FILE")]
+    tune: Option<PathBuf>,
+    /// Known patterns and what was learned of the options, kept from run to run (SQLite)
+    #[arg(long, value_name = "DB")]
+    known: Option<PathBuf>,
+    /// Only files below this directory
+    #[arg(long, value_name = "DIR")]
+    under: Option<PathBuf>,
+    /// How series are built
+    #[arg(long, value_enum, default_value_t)]
+    preset: Preset,
+    /// Print one JSON object per second with requests, on standard output
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Runs the subcommand; the exit code is the server's.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let tune = arguments.tune.as_deref().map(TuneFile::read).transpose()?;
+    let path = match find(&arguments.command[0], std::env::var_os("PATH").as_deref()) {
+        Ok(path) => path,
+        Err(not_started) => {
+            say(&not_started);
+            return Ok(ExitCode::from(not_started.code));
+        }
+    };
+    if !Kind::of(&path).bears_preloading() {
+        say(format_args!(
+            "'{}' cannot be watched: it is linked statically or may not be preloaded; 'ioracle doctor \
+             {}' says why",
+            path.display(),
+            path.display()
+        ));
+    }
+    if let Some(known) = &arguments.known {
+        check_place(known)?;
+    }
+    let library = library::find()?;
+    let base = jobs::base(arguments.settings.dir.as_deref())?;
+    // From here on no signal ends us, so that the directory is removed.
+    let signals = Signals::take_over().context("could not take signals over")?;
+    let mut follower = Follower::create(&base, arguments.settings.job())?;
+    let done = with_job(arguments, tune, &path, &library, &mut follower, &signals);
+    if let Err(error) = follower.remove() {
+        say(error);
+    }
+    done
+}
+
+fn with_job(
+    arguments: &Arguments,
+    tune: Option<TuneFile>,
+    path: &Path,
+    library: &Path,
+    follower: &mut Follower,
+    signals: &Signals,
+) -> Result<ExitCode> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let shown = if arguments.json { Shown::Json } else { Shown::Text };
+    let tuner = tune.map(|file| Tuner::start(file, Arc::clone(&ended)));
+    let under = arguments.under.as_deref();
+    let mut following =
+        Following::new(arguments.preset.config(), tuner, under, shown, Arc::clone(&ended));
+    if let Some(known) = arguments.known.as_deref().filter(|known| known.exists()) {
+        following.load(known)?;
+    }
+    let mut variables = arguments.settings.variables();
+    let libraries = [library.to_owned()];
+    variables.push((LD_PRELOAD, launch::preload(&libraries, std::env::var_os(LD_PRELOAD))));
+    variables.push((SPOOL, follower.directory().into()));
+    let started = launch::start(path, &arguments.command, &variables, signals.inherited_mask());
+    let program = match started {
+        Ok(program) => program,
+        Err(not_started) => {
+            say(&not_started);
+            return Ok(ExitCode::from(not_started.code));
+        }
+    };
+    let waker = follower.waker();
+    let ending = thread::scope(|scope| {
+        let thread = scope.spawn(|| following.follow(follower));
+        let ending = supervise(program, signals);
+        ended.store(true, Ordering::Release);
+        waker.wake();
+        if let Ok(Err(error)) = thread.join() {
+            say(sentence(&error));
+        }
+        ending
+    });
+    if let Some(known) = &arguments.known
+        && let Err(error) = following.save(known)
+    {
+        say(error);
+    }
+    if !arguments.settings.quiet {
+        output::print_error_text(&following.summary());
+    }
+    let ending = ending.context("could not wait for the server")?;
+    ending.imitate();
+    Ok(ExitCode::from(ending.shell_code()))
+}

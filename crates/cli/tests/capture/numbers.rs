@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A run, the evaluation of its trace, a prediction after all of it, a model of
+//! it and the C interface that is told the same operations come to the same
+//! numbers.
+//!
+//! They did not: `ncra` had a hit ratio of 88.4 % in the run and of 99.4 % in the
+//! evaluation of its trace, and 5,911 operations in one and 6,632 in the other.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::path::Path;
+use std::process::Command;
+
+use ioracle_capi as capi;
+use ioracle_engine::OperationStreams;
+use ioracle_events::{Level, Operation, StreamId};
+use ioracle_trace::{Options, Trace};
+use serde_json::Value;
+
+use crate::compile::{c, has_header, other};
+use crate::parallel::installed;
+use crate::run::{Done, IORACLE, Program};
+
+/// Fields that all of them tell, and that need no weights to be compared.
+const MEASURES: [&str; 5] =
+    ["context_accuracy", "file_accuracy", "offset_accuracy", "hit_ratio", "time_error_s"];
+/// Further ones that only those tell that look at one stream.
+const OF_A_STREAM: [&str; 3] = ["size_exact", "calibration_error", "place_calibration_error"];
+
+/// Streams that a model holds apart; of more, those that did least are left out.
+const MAX_ORACLES: usize = 64;
+
+fn json(arguments: &[&str], trace: &Path) -> Value {
+    let output = Command::new(IORACLE).args(arguments).arg(trace).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn same(what: &str, field: &str, one: &Value, other: &Value) {
+    let [a, b] = [one, other].map(|value| value.as_f64().unwrap_or(0.0));
+    assert!((a - b).abs() <= 1e-9 * a.abs().max(1.0), "{field} is {a} in the run, {b} {what}");
+}
+
+/// Records a program and compares.
+fn check(program: &Program) -> Done {
+    let done = program.recorded();
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let trace = done.beside().join("trace");
+    let summary = done.summary();
+    let predicted = &summary["predicted"];
+    let evaluated = json(&["eval", "--json"], &trace);
+    let ranks = evaluated.as_array().expect("a row per rank");
+    let total: u64 = ranks.iter().map(|rank| rank["operations"].as_u64().unwrap()).sum();
+    assert_eq!(summary["io"]["operations"], total, "operations of the summary");
+    assert_eq!(predicted["operations"], total, "operations predicted");
+    let streams = streams_of(&trace);
+    assert_eq!(streams.values().map(Vec::len).sum::<usize>() as u64, total);
+    if streams.len() <= MAX_ORACLES {
+        check_model(&done, total);
+    }
+    if let ([rank], 1) = (ranks.as_slice(), streams.len()) {
+        check_one_stream(predicted, rank, &trace, &streams);
+    } else {
+        // Means over operations add up; those over data accesses have other weights.
+        for field in ["context_accuracy", "file_accuracy"] {
+            let weighted =
+                |rank: &Value| rank[field].as_f64().unwrap() * rank["operations"].as_f64().unwrap();
+            let mean = ranks.iter().map(weighted).sum::<f64>() / total as f64;
+            same("in eval", field, &predicted[field], &Value::from(mean));
+        }
+    }
+    done
+}
+
+fn check_one_stream(
+    predicted: &Value,
+    evaluated: &Value,
+    trace: &Path,
+    streams: &BTreeMap<StreamId, Vec<Operation>>,
+) {
+    for field in MEASURES {
+        same("in eval", field, &predicted[field], &evaluated[field]);
+    }
+    let after = json(&["predict", "--json"], trace);
+    assert_eq!(after["after"], evaluated["operations"], "operations of predict");
+    let told = told_to_c(trace, streams);
+    assert_eq!(evaluated["operations"], told.operations, "operations of the C interface");
+    for field in MEASURES.iter().chain(&OF_A_STREAM) {
+        same("in predict", field, &evaluated[*field], &after["predicted"][*field]);
+        let through_c = match *field {
+            "context_accuracy" => told.context_accuracy,
+            "file_accuracy" => told.file_accuracy,
+            "offset_accuracy" => told.offset_accuracy,
+            "hit_ratio" => told.hit_ratio,
+            "time_error_s" => told.time_error_s,
+            "size_exact" => told.size_exact,
+            "calibration_error" => told.calibration_error,
+            _ => told.place_calibration_error,
+        };
+        same("through C", field, &evaluated[*field], &Value::from(through_c));
+    }
+}
+
+fn check_model(done: &Done, operations: u64) {
+    let model = done.beside().join("learned.model");
+    let save = ["model", "save", "--json", "-o", model.to_str().unwrap()];
+    let saved = json(&save, &done.beside().join("trace"));
+    assert_eq!(saved["operations"], operations, "operations of the model");
+}
+
+/// The operations of a trace, as its streams made them.
+fn streams_of(trace: &Path) -> BTreeMap<StreamId, Vec<Operation>> {
+    let trace = Trace::open(trace, Options::default()).expect("a trace");
+    let mut operations = OperationStreams::new(Level::Bytes);
+    trace.contexts().iter().for_each(|(id, frames)| operations.define_context(id, frames));
+    let mut streams: BTreeMap<StreamId, Vec<Operation>> = BTreeMap::new();
+    for event in trace.events(None).expect("events") {
+        let event = event.expect("an event");
+        let stream = event.stream;
+        operations.push(&event, |operation| streams.entry(stream).or_default().push(operation));
+    }
+    operations.finish(|stream, operation| streams.entry(stream).or_default().push(operation));
+    streams
+}
+
+/// The score of an oracle that is told the operations of a stream.
+fn told_to_c(trace: &Path, streams: &BTreeMap<StreamId, Vec<Operation>>) -> capi::ioracle_score {
+    let trace = Trace::open(trace, Options::default()).expect("a trace");
+    let mut oracle = std::ptr::null_mut();
+    let mut score = capi::ioracle_score::default();
+    let ok = capi::ioracle_result::IORACLE_OK;
+    // SAFETY: what is passed points to values of this function, and texts end in NUL.
+    unsafe {
+        assert_eq!(capi::ioracle_oracle_new(std::ptr::null(), &raw mut oracle), ok);
+        for operation in streams.values().flatten() {
+            let text = |text: Option<&str>| text.map(|text| CString::new(text).expect("no NUL"));
+            let path = text(trace.files().get(operation.file));
+            let frames = text(trace.contexts().get(operation.context));
+            let name = CString::new(operation.function.name()).expect("no NUL");
+            let pointer = |text: &Option<CString>| {
+                text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr())
+            };
+            let observation = capi::ioracle_observation {
+                struct_size: size_of::<capi::ioracle_observation>() as u32,
+                access: 0,
+                function: capi::ioracle_function(name.as_ptr()),
+                flags: flags_of(operation),
+                path: pointer(&path),
+                file: 0,
+                handle: -1,
+                offset: operation.offset.map_or(-1, |offset| offset as i64),
+                size: match operation.truncated_to {
+                    Some(length) if operation.access().name() == "truncate" => length,
+                    _ => operation.size,
+                },
+                start_ns: operation.start_ns,
+                end_ns: operation.end_ns,
+                context: 0,
+                context_text: pointer(&frames),
+                stack: std::ptr::null(),
+                n_frames: 0,
+            };
+            assert_eq!(capi::ioracle_oracle_observe(oracle, &raw const observation), ok);
+        }
+        assert_eq!(capi::ioracle_oracle_score(oracle, &raw mut score), ok);
+    }
+    assert_eq!(capi::ioracle_oracle_free(oracle), ok);
+    score
+}
+
+fn flags_of(operation: &Operation) -> u32 {
+    let is_open = operation.access().name() == "open";
+    let empties = is_open && operation.truncated_to == Some(0);
+    u32::from(operation.append) * capi::IORACLE_APPENDS + u32::from(empties) * capi::IORACLE_EMPTIES
+}
+
+#[test]
+fn of_posix_and_stdio() {
+    for name in ["checkpoints", "posix_calls", "stdio_calls", "many_files", "sparse", "append"] {
+        check(&Program::new(c(name)));
+    }
+}
+
+/// Below the thousand streams at once of which a run learns.
+#[test]
+fn of_several_threads_and_processes() {
+    for name in ["threads_at_once", "vfork_exec"] {
+        check(&Program::new(c(name)));
+    }
+}
+
+#[test]
+fn of_netcdf() {
+    if !has_header("netcdf.h", "libnetcdf-dev") {
+        return;
+    }
+    for name in ["netcdf_history.c", "netcdf_habits.c"] {
+        let Some(program) = other("cc", name, &["-O2", "-std=gnu11", "-lnetcdf"]) else { return };
+        let done = check(&Program::new(program));
+        check_variables(&done);
+    }
+}
+
+#[test]
+fn of_hdf5() {
+    let Some(program) = other("h5cc", "hdf5_steps.c", &["-shlib", "-O2"]) else { return };
+    let done = check(&Program::new(program));
+    check_variables(&done);
+}
+
+/// Accesses to variables are scored in a run, and by `predict --variables`.
+fn check_variables(done: &Done) {
+    let summary = done.summary();
+    let predicted = &summary["predicted_variables"];
+    let after = json(&["predict", "--variables", "--json"], &done.beside().join("trace"));
+    assert_eq!(after["after"], predicted["operations"], "accesses to variables");
+    for field in MEASURES {
+        same("in predict --variables", field, &predicted[field], &after["predicted"][field]);
+    }
+}
+
+#[test]
+fn of_mpi_io() {
+    for mpi in installed() {
+        for name in ["mpi_io", "mpi_rows"] {
+            let Some(program) = mpi.c(name) else { continue };
+            // A process on its own, and ranks below a launcher.
+            check(&Program::new(&program));
+            check(&mpi.run(&program, 2));
+        }
+    }
+}

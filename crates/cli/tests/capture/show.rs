@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle show` says of a recorded trace what `ioracle run` said when it was
+//! recorded.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::compile::{c, has_header, other};
+use crate::parallel::OPEN_MPI;
+use crate::run::{Done, IORACLE, Program};
+
+fn show(trace: &Path, more: &[&str]) -> String {
+    let output = Command::new(IORACLE).arg("show").arg(trace).args(more).output();
+    let output = output.expect("ioracle starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Every field of the summary of the trace is as in that of the run, and what is
+/// missing is listed.
+fn check_same(done: &Done) {
+    let trace = done.beside().join("trace");
+    let shown: Value = serde_json::from_str(&show(&trace, &["--json"])).expect("JSON");
+    let live = done.summary();
+    let is_behind = live["unrecorded"]["not_learned"] != 0;
+    let mut checked = 0;
+    for (name, value) in shown.as_object().expect("an object") {
+        match name.as_str() {
+            // Of its own, or said in another way.
+            "trace" | "command" | "event_span_s" | "skipped" | "not_in_trace" => continue,
+            "processes" | "unrecorded" => {
+                for (inner, value) in value.as_object().expect("an object") {
+                    assert_eq!(value, &live[name][inner], "{name}.{inner}: {}", done.err);
+                }
+            }
+            // On a busy machine a live run may learn from a part of its events only.
+            "loops" | "predicted" | "predicted_variables" | "bursts" if is_behind => continue,
+            _ => assert_eq!(value, &live[name], "{name}: {}", done.err),
+        }
+        checked += 1;
+    }
+    assert!(checked >= 12, "{shown:#}");
+    let left_out = shown["not_in_trace"].as_array().expect("a list");
+    for (name, _) in live.as_object().expect("an object") {
+        let is_told = shown.get(name).is_some() || left_out.iter().any(|it| it == name.as_str());
+        assert!(is_told, "{name} is neither shown nor named as left out");
+    }
+    let said = |text: &str| -> Vec<String> {
+        let lines = text.lines().skip_while(|line| !line.starts_with("ioracle:")).skip(1);
+        let of_run = ["not learned", "still running", "trace", "left out", "not seen"];
+        let of_both = |line: &&str| !of_run.iter().any(|label| line.trim().starts_with(label));
+        lines.take_while(of_both).map(str::to_owned).collect()
+    };
+    if !is_behind {
+        assert_eq!(said(&show(&trace, &[])), said(&done.err));
+    }
+}
+
+#[test]
+fn what_a_trace_shows_is_what_the_run_printed() {
+    for program in ["checkpoints", "threads_at_once", "fork_shares_position", "many_files"] {
+        check_same(&Program::new(c(program)).recorded());
+    }
+}
+
+#[test]
+fn libraries_and_variables_of_a_trace_are_those_of_the_run() {
+    if let Some(program) = other("h5cc", "hdf5_steps.c", &["-shlib", "-O2"]) {
+        check_same(&Program::new(program).recorded());
+    }
+    if has_header("netcdf.h", "libnetcdf-dev") {
+        let program = other("cc", "netcdf_habits.c", &["-O2", "-lnetcdf"]);
+        check_same(&Program::new(program.expect("a C compiler")).recorded());
+    }
+}
+
+#[test]
+fn ranks_of_a_trace_are_those_of_the_run() {
+    if !OPEN_MPI.is_here() {
+        return;
+    }
+    let Some(program) = OPEN_MPI.c("mpi_ranks") else { return };
+    check_same(&OPEN_MPI.run(&program, 4).recorded());
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Which call stacks and paths the numbers of a source stand for.
+
+use ioracle_events::{ContextId, FileId, Operation};
+use ioracle_oracle::{Candidates, Oracle, StackId};
+
+use crate::engine::Map;
+
+/// What the source told of its numbers, for all streams.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) contexts: Map<ContextId, Meaning>,
+    pub(crate) files: Map<FileId, Box<str>>,
+    /// Known stacks that a new one was found to be.
+    pub(crate) recognised: Map<StackId, StackId>,
+}
+
+/// Which call stack a context is.
+#[derive(Clone, Debug)]
+pub(crate) enum Meaning {
+    Is(StackId),
+    /// One of these, else a new one; settled when it is first used.
+    OneOf {
+        new: StackId,
+        known: Candidates,
+    },
+}
+
+/// Probability from which on what is expected says more than the order of calls,
+/// which moves when one is inserted.
+const STRONG: f64 = 0.8;
+
+/// How it was found out which call stack a context is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    ByItself,
+    /// There were several, and what was expected has decided.
+    ByExpectation,
+}
+
+impl Names {
+    /// Finds out which call stack an operation's context is, at its first use.
+    pub(crate) fn settle(&mut self, operation: &Operation, oracle: &Oracle) -> Settled {
+        let Some(Meaning::OneOf { new, known }) = self.contexts.get(&operation.context) else {
+            return Settled::ByItself;
+        };
+        // Two call stacks of this build are not the same one of the last.
+        let fits = |stack: &StackId| {
+            !self.recognised.contains_key(stack) && oracle.knows_stack(*stack, operation.function)
+        };
+        let fitting: Vec<StackId> = known.near.iter().copied().filter(fits).collect();
+        let equal = known.equal.filter(fits);
+        let least = if equal.is_some() { STRONG } else { 0.0 };
+        let likely = oracle.predict().iter().filter(|next| next.operation_probability >= least);
+        let mut expected = likely.filter_map(|next| oracle.stack_of(next.symbol));
+        let expected = expected.find(|stack| fitting.contains(stack));
+        let chosen = expected.or(equal).or(fitting.first().copied());
+        let is_certain = chosen == equal || fitting.len() <= 1;
+        let new = *new;
+        if let Some(chosen) = chosen {
+            self.recognised.insert(chosen, new);
+        }
+        self.contexts.insert(operation.context, Meaning::Is(chosen.unwrap_or(new)));
+        if is_certain { Settled::ByItself } else { Settled::ByExpectation }
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! One stream as it is learned. Whatever the source, an operation goes through
+//! [`StreamLearner::observe`]: it is compared with what was predicted, then
+//! learned.
+
+use ioracle_events::{Operation, StreamId};
+use ioracle_oracle::{Behaviour, Config, Learned, Model, Oracle, Role};
+
+use crate::engine::Map;
+use crate::names::{Meaning, Names, Settled};
+use crate::score::{ObservedOperation, Score};
+
+/// Operations of a stream in which it has had no time to learn much itself.
+pub const FIRST_OPERATIONS: u64 = 100;
+
+/// Sees every operation of a stream beside the oracle that predicts it.
+pub trait Watcher {
+    /// Whether an operation is to be scored and learned at all.
+    fn admits(&mut self, _operation: &Operation) -> bool {
+        true
+    }
+
+    /// An operation has come that the oracle has not learned yet.
+    fn before(&mut self, _oracle: &Oracle, _came: &ObservedOperation<'_>) {}
+
+    /// The oracle has learned it.
+    fn after(&mut self, _oracle: &Oracle, _came: &ObservedOperation<'_>) {}
+}
+
+/// Watches nothing.
+impl Watcher for () {}
+
+/// The oracle of one stream, and the score of its predictions.
+#[derive(Clone, Debug)]
+pub struct StreamLearner {
+    /// What predicts the stream. Who tells operations directly defines their
+    /// contexts and files here, before [`observe`](Self::observe).
+    pub oracle: Oracle,
+    /// Operations that its oracle knew before the stream began.
+    n_known: u64,
+    behaviour: Behaviour,
+    last_end_ns: Option<u64>,
+    score: Score,
+}
+
+impl StreamLearner {
+    /// A stream of which nothing is known.
+    pub fn new(config: &Config) -> StreamLearner {
+        StreamLearner::resume(Oracle::new(config.clone()))
+    }
+
+    /// A stream that begins a new run with what this oracle knows.
+    pub fn begin(known: &Oracle) -> StreamLearner {
+        let mut oracle = known.clone();
+        oracle.begin_run();
+        StreamLearner::resume(oracle)
+    }
+
+    /// A stream that goes on where this oracle stands.
+    pub fn resume(oracle: Oracle) -> StreamLearner {
+        let n_known = oracle.operations();
+        let (behaviour, score) = (Behaviour::default(), Score::default());
+        StreamLearner { oracle, n_known, behaviour, last_end_ns: None, score }
+    }
+
+    /// Compares an operation with what was predicted, then learns it. `path` is
+    /// that of its file, as far as the source told it.
+    pub fn observe(&mut self, operation: &Operation, path: Option<&str>) {
+        let came = self.observed(operation, path);
+        self.score.add(self.oracle.predict(), &came);
+        self.learn(&came, &mut ());
+    }
+
+    /// A new run of the program begins; what was learned stays.
+    pub fn begin_run(&mut self) {
+        self.oracle.begin_run();
+        self.last_end_ns = None;
+    }
+
+    /// Operations of this run.
+    pub fn n_operations(&self) -> u64 {
+        self.oracle.operations() - self.n_known
+    }
+
+    /// How good the predictions of this run have been so far.
+    pub fn score(&self) -> &Score {
+        &self.score
+    }
+
+    /// For a model in which the role of the stream has so many operations. The
+    /// stream may have begun with what another role has learned, and those
+    /// operations are counted there.
+    pub(crate) fn into_learned(mut self, n_before: u64) -> Learned {
+        let n_operations = n_before.saturating_add(self.n_operations());
+        self.oracle.count_operations(n_operations);
+        Learned { oracle: self.oracle, behaviour: self.behaviour }
+    }
+
+    fn observed<'a>(
+        &self,
+        operation: &'a Operation,
+        path: Option<&'a str>,
+    ) -> ObservedOperation<'a> {
+        // A call that encloses others may have begun before the last one ended.
+        let interarrival_ns =
+            self.last_end_ns.map(|end_ns| operation.start_ns.saturating_sub(end_ns));
+        let symbol = self.oracle.symbol_of(operation);
+        ObservedOperation { operation, symbol, path, interarrival_ns }
+    }
+
+    /// Learns an operation that has been scored.
+    fn learn(&mut self, came: &ObservedOperation<'_>, watcher: &mut impl Watcher) {
+        let ObservedOperation { operation, path, .. } = *came;
+        watcher.before(&self.oracle, came);
+        if !self.oracle.knows_file(operation.file)
+            && let Some(path) = path
+        {
+            self.oracle.define_file(operation.file, path);
+        }
+        self.oracle.observe(operation);
+        watcher.after(&self.oracle, came);
+        self.behaviour.observe(&self.oracle, operation, path);
+        self.last_end_ns = Some(operation.end_ns);
+    }
+}
+
+/// Probability below which a first operation was a surprise.
+const SURPRISING: f64 = 0.5;
+
+/// A stream, and what the engine knows around it.
+pub(crate) struct StreamIntake<'a, W> {
+    pub(crate) learner: &'a mut StreamLearner,
+    /// Where its role is found, if it has one; looked up only when needed.
+    pub(crate) role: Option<(StreamId, &'a Map<StreamId, Role>)>,
+    pub(crate) model: &'a Model,
+    pub(crate) names: &'a mut Names,
+    /// Over the first operations of every stream.
+    pub(crate) first_score: &'a mut Score,
+    pub(crate) watcher: &'a mut W,
+}
+
+impl<W: Watcher> StreamIntake<'_, W> {
+    /// The next operation of the stream.
+    pub(crate) fn observe(&mut self, operation: &Operation) {
+        if !self.watcher.admits(operation) {
+            return;
+        }
+        let settled = self.tell_context(operation);
+        let path = self.names.files.get(&operation.file).map(|path| &**path);
+        let mut came = self.learner.observed(operation, path);
+        // What is recognised because it was expected is no success of the
+        // expectation.
+        if settled == Settled::ByExpectation {
+            came.symbol = None;
+        }
+        let predictions = self.learner.oracle.predict();
+        self.learner.score.add(predictions, &came);
+        if self.learner.n_operations() < FIRST_OPERATIONS {
+            self.first_score.add(predictions, &came);
+        }
+        if let Some(better) = self.better_role(operation) {
+            let score = std::mem::take(&mut self.learner.score);
+            *self.learner = StreamLearner { score, ..better };
+        }
+        self.learner.learn(&came, self.watcher);
+    }
+
+    fn tell_context(&mut self, operation: &Operation) -> Settled {
+        let context = operation.context;
+        if self.learner.oracle.knows_context(context) {
+            return Settled::ByItself;
+        }
+        let settled = self.names.settle(operation, &self.learner.oracle);
+        if let Some(Meaning::Is(stack)) = self.names.contexts.get(&context) {
+            self.learner.oracle.define_stack(context, *stack);
+        }
+        settled
+    }
+
+    /// Of processes that begin at once the order is not the same in every run.
+    /// When the first operation is a surprise, another role of the same program
+    /// may be the right one: the one that expects it most.
+    fn better_role(&self, operation: &Operation) -> Option<StreamLearner> {
+        if self.learner.n_operations() > 0 {
+            return None;
+        }
+        let (id, roles) = self.role?;
+        let role = roles.get(&id)?;
+        let Meaning::Is(stack) = self.names.contexts.get(&operation.context)? else { return None };
+        let expects = |oracle: &Oracle| -> f64 {
+            let right = oracle.predict().iter().filter(|next| {
+                next.function == operation.function && oracle.stack_of(next.symbol) == Some(*stack)
+            });
+            right.map(|next| next.operation_probability).sum()
+        };
+        if expects(&self.learner.oracle) >= SURPRISING {
+            return None;
+        }
+        let others = self.model.roles().filter(|view| view.role.program == role.program);
+        let others = others.map(|view| (expects(view.oracle), view.oracle));
+        let (expected, oracle) = others.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+        let mut better = (expected >= SURPRISING).then(|| StreamLearner::begin(oracle))?;
+        better.oracle.define_stack(operation.context, *stack);
+        Some(better)
+    }
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is slow about a job's I/O, and what to do: rules over what was counted.
+//!
+//! Each finding names files, a figure and a remedy. [`rules`] says when a rule
+//! holds, by counts alone, and when it matters; a program that spends its time
+//! elsewhere hears nothing.
+
+mod files;
+mod libraries;
+mod ranks;
+pub mod rules;
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use ioracle_events::Function;
+
+use self::rules::{HIGH, HIGH_MEASURED, MATTERS, MATTERS_MEASURED, nominal};
+use crate::file_groups::FileGroups;
+use crate::file_groups::UNKNOWN;
+use crate::numbers::seconds;
+use crate::rank_groups::RankBytes;
+use crate::summary::{Finding, Severity};
+use crate::tally::{Moved, Tally};
+use crate::variables::Series;
+
+/// Findings that a summary holds.
+const MAX_FINDINGS: usize = 20;
+
+/// What the rules look at.
+pub struct Measured<'a> {
+    pub tally: &'a Tally,
+    pub groups: &'a FileGroups,
+    pub series: &'a [Series],
+    pub wall_s: f64,
+    /// In order of the ranks.
+    pub ranks: &'a [RankBytes],
+}
+
+/// A rule that holds, before it is known whether that matters.
+#[derive(Debug, Default)]
+struct Held {
+    kind: &'static str,
+    path: Option<String>,
+    n_files: usize,
+    variable: Option<String>,
+    calls: u64,
+    bytes: u64,
+    functions: Vec<&'static str>,
+    /// What the calls took, and what they cost by the book.
+    io_ns: u64,
+    nominal_ns: u64,
+    /// Never of high severity: how much of the time would be gained is not known.
+    is_minor: bool,
+    /// A clause.
+    seen: String,
+    remedy: String,
+}
+
+/// All that matters: the most severe first, then what costs most by the book, so
+/// that the order is the same in every run.
+pub fn findings(measured: &Measured) -> Vec<Finding> {
+    let mut held = libraries::held(measured);
+    let by_variable: HashSet<String> = held.iter().filter_map(|it| it.path.clone()).collect();
+    held.extend(files::held(measured, &by_variable));
+    held.extend(ranks::held(measured));
+    let run = Run::of(measured);
+    held.retain(|it| run.is_at_least(it, MATTERS, MATTERS_MEASURED));
+    // Whoever does not know which file it is can do nothing about it.
+    held.retain(|it| it.path.as_deref() != Some(UNKNOWN));
+    held.sort_by_cached_key(|it| {
+        let severity = run.severity(it);
+        (Reverse(severity), Reverse(it.nominal_ns), it.kind, it.path.clone(), it.variable.clone())
+    });
+    held.truncate(MAX_FINDINGS);
+    held.into_iter().map(|it| run.finding(it)).collect()
+}
+
+/// How long a run was, as far as shares of it go.
+struct Run {
+    wall_s: f64,
+    /// If all I/O took what it costs by the book, and the rest what it took.
+    nominal_s: f64,
+    /// How many threads the busiest stands for.
+    n_alike: f64,
+    is_parallel: bool,
+}
+
+impl Run {
+    fn of(measured: &Measured) -> Run {
+        let tally = measured.tally;
+        let busiest_ns = tally.busiest_thread_ns();
+        let n_alike = (tally.io_ns as f64 / busiest_ns.max(1) as f64).max(1.0);
+        let of_files = (tally.file_system_ns as f64 / tally.io_ns.max(1) as f64).min(1.0);
+        let rest_s = (measured.wall_s - busiest_ns as f64 * 1e-9 * of_files).max(0.0);
+        let io_s = files::all_nominal_ns(measured, |_| true) as f64 * 1e-9 / n_alike;
+        let busy = tally.streams.values().filter(|stream| stream.io_ns > 0);
+        Run {
+            wall_s: measured.wall_s.max(1e-9),
+            nominal_s: (rest_s + io_s).max(1e-9),
+            n_alike,
+            is_parallel: busy.count() > 1,
+        }
+    }
+
+    /// What share of the run it is, in percent. Where several threads spend time at
+    /// once, that of the busiest counts, as far as it is like the others.
+    fn share(&self, ns: u64) -> f64 {
+        100.0 * ns as f64 * 1e-9 / self.n_alike / self.wall_s
+    }
+
+    /// The same by the book.
+    fn nominal_share(&self, nominal_ns: u64) -> f64 {
+        100.0 * nominal_ns as f64 * 1e-9 / self.n_alike / self.nominal_s
+    }
+
+    /// Whether it is so much of the run, by the book or by the clock.
+    fn is_at_least(&self, held: &Held, nominal: f64, measured: f64) -> bool {
+        self.nominal_share(held.nominal_ns) >= nominal || self.share(held.io_ns) >= measured
+    }
+
+    fn severity(&self, held: &Held) -> Severity {
+        let is_high = self.is_at_least(held, HIGH, HIGH_MEASURED);
+        if is_high && !held.is_minor { Severity::High } else { Severity::Warning }
+    }
+
+    fn finding(&self, held: Held) -> Finding {
+        let severity = self.severity(&held);
+        debug_assert!(rules::RULES.iter().any(|rule| rule.kind == held.kind), "{}", held.kind);
+        let Held { kind, path, n_files, variable, calls, bytes, functions, .. } = held;
+        let (io_time_s, share) = (held.io_ns as f64 * 1e-9, self.share(held.io_ns));
+        // By their time alone they would not be worth a word.
+        let is_cheap_here = share < MATTERS;
+        let cheap = if is_cheap_here { "; little here, more on a busy file system" } else { "" };
+        let (seen, remedy) = (held.seen, held.remedy);
+        let time = seconds(Some(io_time_s));
+        let of = if self.is_parallel { "of the run per thread" } else { "of the run" };
+        let sentence = format!("{seen}, taking {time} ({share:.0} % {of}{cheap}): {remedy}");
+        let files = n_files as u64;
+        Finding {
+            kind,
+            severity,
+            path: path.map(|path| ioracle_events::plain(&path).into_owned()),
+            files,
+            variable,
+            functions,
+            calls,
+            bytes,
+            io_time_s,
+            share_of_run: share,
+            is_cheap_here,
+            seen,
+            remedy,
+            sentence,
+        }
+    }
+}
+
+/// What so many reads or writes of so many bytes cost by the book.
+fn nominal_ns(moved: &Moved) -> u64 {
+    moved.operations.saturating_mul(nominal::CALL_NS) + moved.bytes / nominal::BYTES_PER_NS
+}
+
+/// Whether a part is most of the whole.
+fn is_most(part: u64, whole: u64) -> bool {
+    part.saturating_mul(100) >= whole.saturating_mul(rules::MOST) && part > 0
+}
+
+/// The functions that were called most, as far as they are of interest.
+fn busiest(calls: &[(Function, Moved)], wanted: impl Fn(Function) -> bool) -> Vec<&'static str> {
+    let mut calls: Vec<_> = calls.iter().filter(|(function, _)| wanted(*function)).collect();
+    calls.sort_by_key(|(function, moved)| (Reverse(moved.operations), *function));
+    calls.into_iter().take(3).map(|(function, _)| function.name()).collect()
+}
+
+#[cfg(test)]
+pub mod tests {
+    use ioracle_events::{Event, FileId};
+
+    use super::*;
+    use crate::tally::tests::event;
+    use crate::variables::series;
+
+    /// What is found in a run of 0.1 s, in which every event takes 10 µs.
+    pub fn found_in(
+        events: impl Iterator<Item = Event>,
+        ranks: &[RankBytes],
+        name: &dyn Fn(u32) -> String,
+    ) -> Vec<Finding> {
+        let mut tally = Tally::default();
+        events.for_each(|event| tally.add(&event));
+        let names: Vec<String> = (0..2000).map(name).collect();
+        let groups = FileGroups::new(&tally, &|file: FileId| Some(names[file.0 as usize].as_str()));
+        let series = series(&tally.variables, &|file: FileId| names[file.0 as usize].clone());
+        let measured =
+            Measured { tally: &tally, groups: &groups, series: &series, wall_s: 0.1, ranks };
+        findings(&measured)
+    }
+
+    /// The same for files with names of their own, as sentences.
+    pub fn found(events: impl Iterator<Item = Event>) -> Vec<String> {
+        let name = |file: u32| match file {
+            0..10 => format!("file-{}", char::from(b'a' + file as u8)),
+            _ => format!("dump_{file:04}.dat"),
+        };
+        found_in(events, &[], &name).into_iter().map(|it| it.sentence).collect()
+    }
+
+    #[test]
+    fn what_takes_no_time_is_not_worth_a_word() {
+        let events = |wall_s: f64| {
+            let mut tally = Tally::default();
+            (0..200).for_each(|n| tally.add(&event("write", 1, Some((n * 48, 48)))));
+            let groups = FileGroups::new(&tally, &|_| Some("log"));
+            let measured =
+                Measured { tally: &tally, groups: &groups, series: &[], wall_s, ranks: &[] };
+            findings(&measured).len()
+        };
+        assert_eq!((events(0.1), events(10.0)), (1, 0));
+    }
+
+    #[test]
+    fn severity_goes_with_the_share_of_the_run() {
+        let found = |n: u64| {
+            let writes = (0..n).map(|n| event("write", 1, Some((n * 48, 48))));
+            found_in(writes, &[], &|_| "log".to_owned())
+        };
+        assert_eq!(found(200)[0].severity, Severity::Warning);
+        let high = &found(2000)[0];
+        assert_eq!((high.severity, high.kind, high.calls), (Severity::High, "small_writes", 2000));
+        assert_eq!(high.functions, ["write"]);
+        assert!((high.share_of_run - 20.0).abs() < 0.1, "{}", high.share_of_run);
+    }
+
+    /// Nobody can do anything about a file that was not named.
+    #[test]
+    fn files_without_a_name_get_no_advice() {
+        let mut tally = Tally::default();
+        (0..2000).for_each(|n| tally.add(&event("write", 1, Some((n * 48, 48)))));
+        let groups = FileGroups::new(&tally, &|_| None);
+        let measured =
+            Measured { tally: &tally, groups: &groups, series: &[], wall_s: 0.1, ranks: &[] };
+        assert!(findings(&measured).is_empty());
+    }
+
+    /// Small writes of several ranks once took 124 % of the run.
+    #[test]
+    fn the_time_of_ranks_side_by_side_is_that_of_one_of_them() {
+        let by_four = |n: u64| {
+            let mut write = event("write", 1, Some((n * 48, 48)));
+            write.stream.rank = (n % 4) as u32;
+            write
+        };
+        let given = found((0..20_000).map(by_four));
+        assert!(given[0].contains("taking 200.0 ms (50 % of the run per thread)"), "{given:?}");
+    }
+
+    /// Times differ from run to run, advice must not.
+    #[test]
+    fn noise_does_not_change_what_is_found() {
+        let kinds = |seed: u64| {
+            let events = (0..3000u64).map(|n| {
+                let file = 20 + (n / 100) as u32;
+                let noise = (n + 1).wrapping_mul(seed).wrapping_mul(2_654_435_761) % 9000;
+                let call = match n % 100 {
+                    0 => event("open", file, None),
+                    98 => event("fsync", file, None),
+                    99 => event("close", file, None),
+                    n => event("write", file, Some((n * 48, 48))),
+                };
+                Event { end_ns: call.start_ns + 1000 + noise, ..call }
+            });
+            let found = found_in(events, &[], &|file| format!("dump_{file:04}.sdf"));
+            found.iter().map(|it| (it.kind, it.severity, it.path.clone())).collect::<Vec<_>>()
+        };
+        let first = kinds(1);
+        assert_eq!(first.len(), 2, "{first:?}");
+        assert!((2..22).all(|seed| kinds(seed) == first));
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Rules on ranks: one that writes for all, one that moves much more than others.
+
+use super::rules::{ONE_RANK, RANK_BYTES, UNEVEN};
+use super::{Held, Measured, nominal_ns};
+use crate::numbers::bytes;
+use crate::rank_groups::RankBytes;
+use crate::tally::Moved;
+
+/// What holds of ranks.
+pub fn held(measured: &Measured) -> Option<Held> {
+    if measured.ranks.len() < 2 {
+        return None;
+    }
+    one_writes(measured.ranks).or_else(|| uneven(measured.ranks))
+}
+
+fn one_writes(ranks: &[RankBytes]) -> Option<Held> {
+    let all = ranks.iter().map(|rank| rank.written.bytes).fold(0, u64::saturating_add);
+    let most = ranks.iter().max_by_key(|rank| rank.written.bytes)?;
+    if all < RANK_BYTES || most.written.bytes / ONE_RANK < all / 100 {
+        return None;
+    }
+    let seen = format!(
+        "rank {} wrote {} of the {} that all ranks wrote",
+        most.rank,
+        bytes(most.written.bytes),
+        bytes(all)
+    );
+    let remedy = "let all ranks write (collective MPI-IO, parallel HDF5 or netCDF)";
+    Some(about("one_rank_writes", most.written, seen, remedy))
+}
+
+fn uneven(ranks: &[RankBytes]) -> Option<Held> {
+    let moved = |rank: &RankBytes| rank.read.bytes.saturating_add(rank.written.bytes);
+    let all = ranks.iter().map(moved).fold(0, u64::saturating_add);
+    let most = ranks.iter().max_by_key(|rank| moved(rank))?;
+    let mean = all / ranks.len() as u64;
+    if all < RANK_BYTES || moved(most) < mean.saturating_mul(UNEVEN) {
+        return None;
+    }
+    let seen = format!(
+        "rank {} moved {}, {:.1} times the mean of all ranks",
+        most.rank,
+        bytes(moved(most)),
+        moved(most) as f64 / mean.max(1) as f64
+    );
+    let mut both = most.read;
+    both.join(&most.written);
+    let remedy = "share the data out evenly, or use collective calls, which do that";
+    Some(Held { is_minor: true, ..about("uneven_ranks", both, seen, remedy) })
+}
+
+fn about(kind: &'static str, moved: Moved, seen: String, remedy: &str) -> Held {
+    Held {
+        kind,
+        calls: moved.operations,
+        bytes: moved.bytes,
+        io_ns: moved.io_ns,
+        nominal_ns: nominal_ns(&moved),
+        seen,
+        remedy: remedy.to_owned(),
+        ..Held::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::found_in;
+    use super::*;
+
+    fn ranks(written: &[u64]) -> Vec<RankBytes> {
+        let one = |(rank, &bytes): (u32, &u64)| {
+            let written = Moved { operations: 1000, bytes, io_ns: bytes / 20 };
+            RankBytes { rank, read: Moved::default(), written }
+        };
+        (0..).zip(written).map(one).collect()
+    }
+
+    fn said(written: &[u64]) -> Vec<String> {
+        let found = found_in(std::iter::empty(), &ranks(written), &|_| String::new());
+        found.into_iter().map(|it| it.sentence).collect()
+    }
+
+    #[test]
+    fn one_rank_that_writes_for_all_is_told() {
+        let given = said(&[1_000_000_000, 10, 0]);
+        assert!(
+            given[0].starts_with("rank 0 wrote 1.0 GB of the 1.0 GB that all ranks wrote, taking"),
+            "{given:?}"
+        );
+        assert!(said(&[1_000_000_000]).is_empty(), "a rank alone");
+        assert!(said(&[9000, 10, 0]).is_empty(), "next to nothing");
+    }
+
+    #[test]
+    fn a_rank_that_moves_much_more_than_others_is_told() {
+        let even = [100_000_000; 4];
+        assert!(said(&even).is_empty());
+        let given = said(&[100_000_000, 100_000_000, 100_000_000, 700_000_000]);
+        assert!(given[0].starts_with("rank 3 moved 700.0 MB, 2.8 times the mean"), "{given:?}");
+    }
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! All rules with their thresholds, in one table: `docs/advice.md` is made of it.
+//!
+//! Whether a rule holds is decided by counts and bytes, which are the same in
+//! every run of a program. Whether it matters is a question of time; what calls
+//! cost by the book ([`nominal`]) counts as much as what they took, so that a
+//! noisy machine does not decide.
+
+use crate::numbers::{bytes, grouped};
+use crate::tally::SMALL;
+
+/// Calls below which a habit cannot be told.
+pub const MANY: u64 = 100;
+/// What of all accesses must be small, jump or be misaligned, in percent.
+pub const MOST: u64 = 50;
+/// Reads of more bytes may jump; writes from [`SMALL`] on, as the system puts them in
+/// order.
+pub const JUMP_BYTES: u64 = 1 << 20;
+/// Syncs below which files are only made safe.
+pub const SEVERAL_SYNCS: u64 = 16;
+/// Opens of each file from which on it could have stayed open.
+pub const REOPENS: u64 = 10;
+/// Bytes below which reading again is cheap, and how often they are read.
+pub const AGAIN_BYTES: u64 = 1 << 20;
+pub const AGAIN_TIMES: u64 = 2;
+/// What of the nominal cost of all I/O opening and closing must be, in percent.
+pub const METADATA_SHARE: u64 = 30;
+/// Bytes through stdio from which on its buffer is too small, and what of all
+/// bytes they are, in percent.
+pub const STDIO_BYTES: u64 = 100_000_000;
+pub const STDIO_SHARE: u64 = 10;
+/// Calls of stdio that are larger than this pass its buffer by.
+pub const STDIO_PIECE: u64 = 64 * 1024;
+/// What of all bytes one rank writes for all, in percent.
+pub const ONE_RANK: u64 = 90;
+/// How many times the mean the busiest rank moves.
+pub const UNEVEN: u64 = 2;
+/// Bytes of all ranks below which it does not matter who moves them.
+pub const RANK_BYTES: u64 = 1 << 20;
+/// Bytes below which ranks gain from having their pieces put together.
+pub const PIECE: u64 = 64 * 1024;
+/// Bytes below which a call of a library is mostly its own cost.
+pub const TINY: u64 = 4096;
+/// Calls for each variable from which on they could be put together.
+pub const SEVERAL: u64 = 10;
+/// How much more chunks hold than what is asked for, from which on they are in
+/// the way.
+pub const EXCESS: f64 = 4.0;
+/// Opens and closes of a library from which on they are worth a word.
+pub const LIBRARY_OPENS: u64 = 16;
+
+/// What of the run a finding must be about, in percent, by the book or else by the
+/// clock, and from where on it is of high severity.
+pub const MATTERS: f64 = 1.0;
+pub const MATTERS_MEASURED: f64 = 5.0;
+pub const HIGH: f64 = 10.0;
+pub const HIGH_MEASURED: f64 = 25.0;
+
+/// What calls cost by the book: a local disk or a parallel file system that is
+/// not busy.
+pub mod nominal {
+    /// A read or write, besides its bytes.
+    pub const CALL_NS: u64 = 5_000;
+    /// Bytes a nanosecond.
+    pub const BYTES_PER_NS: u64 = 2;
+    /// An open, a close or a truncation.
+    pub const METADATA_NS: u64 = 50_000;
+    /// A sync.
+    pub const SYNC_NS: u64 = 5_000_000;
+    /// An open or close of a file by HDF5, netCDF or PnetCDF.
+    pub const LIBRARY_OPEN_NS: u64 = 500_000;
+}
+
+/// A rule of advice, as the documentation has it.
+pub struct Rule {
+    /// The kind of its findings.
+    pub kind: &'static str,
+    /// When it holds.
+    pub when: fn() -> String,
+    /// What to do.
+    pub remedy: &'static str,
+}
+
+/// All rules of advice.
+pub const RULES: &[Rule] = &[
+    Rule {
+        kind: "small_writes",
+        when: || small("write"),
+        remedy: "collect the data in a buffer, or raise that of the library",
+    },
+    Rule {
+        kind: "small_reads",
+        when: || small("read"),
+        remedy: "read larger pieces at once, or raise the buffer of the library",
+    },
+    Rule {
+        kind: "scattered_writes",
+        when: || scattered("writes", SMALL),
+        remedy: "write in order",
+    },
+    Rule {
+        kind: "scattered_reads",
+        when: || scattered("reads", JUMP_BYTES),
+        remedy: "read in order, or everything at once",
+    },
+    Rule {
+        kind: "stdio_bulk",
+        when: || {
+            format!(
+                "a group of files has at least {} read or written through stdio, {STDIO_SHARE} % \
+                 of all bytes, in calls of less than {} on average",
+                bytes(STDIO_BYTES),
+                binary(STDIO_PIECE)
+            )
+        },
+        remedy: "give the stream a larger buffer, or use `read` and `write`",
+    },
+    Rule {
+        kind: "syncs",
+        when: || format!("a group of files is synced at least {SEVERAL_SYNCS} times"),
+        remedy: "sync once, after the last write of a step",
+    },
+    Rule {
+        kind: "reopened",
+        when: || {
+            format!(
+                "files of a group are opened at least {MANY} times, each {REOPENS} times on \
+                 average"
+            )
+        },
+        remedy: "keep them open between uses",
+    },
+    Rule {
+        kind: "read_again",
+        when: || {
+            format!(
+                "at least {} are read, {AGAIN_TIMES} times as much as lies between the first and \
+                 the last byte read",
+                binary(AGAIN_BYTES)
+            )
+        },
+        remedy: "keep the data in memory",
+    },
+    Rule {
+        kind: "read_by_all",
+        when: || {
+            format!(
+                "the same, where at least {AGAIN_TIMES} processes read the files and none reads \
+                 its part again"
+            )
+        },
+        remedy: "let one rank read and broadcast, or read collectively",
+    },
+    Rule {
+        kind: "many_files",
+        when: || {
+            format!(
+                "at least {MANY} data files are opened, and opening and closing them is at least \
+                 {METADATA_SHARE} % of the nominal cost of all I/O"
+            )
+        },
+        remedy: "put the data into fewer, larger files",
+    },
+    Rule {
+        kind: "library_opens",
+        when: || {
+            format!(
+                "files of a group are opened and closed by HDF5, netCDF or PnetCDF in at least \
+                 {LIBRARY_OPENS} calls of the program"
+            )
+        },
+        remedy: "keep files open, or put the data into fewer files",
+    },
+    Rule {
+        kind: "misaligned_writes",
+        when: || {
+            format!(
+                "several processes write a group of files, in at least {MANY} writes of 4 KiB or \
+                 more that do not begin at a multiple of 4 KiB, {MOST} % of all its writes"
+            )
+        },
+        remedy: "align what each rank writes",
+    },
+    Rule {
+        kind: "one_rank_writes",
+        when: || {
+            format!(
+                "of several ranks one writes at least {ONE_RANK} % of {} or more",
+                binary(RANK_BYTES)
+            )
+        },
+        remedy: "let all ranks write",
+    },
+    Rule {
+        kind: "uneven_ranks",
+        when: || {
+            format!(
+                "one rank reads and writes at least {UNEVEN} times the mean of all ranks, which \
+                 together move {} or more",
+                binary(RANK_BYTES)
+            )
+        },
+        remedy: "share the data out evenly",
+    },
+    Rule {
+        kind: "independent_writes",
+        when: || independent("writes"),
+        remedy: "use collective calls",
+    },
+    Rule {
+        kind: "independent_reads",
+        when: || independent("reads"),
+        remedy: "use collective calls",
+    },
+    Rule {
+        kind: "tiny_variable_accesses",
+        when: || {
+            format!(
+                "variables are accessed in at least {MANY} calls, each variable in {SEVERAL}, of \
+                 less than {} on average",
+                binary(TINY)
+            )
+        },
+        remedy: "access larger slabs at once",
+    },
+    Rule {
+        kind: "chunk_shape",
+        when: || {
+            format!(
+                "at least {MANY} accesses to a variable touch two chunks or more each, which hold \
+                 at least {EXCESS:.0} times what is asked for"
+            )
+        },
+        remedy: "choose chunks in the shape of the accesses",
+    },
+];
+
+fn small(word: &str) -> String {
+    format!(
+        "at least {MANY} {word}s of a group of files are of less than {}, {MOST} % of all {word}s \
+         of the group; of streams of stdio only those that are not buffered",
+        binary(SMALL)
+    )
+}
+
+fn scattered(word: &str, bytes: u64) -> String {
+    format!(
+        "at least {MANY} {word} of a group of files, {MOST} % of all {word}, do not begin where \
+         their thread had left off, and are of less than {} on average",
+        binary(bytes)
+    )
+}
+
+fn independent(word: &str) -> String {
+    format!(
+        "several ranks make at least {MANY} independent MPI-IO {word} on a group of files, of less \
+         than {} on average",
+        binary(PIECE)
+    )
+}
+
+/// Powers of two, in the units that name them.
+fn binary(bytes: u64) -> String {
+    match bytes {
+        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", grouped(bytes >> 20)),
+        _ => format!("{} KiB", grouped(bytes >> 10)),
+    }
+}
+
+/// The page `docs/advice.md`.
+#[cfg(test)]
+fn page() -> String {
+    let mut page = format!(
+        "# Advice\n\n\
+         The summary of `ioracle run` and `ioracle show` gives advice by these rules. `make docs` \
+         generates this page from the table in `crates/insight/src/findings/rules.rs`.\n\n\
+         {series} or more files whose names differ only by numbers form a group (`dump_*.sdf`), and \
+         so do {ending} or more with the same ending in one directory. Files of program code that \
+         are only read, such as the modules of an interpreter, are kept separate and get no advice, \
+         nor do files without a known name.\n\n\
+         ## When advice is given\n\n\
+         Counts and bytes decide whether a rule applies, and these are the same in every run of a \
+         program. The one exception is whether a stdio stream is buffered, which the typical \
+         duration of its calls decides.\n\n\
+         The nominal cost of its calls decides whether a finding is reported: {call} µs for a read \
+         or write plus a second per {rate} GB, {metadata} µs for an open, close or truncation, \
+         {sync} ms for a sync, {library} ms for an open or close by HDF5, netCDF or PnetCDF. It \
+         must be at least {MATTERS} % of the run, whose other I/O counts at nominal cost too; from \
+         {HIGH} % on, the severity is `high`, otherwise `warning`. If calls are much slower than \
+         that, their measured time decides: at least {MATTERS_MEASURED} % of the run, and from \
+         {HIGH_MEASURED} % on `high`. If threads or ranks work in parallel, time is divided by the \
+         number of them that the busiest one stands for. `misaligned_writes` and `uneven_ranks` \
+         are never `high`, because the gain cannot be estimated.\n\n\
+         So noise does not change the advice, unless a share lies right at one of these \
+         thresholds.\n\n\
+         ## The rules\n\n\
+         | kind | when | what to do |\n\
+         | --- | --- | --- |\n",
+        series = crate::file_groups::SERIES,
+        ending = crate::file_groups::SAME_ENDING,
+        call = nominal::CALL_NS / 1000,
+        rate = nominal::BYTES_PER_NS,
+        metadata = nominal::METADATA_NS / 1000,
+        sync = nominal::SYNC_NS / 1_000_000,
+        library = nominal::LIBRARY_OPEN_NS as f64 / 1e6,
+    );
+    for rule in RULES {
+        page.push_str(&format!("| `{}` | {} | {} |\n", rule.kind, (rule.when)(), rule.remedy));
+    }
+    page.push_str(
+        "\nA rule on jumps comes before one on small accesses, as a buffer does not help against \
+         them, and a rule on variables before one on the small calls that the library makes for \
+         them. All of it is in the JSON summary; the text has the findings that cost most.\n",
+    );
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_rule_is_there_once() {
+        let kinds: BTreeSet<&str> = RULES.iter().map(|rule| rule.kind).collect();
+        assert_eq!(kinds.len(), RULES.len());
+    }
+
+    /// With IORACLE_WRITE_DOCS set the page is written instead.
+    #[test]
+    fn the_page_on_advice_is_fresh() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/advice.md");
+        if std::env::var_os("IORACLE_WRITE_DOCS").is_some() {
+            std::fs::write(path, page()).expect("docs can be written");
+        }
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(written, page(), "docs/advice.md is stale; run 'make docs'");
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Takes the events of a job in, one by one.
+
+use std::collections::HashMap;
+
+use ioracle_events::{ContextId, Event, FileId, StreamId};
+
+use crate::summarise::{Surroundings, summarise};
+use crate::summary::Summary;
+use crate::tally::Tally;
+
+/// Paths that are kept; files beyond them have no name in the summary.
+const MAX_PATHS: usize = 1 << 18;
+
+/// What is known of a job's I/O so far.
+#[derive(Debug, Default)]
+pub struct Insight {
+    tally: Tally,
+    paths: HashMap<FileId, Box<str>>,
+}
+
+impl Insight {
+    /// Tells the frames of a call stack before the first event that names it.
+    pub fn define_context(&mut self, id: ContextId, frames: &str) {
+        self.tally.define_context(id, frames);
+    }
+
+    /// Tells the path of a file.
+    pub fn define_file(&mut self, id: FileId, path: &str) {
+        if self.paths.len() < MAX_PATHS {
+            self.paths.insert(id, path.into());
+        }
+    }
+
+    /// Takes the next event of its stream in.
+    pub fn observe(&mut self, event: &Event) {
+        self.tally.add(event);
+    }
+
+    /// A stream has no more events.
+    pub fn end_stream(&mut self, id: StreamId) {
+        self.tally.end(id);
+    }
+
+    /// None has.
+    pub fn finish(&mut self) {
+        self.tally.finish();
+    }
+
+    /// Calls taken in so far, also those that are no operations.
+    pub fn events(&self) -> u64 {
+        self.tally.events
+    }
+
+    /// All that can be said of them.
+    pub fn summarise(&self, surroundings: &Surroundings) -> Summary {
+        let path = |file: FileId| self.paths.get(&file).map(|path| &**path);
+        summarise(&self.tally, &path, surroundings)
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The analysis of a recorded job: counts, learns and finds bursts, as a live run
+//! does.
+
+use std::collections::HashMap;
+
+use ioracle_engine::{Config, Engine};
+use ioracle_events::{ContextId, Event, FileId, StreamId};
+
+use crate::bursts::BurstTally;
+use crate::insight::Insight;
+use crate::summarise::Surroundings;
+use crate::summary::Summary;
+
+/// Takes all events of a job and gives its summary.
+pub struct JobAnalysis {
+    insight: Insight,
+    engine: Engine,
+    bursts: BurstTally,
+    /// Threads of the current process.
+    streams: Vec<StreamId>,
+}
+
+impl Default for JobAnalysis {
+    fn default() -> JobAnalysis {
+        JobAnalysis::new()
+    }
+}
+
+impl JobAnalysis {
+    /// Nothing seen yet.
+    pub fn new() -> JobAnalysis {
+        JobAnalysis {
+            insight: Insight::default(),
+            engine: Engine::new(Config::default()),
+            bursts: BurstTally::default(),
+            streams: Vec::new(),
+        }
+    }
+
+    /// Tells the frames of a call stack before the first event that names it.
+    pub fn define_context(&mut self, id: ContextId, frames: &str) {
+        self.insight.define_context(id, frames);
+        self.engine.define_context(id, frames);
+    }
+
+    /// Tells the path of a file before the first event that names it.
+    pub fn define_file(&mut self, id: FileId, path: &str) {
+        self.insight.define_file(id, path);
+        self.engine.define_file(id, path);
+    }
+
+    /// Takes the next event of its stream in.
+    pub fn observe(&mut self, event: &Event) {
+        self.insight.observe(event);
+        let n_before = self.engine.operations(event.stream);
+        self.engine.observe(event);
+        let n_operations = self.engine.operations(event.stream);
+        if n_operations > n_before {
+            let oracle = self.engine.oracle(event.stream);
+            self.bursts.add(event, oracle.and_then(|oracle| oracle.quiet_threshold_ns()));
+        }
+        if n_before == 0 && !self.streams.contains(&event.stream) {
+            self.streams.push(event.stream);
+        }
+    }
+
+    /// The process whose events came has no more. What its short threads have
+    /// learned is there for those that follow.
+    pub fn end_process(&mut self) {
+        for stream in std::mem::take(&mut self.streams) {
+            self.insight.end_stream(stream);
+            self.engine.end_stream(stream);
+            if self.engine.oracle(stream).is_none() {
+                self.bursts.forget(stream);
+            }
+        }
+    }
+
+    /// Ends the analysis: the summary of a job that took `wall_s` seconds, with the
+    /// rank of each process that has one.
+    pub fn finish(mut self, ranks: &HashMap<u32, u32>, wall_s: f64) -> Summary {
+        self.end_process();
+        self.insight.finish();
+        self.engine.finish();
+        let (engine, bursts) = (&self.engine, &self.bursts);
+        self.insight.summarise(&Surroundings { engine, bursts, ranks, wall_s })
+    }
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Makes the summary of what was counted and learned.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use ioracle_engine::{Engine, Score};
+use ioracle_events::{FileId, Function, StreamId};
+use ioracle_oracle::Oracle;
+
+use crate::bursts::BurstTally;
+use crate::file_groups::{FileGroup, FileGroups, UNKNOWN};
+use crate::findings::{Measured, findings};
+use crate::loops::loops_of;
+use crate::rank_groups::Ranks;
+use crate::summary::{
+    Bursts, BusyFile, BusyGroup, Calls, Io, LibraryCalls, LoopSeen, Mapped, MappedFile, MpiOwn,
+    NextBurst, Predicted, Summary,
+};
+use crate::tally::{self, FileTally, Library, LibraryTally, Moved, Tally};
+use crate::variables::{busiest_variables, series};
+
+/// Busy files, and calls of each, that a summary holds.
+const MAX_FILES: usize = 10;
+const MAX_CALLS: usize = 4;
+/// Loops that a summary holds, and the share of operations that one must cover.
+const MAX_LOOPS: usize = 5;
+const MIN_COVERED: f64 = 0.05;
+/// Groups of files that are named for a loop.
+const MAX_LOOP_FILES: usize = 4;
+
+/// What is known of a job besides its events.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// What was learned from the events.
+    pub engine: &'a Engine,
+    /// The bursts of its threads.
+    pub bursts: &'a BurstTally,
+    /// The rank of each process that has one, by the number of the process.
+    pub ranks: &'a HashMap<u32, u32>,
+    /// How long the job took, in seconds.
+    pub wall_s: f64,
+}
+
+/// The summary of a job.
+pub fn summarise<'a>(
+    tally: &'a Tally,
+    known_path: &dyn Fn(FileId) -> Option<&'a str>,
+    surroundings: &Surroundings,
+) -> Summary {
+    let path: &dyn Fn(FileId) -> String = &|file| known_path(file).unwrap_or(UNKNOWN).to_owned();
+    let &Surroundings { engine, bursts, wall_s, .. } = surroundings;
+    let main = busiest_stream(engine);
+    let ranks = Ranks::of(tally, surroundings.ranks);
+    let series = series(&tally.variables, path);
+    let groups = FileGroups::new(tally, known_path);
+    let (series, groups, rank_bytes) = (&series, &groups, &ranks.bytes());
+    let measured = Measured { tally, groups, series, wall_s, ranks: rank_bytes };
+    Summary {
+        advice: findings(&measured),
+        ranks: ranks.groups(),
+        io: io(tally),
+        mapped: mapped(tally, path),
+        mpi_own: mpi_own(&tally.mpi_own),
+        mpi_io: library(tally.libraries.of(Library::MpiIo)),
+        hdf5: library(tally.libraries.of(Library::Hdf5)),
+        netcdf: library(tally.libraries.of(Library::NetCdf)),
+        pnetcdf: library(tally.libraries.of(Library::PnetCdf)),
+        busiest_files: busiest_files(tally, path),
+        file_groups: groups.groups.iter().take(MAX_FILES).map(busy_group).collect(),
+        busiest_variables: busiest_variables(series),
+        loops: main.map(|(_, oracle)| loops(oracle, tally, groups)).unwrap_or_default(),
+        predicted: predicted(&engine.score()),
+        predicted_variables: predicted(&engine.variable_score()),
+        bursts: main.and_then(|(stream, oracle)| bursts_of(bursts, stream, oracle)),
+    }
+}
+
+/// The thread with most operations; of several the one that began first.
+fn busiest_stream(engine: &Engine) -> Option<(StreamId, &Oracle)> {
+    let oracles = engine.streams().filter_map(|stream| Some((stream, engine.oracle(stream)?)));
+    oracles.max_by_key(|&(stream, _)| {
+        (engine.operations(stream), Reverse((engine.first_start_ns(stream), stream)))
+    })
+}
+
+fn io(tally: &Tally) -> Io {
+    Io {
+        operations: tally.operations,
+        failed_calls: tally.failed,
+        files: tally.files.values().filter(|file| file.operations > 0).count() as u64,
+        reads: tally.read.operations,
+        bytes_read: tally.read.bytes,
+        writes: tally.written.operations,
+        bytes_written: tally.written.bytes,
+        io_time_s: in_seconds(tally.io_ns),
+        library_time_s: in_seconds(tally.library_ns),
+        file_system_time_s: in_seconds(tally.file_system_ns),
+        busiest_thread_s: in_seconds(tally.busiest_thread_ns()),
+    }
+}
+
+fn mapped(tally: &Tally, path: &dyn Fn(FileId) -> String) -> Option<Mapped> {
+    let files = tally.files.iter().map(|(id, file)| (*id, file.mapped));
+    let mut files: Vec<(FileId, u64, u64)> = files
+        .map(|(id, mapped)| (id, mapped.for_reading(), mapped.for_writing()))
+        .filter(|(_, reading, writing)| reading + writing > 0)
+        .collect();
+    files.sort_by_key(|&(id, reading, writing)| (std::cmp::Reverse(reading.max(writing)), id));
+    let sum = |bytes: fn(&(FileId, u64, u64)) -> u64| {
+        files.iter().map(bytes).fold(0, u64::saturating_add)
+    };
+    let largest = files.iter().take(MAX_FILES).map(|&(id, reading, writing)| MappedFile {
+        path: path(id),
+        bytes_for_reading: reading,
+        bytes_for_writing: writing,
+    });
+    (!files.is_empty()).then(|| Mapped {
+        files: files.len() as u64,
+        bytes_for_reading: sum(|file| file.1),
+        bytes_for_writing: sum(|file| file.2),
+        largest: largest.collect(),
+    })
+}
+
+fn mpi_own(own: &tally::MpiOwn) -> Option<MpiOwn> {
+    (own.operations + own.failed > 0).then(|| MpiOwn {
+        operations: own.operations,
+        failed_calls: own.failed,
+        files: own.files.len() as u64,
+        bytes_read: own.bytes_read,
+        bytes_written: own.bytes_written,
+        io_time_s: in_seconds(own.io_ns),
+    })
+}
+
+fn library(calls: &LibraryTally) -> Option<LibraryCalls> {
+    (calls.calls > 0).then(|| LibraryCalls {
+        calls: calls.calls,
+        collective_calls: calls.collective,
+        reads: calls.read.operations,
+        bytes_read: calls.read.bytes,
+        writes: calls.written.operations,
+        bytes_written: calls.written.bytes,
+        io_time_s: in_seconds(calls.io_ns),
+        other_calls: busiest_calls(&calls.others),
+    })
+}
+
+fn busy_group(group: &FileGroup) -> BusyGroup {
+    let tally = &group.tally;
+    BusyGroup {
+        path: group.path.clone(),
+        files: group.n_files as u64,
+        kind: group.kind,
+        operations: tally.operations,
+        bytes_read: tally.read.moved.bytes,
+        bytes_written: tally.written.moved.bytes,
+        io_time_s: in_seconds(tally.io_ns),
+        file_system_time_s: in_seconds(tally.file_system_ns),
+        opens: tally.opens,
+        syncs: tally.syncs.operations,
+        calls: busiest_calls(&tally.calls),
+        library_calls: busiest_calls(&tally.library_calls),
+    }
+}
+
+fn busiest_files(tally: &Tally, path: &dyn Fn(FileId) -> String) -> Vec<BusyFile> {
+    let mut files: Vec<(&FileId, &FileTally)> = tally.files.iter().collect();
+    files.sort_by_key(|(id, file)| (std::cmp::Reverse(file.io_ns), **id));
+    files.into_iter().take(MAX_FILES).map(|(id, file)| busy_file(path(*id), file)).collect()
+}
+
+/// The calls that took most time.
+pub fn busiest_calls(calls: &[(Function, Moved)]) -> Vec<Calls> {
+    let mut calls = calls.to_vec();
+    calls.sort_by_key(|(function, moved)| {
+        (std::cmp::Reverse((moved.io_ns, moved.operations)), *function)
+    });
+    let calls = calls.into_iter().take(MAX_CALLS).map(|(function, moved)| Calls {
+        function: function.name(),
+        calls: moved.operations,
+        bytes: moved.bytes,
+        io_time_s: in_seconds(moved.io_ns),
+    });
+    calls.collect()
+}
+
+fn busy_file(path: String, file: &FileTally) -> BusyFile {
+    BusyFile {
+        path,
+        operations: file.operations,
+        bytes_read: file.read.moved.bytes,
+        bytes_written: file.written.moved.bytes,
+        io_time_s: in_seconds(file.io_ns),
+        calls: busiest_calls(&file.calls),
+    }
+}
+
+fn loops(oracle: &Oracle, tally: &Tally, groups: &FileGroups) -> Vec<LoopSeen> {
+    let files_of = files_by_symbol(oracle, tally);
+    let least = oracle.operations() as f64 * MIN_COVERED;
+    let mut loops: Vec<LoopSeen> = Vec::new();
+    for found in loops_of(oracle) {
+        let files = names_of(&found.symbols, &files_of, groups);
+        let told_already =
+            loops.iter().any(|other| other.turn == found.turn && other.files == files);
+        if loops.len() < MAX_LOOPS && found.covered() as f64 >= least && !told_already {
+            loops.push(LoopSeen {
+                turn: found.turn,
+                operations: found.operations,
+                turns_min: found.turns.0,
+                turns_max: found.turns.1,
+                runs: found.runs,
+                files,
+            });
+        }
+    }
+    loops
+}
+
+/// The files that the calls of each symbol of the grammar are on.
+fn files_by_symbol<'a>(oracle: &Oracle, tally: &'a Tally) -> HashMap<u32, Vec<&'a [FileId]>> {
+    let mut files: HashMap<u32, Vec<&[FileId]>> = HashMap::new();
+    for (context, function, of_call) in tally.files_by_call.iter() {
+        if let Some(symbol) = oracle.symbol_in(context, function) {
+            files.entry(symbol.0).or_default().push(of_call);
+        }
+    }
+    files
+}
+
+/// The groups of files that symbols stand for, in the order of the turn.
+fn names_of(
+    symbols: &[u32],
+    files_of: &HashMap<u32, Vec<&[FileId]>>,
+    groups: &FileGroups,
+) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let files = symbols.iter().filter_map(|symbol| files_of.get(symbol)).flatten();
+    for file in files.flat_map(|files| files.iter()) {
+        if names.len() == MAX_LOOP_FILES {
+            break;
+        }
+        if let Some(group) = groups.of(*file)
+            && !names.contains(&group.path)
+        {
+            names.push(group.path.clone());
+        }
+    }
+    names
+}
+
+/// A score in percent, unless there was nothing to predict.
+pub fn predicted(score: &Score) -> Option<Predicted> {
+    (score.operations > 0).then(|| Predicted {
+        operations: score.operations,
+        context_accuracy: score.context_accuracy(),
+        file_accuracy: score.file_accuracy(),
+        offset_accuracy: score.offset_accuracy(),
+        hit_ratio: score.hit_ratio(),
+        time_error_s: score.time_error_s(),
+    })
+}
+
+fn bursts_of(tally: &BurstTally, stream: StreamId, oracle: &Oracle) -> Option<Bursts> {
+    let seen = tally.of(stream)?;
+    // Of a burst that has begun only the rest is known; the next one is whole.
+    let next = oracle.bursts().take(2).find(|burst| burst.starts_in_ns > 0);
+    Some(Bursts {
+        seen: seen.n,
+        operations: seen.operations as f64 / seen.n as f64,
+        bytes: seen.bytes as f64 / seen.n as f64,
+        period_s: in_seconds(seen.period_ns()),
+        next: next.map(|burst| NextBurst {
+            operations: burst.operations,
+            bytes: burst.bytes,
+            starts_in_s: in_seconds(burst.starts_in_ns),
+            confidence: burst.confidence,
+            at_least: burst.is_cut,
+        }),
+    })
+}
+
+pub fn in_seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What was done to a file, or to many that are told as one.
+//!
+//! Counts decide what is said about a file, so that the same program hears the
+//! same in every run; times are kept to say how much it matters.
+
+use ioracle_events::{Access, Event, Function, Layer};
+
+use super::mapped::MappedBytes;
+use super::{Library, Moved, calls_of, duration_ns};
+
+/// Accesses below this are small: what they cost is mostly the call.
+pub const SMALL: u64 = 32 * 1024;
+/// The block that writes of several processes should begin at.
+pub const BLOCK: u64 = 4096;
+/// A call of stdio that takes less went to a buffer of the C library. One of an
+/// unbuffered stream is a system call each: 4.2 µs against 0.5 to 0.8 µs, measured.
+const SYSTEM_CALL_NS: u64 = 1500;
+/// Processes that are told apart for each file.
+const MAX_PROCESSES: usize = 64;
+
+/// What was done to one file.
+#[derive(Clone, Debug, Default)]
+pub struct FileTally {
+    pub operations: u64,
+    /// In calls that no other recorded call encloses.
+    pub io_ns: u64,
+    /// In POSIX and stdio calls, also those that libraries make.
+    pub file_system_ns: u64,
+    pub read: Accesses,
+    pub written: Accesses,
+    pub opens: u64,
+    /// Opens, closes and truncations.
+    pub metadata: Moved,
+    pub syncs: Moved,
+    /// By function; few on any one file. With the time that each took itself, also
+    /// inside calls of libraries, whose time alone is in `io_ns`.
+    pub calls: Vec<(Function, Moved)>,
+    /// Calls of libraries that the program itself makes.
+    pub library_calls: Vec<(Function, Moved)>,
+    /// Accesses of MPI-IO that ranks make each on their own.
+    pub independent_reads: Independent,
+    pub independent_writes: Independent,
+    /// What is read and written through mappings is in none of the counts above.
+    pub mapped: MappedBytes,
+}
+
+/// Reads, or writes, of one file.
+#[derive(Clone, Debug, Default)]
+pub struct Accesses {
+    pub moved: Moved,
+    /// Those of stdio.
+    pub stdio: Moved,
+    /// Those that did not go on where the thread had left off in the file.
+    pub jumps: Moved,
+    /// Those that a library makes for the program.
+    pub within_library: u64,
+    /// Those of at least a [`BLOCK`] that do not begin at one.
+    pub misaligned: u64,
+    /// Who makes them.
+    pub processes: Shared,
+    /// Bytes between the first and the last one accessed, of each file.
+    pub extent: Extent,
+    /// Below [`SMALL`], by POSIX calls and by those of stdio.
+    small_posix: Moved,
+    small_stdio: Moved,
+    /// Those of stdio that were long enough for a system call.
+    n_slow_stdio: u64,
+}
+
+/// Bytes of one file, or the sum over several.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extent {
+    range: Option<(u64, u64)>,
+    others: u64,
+}
+
+/// The processes that share something, as far as they are told apart.
+#[derive(Clone, Debug, Default)]
+pub struct Shared(Vec<u32>);
+
+/// Accesses of MPI-IO to one file that are not collective.
+#[derive(Clone, Debug, Default)]
+pub struct Independent {
+    pub moved: Moved,
+    /// Those that another library makes for the program.
+    pub within_library: u64,
+    pub processes: Shared,
+}
+
+impl FileTally {
+    /// Counts a call of a library, whose data the calls inside it move.
+    pub fn add_outer(&mut self, event: &Event, io_ns: u64) {
+        self.io_ns = self.io_ns.saturating_add(io_ns);
+        if event.depth == 0 && !event.is_further_part() {
+            calls_of(&mut self.library_calls, event.function).add(event.transferred(), io_ns);
+        }
+        if Library::of(event.function) == Some(Library::MpiIo) {
+            match event.function.access() {
+                Access::Write => self.independent_writes.add(event),
+                Access::Read => self.independent_reads.add(event),
+                _ => {}
+            }
+        }
+    }
+
+    /// Counts an operation of POSIX or stdio that took so long in the file system.
+    pub fn add(&mut self, event: &Event, bytes: u64, own_ns: u64, jumped: bool) {
+        self.file_system_ns = self.file_system_ns.saturating_add(own_ns);
+        calls_of(&mut self.calls, event.function).add(bytes, duration_ns(event));
+        match event.function.access() {
+            Access::Read => self.read.add(event, bytes, own_ns, jumped),
+            Access::Write => self.written.add(event, bytes, own_ns, jumped),
+            Access::Sync => self.syncs.add(0, own_ns),
+            access => {
+                self.opens += u64::from(access == Access::Open);
+                self.metadata.add(0, own_ns);
+            }
+        }
+    }
+
+    /// Adds what was done to another file.
+    pub fn join(&mut self, other: &FileTally) {
+        self.operations += other.operations;
+        self.io_ns = self.io_ns.saturating_add(other.io_ns);
+        self.file_system_ns = self.file_system_ns.saturating_add(other.file_system_ns);
+        self.read.join(&other.read);
+        self.written.join(&other.written);
+        self.opens += other.opens;
+        self.metadata.join(&other.metadata);
+        self.syncs.join(&other.syncs);
+        for (function, moved) in &other.calls {
+            calls_of(&mut self.calls, *function).join(moved);
+        }
+        for (function, moved) in &other.library_calls {
+            calls_of(&mut self.library_calls, *function).join(moved);
+        }
+        self.independent_reads.join(&other.independent_reads);
+        self.independent_writes.join(&other.independent_writes);
+    }
+}
+
+impl Accesses {
+    fn add(&mut self, event: &Event, bytes: u64, own_ns: u64, jumped: bool) {
+        self.moved.add(bytes, own_ns);
+        self.within_library += u64::from(event.depth > 0);
+        self.processes.add(event.stream.rank);
+        let is_stdio = event.function.layer() == Layer::Stdio;
+        if is_stdio {
+            self.stdio.add(bytes, own_ns);
+        }
+        if bytes < SMALL {
+            let small = if is_stdio { &mut self.small_stdio } else { &mut self.small_posix };
+            small.add(bytes, own_ns);
+            self.n_slow_stdio += u64::from(is_stdio && duration_ns(event) >= SYSTEM_CALL_NS);
+        }
+        if jumped {
+            self.jumps.add(bytes, own_ns);
+        }
+        if let Some(offset) = event.offset {
+            self.misaligned += u64::from(bytes >= BLOCK && !offset.is_multiple_of(BLOCK));
+            self.extent.add(offset, offset.saturating_add(bytes));
+        }
+    }
+
+    fn join(&mut self, other: &Accesses) {
+        self.moved.join(&other.moved);
+        self.stdio.join(&other.stdio);
+        self.jumps.join(&other.jumps);
+        self.within_library += other.within_library;
+        self.misaligned += other.misaligned;
+        self.processes.join(&other.processes);
+        self.extent.others = self.extent.others.saturating_add(other.extent.bytes());
+        self.small_posix.join(&other.small_posix);
+        self.small_stdio.join(&other.small_stdio);
+        self.n_slow_stdio += other.n_slow_stdio;
+    }
+
+    /// Those below [`SMALL`] that no buffer has collected. Whether stdio has a
+    /// buffer most of its calls tell: of a stream either nearly all are slow or
+    /// nearly none.
+    pub fn small(&self) -> Moved {
+        let mut small = self.small_posix;
+        if self.n_slow_stdio * 2 > self.small_stdio.operations {
+            small.join(&self.small_stdio);
+        }
+        small
+    }
+}
+
+impl Extent {
+    fn add(&mut self, start: u64, end: u64) {
+        let (first, last) = self.range.unwrap_or((start, end));
+        self.range = Some((first.min(start), last.max(end)));
+    }
+
+    /// Bytes between the first and the last one accessed.
+    pub fn bytes(&self) -> u64 {
+        self.range.map_or(0, |(first, end)| end - first).saturating_add(self.others)
+    }
+}
+
+impl Shared {
+    fn add(&mut self, process: u32) {
+        if self.0.last() != Some(&process)
+            && self.0.len() < MAX_PROCESSES
+            && !self.0.contains(&process)
+        {
+            self.0.push(process);
+        }
+    }
+
+    fn join(&mut self, other: &Shared) {
+        other.0.iter().for_each(|process| self.add(*process));
+    }
+
+    /// How many they are.
+    pub fn n(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Independent {
+    fn add(&mut self, event: &Event) {
+        if event.function.is_collective() {
+            return;
+        }
+        self.moved.add(event.transferred(), duration_ns(event));
+        self.within_library += u64::from(event.depth > 0);
+        self.processes.add(event.stream.rank);
+    }
+
+    fn join(&mut self, other: &Independent) {
+        self.moved.join(&other.moved);
+        self.within_library += other.within_library;
+        self.processes.join(&other.processes);
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Dynamic time warping: how much it costs to align two series.
+//!
+//! | function | what | cost |
+//! | --- | --- | --- |
+//! | [`exact`] | the true distance; the reference | `n m` cells |
+//! | [`fast`] | FastDTW, never below the true distance | `O((n + m) radius)` cells |
+//! | [`lower_bound`] | never above the true distance | `n + m` steps |
+//! | [`upper_bound`] | never below the true distance | `n + m` steps |
+//!
+//! [`Warping`] puts them together: short series are compared exactly, longer
+//! ones by FastDTW, and none further than needed to tell that the distance is
+//! above a limit. An empty series is aligned with any other as if it held one 0.
+
+mod bounds;
+mod exact;
+mod fast;
+mod grid;
+
+pub use bounds::{SeriesRange, lower_bound, upper_bound};
+pub use exact::exact;
+pub use fast::fast;
+
+/// Pairs of series with at most so many cells are compared exactly: about the
+/// work of FastDTW on series of 1,000 values.
+const EXACT_CELLS: usize = 1 << 14;
+
+/// Compares series, with memory that is reused.
+#[derive(Clone, Debug, Default)]
+pub struct Warping {
+    radius: usize,
+    grid: grid::Grid,
+}
+
+/// What a comparison with a limit found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WarpingDistance {
+    /// The distance.
+    Is(f64),
+    /// It is above the limit, and this much at least.
+    AtLeast(f64),
+}
+
+impl Warping {
+    /// Compares long series by FastDTW of this radius.
+    pub fn new(radius: usize) -> Warping {
+        Warping { radius, grid: grid::Grid::default() }
+    }
+
+    /// The distance: exact for short series, else the lower of what FastDTW and
+    /// the straight alignment give, so between the true one and [`upper_bound`].
+    pub fn distance(&mut self, a: &[f32], b: &[f32]) -> f64 {
+        match self.distance_within(a, b, f64::INFINITY) {
+            WarpingDistance::Is(distance) | WarpingDistance::AtLeast(distance) => distance,
+        }
+    }
+
+    /// The same, given up as soon as it is certain to be above `limit`.
+    pub fn distance_within(&mut self, a: &[f32], b: &[f32], limit: f64) -> WarpingDistance {
+        let bound = lower_bound(a, b, SeriesRange::of(a), SeriesRange::of(b));
+        if bound > limit {
+            return WarpingDistance::AtLeast(bound);
+        }
+        let distance = if a.len().saturating_mul(b.len()) <= EXACT_CELLS {
+            exact::within(&mut self.grid, a, b, limit)
+        } else {
+            fast::within(&mut self.grid, a, b, self.radius, limit).min(upper_bound(a, b))
+        };
+        match distance > limit {
+            true => WarpingDistance::AtLeast(limit),
+            false => WarpingDistance::Is(distance),
+        }
+    }
+}
+
+/// What stands for an empty series.
+fn at_least_one(series: &[f32]) -> &[f32] {
+    if series.is_empty() { &[0.0] } else { series }
+}
+
+#[cfg(test)]
+mod tests;

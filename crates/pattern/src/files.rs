@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is remembered of each file between its requests, within a bound.
+//!
+//! Two generations of a hash table: when the young one is full it becomes the
+//! old one, and what was the old one is forgotten. A file found in the old one
+//! moves to the young. So at most twice [`MAX_FILES`] are known, those used
+//! last among them, and which ones depends on the order of requests only, never
+//! on the numbers that files have: renaming files changes nothing.
+
+use std::mem::swap;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
+/// Files per generation. A slice that goes back and forth over more than this
+/// counts some of them twice.
+pub(crate) const MAX_FILES: usize = 1 << 16;
+
+/// One file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownFile {
+    /// Counts files in the order in which they appeared.
+    pub serial: u64,
+    /// Where its last request ended.
+    pub last_end: u64,
+    /// The slice of that request.
+    pub slice: u32,
+    /// The bytes requested in that slice lie between these.
+    pub span: (u64, u64),
+}
+
+/// Files by number.
+#[derive(Clone, Debug)]
+pub(crate) struct FileTable {
+    young: HashMap<u64, KnownFile, FixedState>,
+    old: HashMap<u64, KnownFile, FixedState>,
+    n_seen: u64,
+    max_files: usize,
+}
+
+impl FileTable {
+    pub fn new(max_files: usize) -> FileTable {
+        let table = || HashMap::with_capacity_and_hasher(1 << 10, FixedState::default());
+        FileTable { young: table(), old: table(), n_seen: 0, max_files }
+    }
+
+    /// The file of this number, which is known from now on.
+    #[inline]
+    pub fn get(&mut self, file: u64) -> &mut KnownFile {
+        if self.young.len() >= self.max_files {
+            swap(&mut self.young, &mut self.old);
+            self.young.clear();
+        }
+        match self.young.entry(file) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => match self.old.remove(&file) {
+                Some(known) => entry.insert(known),
+                None => {
+                    self.n_seen += 1;
+                    entry.insert(KnownFile::new(self.n_seen))
+                }
+            },
+        }
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        let entry = size_of::<(u64, KnownFile)>() + 1;
+        (self.young.capacity() + self.old.capacity()) * 8 / 7 * entry
+    }
+}
+
+impl KnownFile {
+    fn new(serial: u64) -> KnownFile {
+        KnownFile { serial, last_end: 0, slice: u32::MAX, span: (0, 0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_used_last_are_known_and_the_others_forgotten() {
+        let mut files = FileTable::new(4);
+        // A file that was forgotten gets a new number.
+        let mut numbers = [0; 8];
+        let mut is_known = |file: usize| {
+            let serial = files.get(file as u64).serial;
+            std::mem::replace(&mut numbers[file], serial) == serial
+        };
+        assert!((0..4).all(|file| !is_known(file)));
+        assert!((0..4).all(&mut is_known));
+        assert!(!is_known(4), "the young generation is full");
+        assert!(is_known(0) && is_known(1), "found in the old one");
+        assert!((5..7).all(|file| !is_known(file)));
+        assert!(!is_known(2), "forgotten with the old one");
+    }
+
+    #[test]
+    fn a_million_files_take_bounded_memory() {
+        let mut files = FileTable::new(MAX_FILES);
+        (0..1_000_000).for_each(|file| _ = files.get(file));
+        assert!(files.memory_bytes() < 40 << 20, "{}", files.memory_bytes());
+    }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the series of distances does not show of a slice: how requests are
+//! distributed over sizes, steps, interleaved streams and time.
+//!
+//! Each distribution is a histogram over powers of two, because requests span
+//! ten orders of magnitude. All is counted in constant time per request.
+
+use crate::files::KnownFile;
+use crate::request::{Request, RequestKind};
+use crate::streams::{Continuation, mix};
+
+/// Bins of each histogram, one after the other.
+pub(crate) const SIZE: Bins = Bins { first: 0, n: 24 };
+pub(crate) const STEP: Bins = Bins { first: 24, n: 24 };
+pub(crate) const FILE_STEP: Bins = Bins { first: 48, n: 36 };
+pub(crate) const LAG: Bins = Bins { first: 84, n: 14 };
+pub(crate) const GAP: Bins = Bins { first: 98, n: 22 };
+pub(crate) const HISTOGRAMS: [Bins; 5] = [SIZE, STEP, FILE_STEP, LAG, GAP];
+pub(crate) const N_BINS: usize = 120;
+
+/// The numbers beside the histograms, in their order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Scalar {
+    /// Reads among all requests.
+    ReadShare,
+    /// Files, on a logarithmic scale as all that follow but shares.
+    Files,
+    /// Sequential streams.
+    Streams,
+    /// Bytes between the lowest and highest request of files, for each byte
+    /// requested.
+    Span,
+    /// The share of blocks that were requested before.
+    Reuse,
+    /// Requests per second.
+    Rate,
+    /// Bytes per second.
+    Bytes,
+}
+
+pub(crate) const N_SCALARS: usize = 7;
+
+/// A histogram among them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bins {
+    pub first: usize,
+    pub n: usize,
+}
+
+/// Counts while a slice lasts.
+#[derive(Clone, Debug)]
+pub(crate) struct ProfileBuilder {
+    bins: [u32; N_BINS],
+    n_bytes: u64,
+    /// Bytes between the lowest and highest request on each file, summed.
+    span: u64,
+    n_files: u64,
+    n_streams: u64,
+    n_reused: u64,
+    last_time_ns: Option<u64>,
+    /// Tags of recently requested blocks, across slices.
+    recent_blocks: Box<[u32]>,
+}
+
+const N_RECENT_BLOCKS: usize = 1 << 14;
+
+/// The profile of a slice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadProfile {
+    /// Shares of requests, histogram by histogram.
+    pub(crate) shares: [f32; N_BINS],
+    /// In the order of [`Scalar`].
+    pub(crate) scalars: [f32; N_SCALARS],
+    /// Requests that were counted.
+    pub(crate) n_requests: f32,
+}
+
+impl ProfileBuilder {
+    pub fn new() -> ProfileBuilder {
+        ProfileBuilder {
+            bins: [0; N_BINS],
+            n_bytes: 0,
+            span: 0,
+            n_files: 0,
+            n_streams: 0,
+            n_reused: 0,
+            last_time_ns: None,
+            recent_blocks: vec![0; N_RECENT_BLOCKS].into_boxed_slice(),
+        }
+    }
+
+    /// Counts a request. `step` is the distance of equation 1 from the request
+    /// before, `None` between files; `file` is still as its last request left it.
+    #[inline]
+    pub fn observe(
+        &mut self,
+        request: &Request,
+        step: Option<u64>,
+        file: &KnownFile,
+        continuation: Continuation,
+        slice: u32,
+    ) {
+        self.n_bytes = self.n_bytes.saturating_add(request.size);
+        self.count(SIZE, octave(request.size).saturating_sub(8));
+        self.count(STEP, step.map_or(STEP.n - 1, |step| octave(step).div_ceil(2).min(STEP.n - 2)));
+        self.observe_file(request, file, slice);
+        let lag = match continuation {
+            Continuation::Jump => 0,
+            Continuation::After { lag, .. } => octave(lag),
+        };
+        self.count(LAG, lag);
+        let continues = matches!(continuation, Continuation::After { same_slice: true, .. });
+        self.n_streams += u64::from(!continues);
+        if let Some(last_time_ns) = self.last_time_ns {
+            self.count(
+                GAP,
+                octave(request.time_ns.saturating_sub(last_time_ns)).saturating_sub(10),
+            );
+        }
+        self.last_time_ns = Some(request.time_ns);
+        self.observe_block(file.serial, request.offset);
+    }
+
+    #[inline]
+    fn observe_file(&mut self, request: &Request, file: &KnownFile, slice: u32) {
+        // A file never seen is at its beginning, as one that was just opened.
+        let bin = octave(request.offset.abs_diff(file.last_end)).div_ceil(2).min(17);
+        self.count(FILE_STEP, if request.offset < file.last_end { bin + 17 } else { bin });
+        if file.slice == slice {
+            let (low, high) = file.span;
+            self.span = self.span.saturating_add(low.saturating_sub(request.offset));
+            self.span = self.span.saturating_add(request.end().saturating_sub(high));
+        } else {
+            self.n_files += 1;
+            self.span = self.span.saturating_add(request.end() - request.offset);
+        }
+    }
+
+    /// Counts requests for blocks of 4 KiB that were requested before.
+    #[inline]
+    fn observe_block(&mut self, file: u64, offset: u64) {
+        let key = mix(file, offset >> 12);
+        let tag = (key >> 32) as u32;
+        let place = &mut self.recent_blocks[key as usize % N_RECENT_BLOCKS];
+        self.n_reused += u64::from(*place == tag);
+        *place = tag;
+    }
+
+    #[inline]
+    fn count(&mut self, bins: Bins, bin: usize) {
+        self.bins[bins.first + bin.min(bins.n - 1)] += 1;
+    }
+
+    pub fn n_files(&self) -> u64 {
+        self.n_files
+    }
+
+    /// Ends the slice.
+    pub fn finish(&mut self, n_of: [u64; 2], slice_ns: u64) -> LoadProfile {
+        let n_requests = (n_of[0] + n_of[1]).max(1) as f32;
+        let log = |number: u64| (1.0 + number as f32).log2();
+        let share = |number: u64| number as f32 / n_requests;
+        let mut profile = LoadProfile {
+            shares: [0.0; N_BINS],
+            scalars: [
+                share(n_of[RequestKind::Read.index()]),
+                log(self.n_files),
+                log(self.n_streams),
+                log(self.span) - log(self.n_bytes),
+                share(self.n_reused),
+                n_requests.log2() - (slice_ns as f32 * 1e-9).log2(),
+                log(self.n_bytes) - (slice_ns as f32 * 1e-9).log2(),
+            ],
+            n_requests,
+        };
+        for bins in HISTOGRAMS {
+            let range = bins.first..bins.first + bins.n;
+            let total = self.bins[range.clone()].iter().sum::<u32>().max(1) as f32;
+            for bin in range {
+                profile.shares[bin] = self.bins[bin] as f32 / total;
+            }
+        }
+        self.clear();
+        profile
+    }
+
+    pub fn clear(&mut self) {
+        self.bins = [0; N_BINS];
+        self.n_bytes = 0;
+        self.span = 0;
+        self.n_files = 0;
+        self.n_streams = 0;
+        self.n_reused = 0;
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.recent_blocks)
+    }
+}
+
+impl LoadProfile {
+    /// Bytes per second, on a logarithmic scale.
+    pub(crate) fn log_bytes(&self) -> f32 {
+        self.scalars[Scalar::Bytes as usize]
+    }
+}
+
+/// 0 for 0, 1 for 1, 2 for 2 and 3, 3 for 4 to 7…
+#[inline]
+pub(crate) fn octave(number: u64) -> usize {
+    64 - number.leading_zeros() as usize
+}

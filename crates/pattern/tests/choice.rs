@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Decisions by pattern: how often they are right, and what they survive.
+
+mod support;
+
+use ioracle_pattern::{
+    ChoiceConfig, DecisionMaker, MergedPatterns, OptionOrder, PatternId, RewardError,
+};
+use support::Noise;
+
+/// The share of right choices in the second half, in percent, where two loads
+/// alternate. Rewards have 10 % noise.
+fn play(
+    maker: &mut DecisionMaker,
+    rewards: [&[f64]; 2],
+    n_rounds: u64,
+    wrong_matches_percent: u64,
+) -> f64 {
+    let mut noise = Noise(42);
+    let (mut n_right, mut n) = (0, 0);
+    for round in 0..n_rounds {
+        let load = (round / 5 % 2) as usize;
+        let is_wrong = noise.below(100) < wrong_matches_percent;
+        let recognised = PatternId(if is_wrong { 1 - load as u32 } else { load as u32 });
+        let option = maker.choose(recognised);
+        let reward = rewards[load][option] * (0.95 + noise.below(1000) as f64 * 1e-4);
+        maker.reward(recognised, option, reward).unwrap();
+        let best = rewards[load].iter().copied().fold(f64::MIN, f64::max);
+        if round >= n_rounds / 2 && !is_wrong {
+            n += 1;
+            n_right += u64::from(rewards[load][option] == best);
+        }
+    }
+    100.0 * n_right as f64 / n as f64
+}
+
+#[test]
+fn two_patterns_with_opposite_best_options_are_told_apart() {
+    let mut maker = DecisionMaker::new(2, ChoiceConfig::default());
+    let right = play(&mut maker, [&[100.0, 60.0], &[40.0, 90.0]], 1000, 0);
+    assert!(right >= 95.0, "{right}");
+}
+
+#[test]
+fn many_options_are_searched_without_trying_bad_ones_for_long() {
+    let policies: [&[f64]; 2] = [
+        &[100.0, 80.0, 70.0, 60.0, 50.0, 40.0, 30.0],
+        &[50.0, 60.0, 90.0, 130.0, 70.0, 60.0, 20.0],
+    ];
+    let right = play(&mut DecisionMaker::new(7, ChoiceConfig::default()), policies, 2000, 0);
+    assert!(right >= 93.0, "{right}");
+}
+
+#[test]
+fn wrong_matches_do_little_harm() {
+    let mut maker = DecisionMaker::new(2, ChoiceConfig::default());
+    // The second load is ten times as fast, so its rewards would decide.
+    let right = play(&mut maker, [&[100.0, 60.0], &[500.0, 1000.0]], 2000, 10);
+    assert!(right >= 90.0, "{right}");
+}
+
+#[test]
+fn ordered_options_are_found_from_neighbour_to_neighbour() {
+    let config = ChoiceConfig { order: OptionOrder::Ordered, ..ChoiceConfig::default() };
+    let mut windows = DecisionMaker::new(9, config);
+    let reward = |best: i64| (0..9).map(move |at: i64| 100.0 - 9.0 * (at - best).abs() as f64);
+    let (first, second): (Vec<f64>, Vec<f64>) = (reward(6).collect(), reward(1).collect());
+    let right = play(&mut windows, [&first, &second], 2000, 0);
+    assert!(right >= 90.0, "{right}");
+}
+
+#[test]
+fn a_change_of_the_machine_is_noticed() {
+    let mut maker = DecisionMaker::new(2, ChoiceConfig::default());
+    play(&mut maker, [&[100.0, 60.0], &[100.0, 60.0]], 500, 0);
+    let right = play(&mut maker, [&[60.0, 100.0], &[60.0, 100.0]], 4000, 0);
+    assert!(right >= 90.0, "{right}");
+}
+
+#[test]
+fn rewards_that_are_no_numbers_and_options_that_are_not_there_change_nothing() {
+    let mut maker = DecisionMaker::new(2, ChoiceConfig::default());
+    for reward in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
+        assert_eq!(maker.reward(PatternId(1), 0, reward), Err(RewardError::NotFinite));
+    }
+    let fault = RewardError::NoSuchOption { option: 2, n_options: 2 };
+    assert_eq!(maker.reward(PatternId(1), 2, 1.0), Err(fault));
+    assert_eq!(maker.best(PatternId(1)), None);
+    maker.reward(PatternId(1), 1, -5.0).unwrap();
+    maker.reward(PatternId(1), 0, 0.0).unwrap();
+    assert_eq!(maker.best(PatternId(1)), Some(0));
+    assert!(maker.choose(PatternId(1)) < 2);
+}
+
+#[test]
+fn rewards_of_merged_patterns_add_up() {
+    let mut maker = DecisionMaker::new(2, ChoiceConfig::default());
+    maker.reward(PatternId(1), 0, 10.0).unwrap();
+    maker.reward(PatternId(2), 1, 20.0).unwrap();
+    maker.merge(MergedPatterns { kept: PatternId(1), gone: PatternId(2) });
+    assert_eq!(maker.best(PatternId(1)), Some(1));
+    assert_eq!(maker.best(PatternId(2)), None);
+}
+
+#[test]
+fn patterns_are_forgotten_beyond_the_limit() {
+    let config = ChoiceConfig { max_patterns: 10, ..ChoiceConfig::default() };
+    let mut maker = DecisionMaker::new(2, config);
+    (0..100).for_each(|id| maker.reward(PatternId(id), 0, 1.0).unwrap());
+    let known = (0..100).filter(|&id| maker.best(PatternId(id)).is_some()).count();
+    assert_eq!(known, 10);
+    assert_eq!(maker.best(PatternId(99)), Some(0));
+}
+
+#[test]
+fn what_was_learned_survives_being_saved() {
+    let mut maker = DecisionMaker::new(3, ChoiceConfig::default());
+    (0..30).for_each(|n| maker.reward(PatternId(4), n % 3, [5.0, 9.0, 7.0][n % 3]).unwrap());
+    let mut again = DecisionMaker::new(3, ChoiceConfig::default());
+    again.restore(PatternId(4), maker.estimates(PatternId(4)).to_vec());
+    assert_eq!(again.best(PatternId(4)), Some(1));
+    assert_eq!(again.choose(PatternId(5)), 1, "a new pattern starts from the best so far");
+}
