@@ -5,7 +5,7 @@
 
 #![no_main]
 
-use ioracle_grammar::{Config, Mode, StarSequitur};
+use ioracle_grammar::{Config, GrammarMode, StarSequitur};
 use libfuzzer_sys::fuzz_target;
 
 /// Longer streams only make a round slower.
@@ -37,7 +37,7 @@ fuzz_target!(|data: &[u8]| {
     if let Err(broken) = grammar.check() {
         panic!("{broken} after {history:?}");
     }
-    if grammar.config().mode == Mode::Exact {
+    if grammar.config().mode == GrammarMode::Exact {
         let forgotten = grammar.forgotten() as usize;
         assert!(grammar.expand().eq(history[forgotten..].iter().copied()), "{history:?}");
     }

@@ -6,7 +6,7 @@
 #![no_main]
 
 use ioracle_events::{ContextId, FileId, Function, Operation};
-use ioracle_oracle::{Behaviour, Learned, Model, Oracle, Role, Site, StackId};
+use ioracle_oracle::{Behaviour, LearnedStream, Model, Oracle, Role, Site, StackId};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|body: &[u8]| {
@@ -80,7 +80,7 @@ fn use_model(mut model: Model) {
     let oracle = model.clone().into_busiest();
     let mut run = model.clone();
     let role = Role { program: "app".to_owned(), ..Role::default() };
-    run.learn(role, Learned { oracle, behaviour: Behaviour::default() });
+    run.learn(role, LearnedStream { oracle, behaviour: Behaviour::default() });
     model.take_in(&run, &played);
     model.merge(&run);
     model.begin_run();

@@ -19,13 +19,13 @@ use crate::variables::VariableSource;
 #[derive(Clone, Debug)]
 pub struct Engine {
     config: Config,
-    streams: Map<StreamId, Stream>,
+    streams: RandomMap<StreamId, Stream>,
     /// Numbers streams in the order of their first event.
     n_begun: u64,
     names: Names,
     variables: VariableSource,
     mpi: MpiInternals,
-    roles: Map<StreamId, Role>,
+    roles: RandomMap<StreamId, Role>,
     /// What new streams start from; short ones that had a role add to it.
     model: Model,
     /// Of streams that are gone: their bytes, and their variables.
@@ -35,7 +35,7 @@ pub struct Engine {
     n_dropped: u64,
 }
 
-pub(crate) type Map<K, V> = HashMap<K, V, std::hash::RandomState>;
+pub(crate) type RandomMap<K, V> = HashMap<K, V, std::hash::RandomState>;
 
 #[derive(Clone, Debug)]
 struct Stream {
@@ -62,11 +62,11 @@ impl Engine {
         Engine {
             variables: VariableSource::new(&config.oracle),
             config,
-            streams: Map::default(),
+            streams: RandomMap::default(),
             n_begun: 0,
             names: Names::default(),
             mpi: MpiInternals::default(),
-            roles: Map::default(),
+            roles: RandomMap::default(),
             model: Model::default(),
             past_scores: Default::default(),
             first_score: Score::default(),

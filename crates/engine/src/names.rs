@@ -5,15 +5,15 @@
 use ioracle_events::{ContextId, FileId, Operation};
 use ioracle_oracle::{Candidates, Oracle, StackId};
 
-use crate::engine::Map;
+use crate::engine::RandomMap;
 
 /// What the source told of its numbers, for all streams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
-    pub(crate) contexts: Map<ContextId, Meaning>,
-    pub(crate) files: Map<FileId, Box<str>>,
+    pub(crate) contexts: RandomMap<ContextId, Meaning>,
+    pub(crate) files: RandomMap<FileId, Box<str>>,
     /// Known stacks that a new one was found to be.
-    pub(crate) recognised: Map<StackId, StackId>,
+    pub(crate) recognised: RandomMap<StackId, StackId>,
 }
 
 /// Which call stack a context is.

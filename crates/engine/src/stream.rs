@@ -5,9 +5,9 @@
 //! learned.
 
 use ioracle_events::{Operation, StreamId};
-use ioracle_oracle::{Behaviour, Config, Learned, Model, Oracle, Role};
+use ioracle_oracle::{Behaviour, Config, LearnedStream, Model, Oracle, Role};
 
-use crate::engine::Map;
+use crate::engine::RandomMap;
 use crate::names::{Meaning, Names, Settled};
 use crate::score::{ObservedOperation, Score};
 
@@ -91,10 +91,10 @@ impl StreamLearner {
     /// For a model in which the role of the stream has so many operations. The
     /// stream may have begun with what another role has learned, and those
     /// operations are counted there.
-    pub(crate) fn into_learned(mut self, n_before: u64) -> Learned {
+    pub(crate) fn into_learned(mut self, n_before: u64) -> LearnedStream {
         let n_operations = n_before.saturating_add(self.n_operations());
         self.oracle.count_operations(n_operations);
-        Learned { oracle: self.oracle, behaviour: self.behaviour }
+        LearnedStream { oracle: self.oracle, behaviour: self.behaviour }
     }
 
     fn observed<'a>(
@@ -132,7 +132,7 @@ const SURPRISING: f64 = 0.5;
 pub(crate) struct StreamIntake<'a, W> {
     pub(crate) learner: &'a mut StreamLearner,
     /// Where its role is found, if it has one; looked up only when needed.
-    pub(crate) role: Option<(StreamId, &'a Map<StreamId, Role>)>,
+    pub(crate) role: Option<(StreamId, &'a RandomMap<StreamId, Role>)>,
     pub(crate) model: &'a Model,
     pub(crate) names: &'a mut Names,
     /// Over the first operations of every stream.

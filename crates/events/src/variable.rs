@@ -30,9 +30,9 @@ mod shape;
 
 use std::collections::{HashMap, VecDeque};
 
-pub use self::shape::Part;
+pub use self::shape::Hyperslab;
 
-use self::opened::Opened;
+use self::opened::OpenFileVariables;
 use self::shape::Shape;
 use crate::escape::readable;
 use crate::event::{ContextId, Event, FileId};
@@ -62,7 +62,7 @@ pub struct Variables {
     latest: HashMap<Box<str>, FileId>,
     contexts: Vec<VariableContext>,
     context_numbers: HashMap<VariableContext, ContextId>,
-    opened: Opened,
+    opened: OpenFileVariables,
 }
 
 /// Where variables are accessed, and which.
@@ -121,7 +121,7 @@ impl Variables {
 
     /// The part of a variable that an access to it is about, as far as earlier
     /// ones tell; of one never seen, as far as those to the last of its name do.
-    pub fn part(&self, variable: &PredictedFile, offset: u64, bytes: u64) -> Option<Part> {
+    pub fn part(&self, variable: &PredictedFile, offset: u64, bytes: u64) -> Option<Hyperslab> {
         let number = match variable {
             PredictedFile::Known(number) => *number,
             PredictedFile::New(name) => {

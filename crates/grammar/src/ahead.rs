@@ -3,7 +3,7 @@
 //! Reads the grammar from a predictor, any distance ahead.
 
 use crate::grammar::Grammar;
-use crate::predictor::{Frame, Predictor};
+use crate::predictor::{PathFrame, Predictor};
 use crate::predictors::{Candidate, Predictors};
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 
@@ -22,7 +22,7 @@ pub struct Ahead<'a> {
     grammar: &'a Grammar,
     /// Where the reading goes on at the end of the history.
     now: Option<&'a Predictor>,
-    path: Vec<Frame>,
+    path: Vec<PathFrame>,
     probability: f64,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Ahead<'a> {
             self.path.pop();
             match self.grammar.arena.guard_of(next) {
                 None => {
-                    self.path.push(Frame::first_repetition(next));
+                    self.path.push(PathFrame::first_repetition(next));
                     self.descend();
                     return probability;
                 }
@@ -100,7 +100,7 @@ impl<'a> Ahead<'a> {
     }
 
     /// Whether the reading leaves an occurrence after this repetition.
-    fn leaves(&self, frame: &Frame, ends: f64) -> bool {
+    fn leaves(&self, frame: &PathFrame, ends: f64) -> bool {
         match self.grammar.arena.get(frame.id).exponent {
             Exponent::Times(_) => ends >= 0.5,
             Exponent::Varying(varying) => self
@@ -112,7 +112,7 @@ impl<'a> Ahead<'a> {
     }
 
     /// The use of a rule that the history took most often, and its share.
-    fn likeliest_use(&self, rule: RuleId) -> (Option<Frame>, f64) {
+    fn likeliest_use(&self, rule: RuleId) -> (Option<PathFrame>, f64) {
         let arena = &self.grammar.arena;
         let mut best = None;
         let (mut best_passes, mut all_passes) = (0.0, 0.0);
@@ -129,7 +129,7 @@ impl<'a> Ahead<'a> {
             all_passes += passes;
             if passes > best_passes {
                 best_passes = passes;
-                best = Some(Frame { id: used, low: 1, high: repetitions });
+                best = Some(PathFrame { id: used, low: 1, high: repetitions });
             }
             used = arena.get(used).next_use;
         }
@@ -140,15 +140,15 @@ impl<'a> Ahead<'a> {
         while let Some(frame) = self.path.last()
             && let Some(Symbol::Rule(rule)) = self.grammar.arena.symbol(frame.id)
         {
-            self.path.push(Frame::first_repetition(self.grammar.arena.first(rule)));
+            self.path.push(PathFrame::first_repetition(self.grammar.arena.first(rule)));
         }
     }
 }
 
 /// The most recent occurrence of a terminal, in its first repetition.
-fn latest_place(grammar: &Grammar, terminal: Terminal) -> Option<Frame> {
+fn latest_place(grammar: &Grammar, terminal: Terminal) -> Option<PathFrame> {
     let id = grammar.arena.first_use(Symbol::Terminal(terminal));
-    (!id.is_none()).then(|| Frame::first_repetition(id))
+    (!id.is_none()).then(|| PathFrame::first_repetition(id))
 }
 
 impl Iterator for Ahead<'_> {
@@ -180,7 +180,7 @@ mod tests {
         let start = grammar.arena.first(RuleId::START);
         let second_use = (0..4).fold(start, |id, _| grammar.arena.next(id));
         let d = grammar.arena.last(RuleId(1));
-        let path = [second_use, d].map(Frame::first_repetition).to_vec();
+        let path = [second_use, d].map(PathFrame::first_repetition).to_vec();
         let ahead = Ahead { grammar: &grammar, now: None, path, probability: 1.0 };
         let letters: String = ahead.filter_map(|c| char::from_u32(c.terminal)).collect();
         assert_eq!(letters, "dec");

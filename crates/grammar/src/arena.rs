@@ -18,7 +18,7 @@ use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 
 /// What a slot of the arena is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Slot {
+pub(crate) enum ArenaSlot {
     /// A place in a body.
     Holds(Symbol),
     /// The closing mark of a rule's body.
@@ -32,7 +32,7 @@ pub(crate) struct BodyId(pub(crate) u32);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Occurrence {
-    pub slot: Slot,
+    pub slot: ArenaSlot,
     pub exponent: Exponent,
     pub previous: OccurrenceId,
     pub next: OccurrenceId,
@@ -89,7 +89,7 @@ pub(crate) struct TerminalUses {
 
 /// The storage of a grammar. Keeps the lists consistent, decides nothing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Arena {
+pub(crate) struct GrammarArena {
     pub slots: Vec<Occurrence>,
     pub free_slot: OccurrenceId,
     pub rules: Vec<Rule>,
@@ -105,11 +105,11 @@ pub(crate) struct Arena {
     pub next_serial: u64,
 }
 
-impl Arena {
+impl GrammarArena {
     /// Room for `expected` occurrences is reserved: moving a large table when
     /// it grows would be the longest push of all, and room unused costs nothing.
-    pub fn new(expected: usize) -> Arena {
-        let mut arena = Arena {
+    pub fn new(expected: usize) -> GrammarArena {
+        let mut arena = GrammarArena {
             slots: Vec::with_capacity(expected),
             free_slot: OccurrenceId::NONE,
             rules: Vec::new(),
@@ -135,7 +135,7 @@ impl Arena {
     #[inline]
     pub fn symbol(&self, id: OccurrenceId) -> Option<Symbol> {
         match self.slots[id.at()].slot {
-            Slot::Holds(symbol) => Some(symbol),
+            ArenaSlot::Holds(symbol) => Some(symbol),
             _ => None,
         }
     }
@@ -172,7 +172,7 @@ impl Arena {
     #[inline]
     pub fn guard_of(&self, id: OccurrenceId) -> Option<RuleId> {
         match self.slots[id.at()].slot {
-            Slot::Guard(rule) => Some(rule),
+            ArenaSlot::Guard(rule) => Some(rule),
             _ => None,
         }
     }
@@ -231,7 +231,7 @@ impl Arena {
         };
         self.bodies[body.0 as usize] = Body { rule: id, length: 0 };
         let guard = self.take_slot(Occurrence {
-            slot: Slot::Guard(id),
+            slot: ArenaSlot::Guard(id),
             exponent: Exponent::ONE,
             previous: OccurrenceId::NONE,
             next: OccurrenceId::NONE,
@@ -267,7 +267,7 @@ impl Arena {
     ) -> OccurrenceId {
         let Occurrence { next, body, .. } = *self.get(previous);
         let id = self.take_slot(Occurrence {
-            slot: Slot::Holds(symbol),
+            slot: ArenaSlot::Holds(symbol),
             exponent,
             previous,
             next,
@@ -291,7 +291,7 @@ impl Arena {
     pub fn remove(&mut self, id: OccurrenceId) {
         let Occurrence { slot, exponent, .. } = *self.get(id);
         self.detach(id);
-        if let Slot::Holds(symbol) = slot {
+        if let ArenaSlot::Holds(symbol) = slot {
             self.unlink_use(id, symbol);
             if let Symbol::Rule(rule) = symbol {
                 let rule = &mut self.rules[rule.at()];
@@ -328,11 +328,11 @@ impl Arena {
     /// Sets what an occurrence holds and how often.
     pub fn set(&mut self, id: OccurrenceId, symbol: Symbol, exponent: Exponent) {
         let Occurrence { slot, exponent: old, .. } = *self.get(id);
-        if let Slot::Holds(held) = slot {
+        if let ArenaSlot::Holds(held) = slot {
             if held != symbol {
                 self.unlink_use(id, held);
                 self.link_use(id, symbol);
-                self.slots[id.at()].slot = Slot::Holds(symbol);
+                self.slots[id.at()].slot = ArenaSlot::Holds(symbol);
             }
             if let Symbol::Rule(rule) = held {
                 let rule = &mut self.rules[rule.at()];
@@ -464,7 +464,7 @@ impl Arena {
 
     fn give_slot(&mut self, id: OccurrenceId) {
         let slot = &mut self.slots[id.at()];
-        slot.slot = Slot::Free;
+        slot.slot = ArenaSlot::Free;
         slot.next = self.free_slot;
         self.free_slot = id;
     }

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::predictor::{Origin, Support};
+use crate::predictor::{PredictorOrigin, Support};
 use crate::successors::Successor;
 
 const N_SITUATIONS: usize = 64;
@@ -29,7 +29,7 @@ const FADED: f32 = 2.0;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Calibration {
     cells: Vec<Cell>,
-    origins: [Rate; Origin::COUNT],
+    origins: [Rate; PredictorOrigin::COUNT],
     /// For places discovered, by how long their past agreed.
     discovered: [Rate; 8],
     /// How predictors and successors fare against each other.
@@ -153,27 +153,27 @@ impl Calibration {
     }
 
     /// Takes in what came of a prediction.
-    pub fn learn(&mut self, situation: Situation, share: f64, outcome: Outcome) {
+    pub fn learn(&mut self, situation: Situation, share: f64, outcome: ContestOutcome) {
         let cell = &mut self.cells[cell_of(situation, share)];
-        cell.best.learn(outcome == Outcome::Best);
-        if outcome != Outcome::Best {
-            cell.others.learn(outcome == Outcome::Other);
+        cell.best.learn(outcome == ContestOutcome::Best);
+        if outcome != ContestOutcome::Best {
+            cell.others.learn(outcome == ContestOutcome::Other);
         }
     }
 
     /// How far predictors of an origin are to be trusted against others.
-    pub fn trust(&self, origin: Origin, matched: usize) -> f64 {
+    pub fn trust(&self, origin: PredictorOrigin, matched: usize) -> f64 {
         let rate = match origin {
-            Origin::Discovered => &self.discovered[usize::from(logarithm(matched as u64))],
+            PredictorOrigin::Discovered => &self.discovered[usize::from(logarithm(matched as u64))],
             _ => &self.origins[origin as usize],
         };
         f64::from(rate.estimate(0.5)).max(1e-3)
     }
 
     /// Takes in whether the heaviest predictor of an origin was right.
-    pub fn learn_trust(&mut self, origin: Origin, matched: usize, right: bool) {
+    pub fn learn_trust(&mut self, origin: PredictorOrigin, matched: usize, right: bool) {
         match origin {
-            Origin::Discovered => {
+            PredictorOrigin::Discovered => {
                 self.discovered[usize::from(logarithm(matched as u64))].learn(right)
             }
             _ => self.origins[origin as usize].learn(right),
@@ -207,7 +207,7 @@ impl Calibration {
 
 /// What came of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum ContestOutcome {
     Best,
     Other,
     Unforeseen,

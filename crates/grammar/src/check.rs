@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::arena::{Arena, Slot};
+use crate::arena::{ArenaSlot, GrammarArena};
 use crate::grammar::Grammar;
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol};
 
@@ -20,7 +20,7 @@ impl Grammar {
         self.check_storage()?;
         let mut digrams = HashMap::new();
         for (at, occurrence) in self.arena.slots.iter().enumerate() {
-            let Slot::Holds(symbol) = occurrence.slot else { continue };
+            let ArenaSlot::Holds(symbol) = occurrence.slot else { continue };
             let left = OccurrenceId(at as u32);
             let Some(right) = self.arena.symbol(occurrence.next) else { continue };
             if self.config.exponents && symbol == right {
@@ -63,7 +63,7 @@ impl Grammar {
         self.arena.check_uses()?;
         self.arena.check_acyclic()?;
         for occurrence in &self.arena.slots {
-            if let (Slot::Holds(_), Exponent::Varying(varying)) =
+            if let (ArenaSlot::Holds(_), Exponent::Varying(varying)) =
                 (occurrence.slot, occurrence.exponent)
                 && self.loops.get(varying).is_none()
             {
@@ -82,7 +82,7 @@ impl Grammar {
     }
 }
 
-impl Arena {
+impl GrammarArena {
     fn check_ranges(&self) -> Result<(), String> {
         let slot = |id: OccurrenceId| id.at() < self.slots.len();
         let slot_or_none = |id: OccurrenceId| id.is_none() || slot(id);
@@ -92,7 +92,7 @@ impl Arena {
             }
             let body = self.bodies.get(rule.body.0 as usize);
             if !slot(rule.guard)
-                || self.slots[rule.guard.at()].slot != Slot::Guard(RuleId(at as u32))
+                || self.slots[rule.guard.at()].slot != ArenaSlot::Guard(RuleId(at as u32))
                 || body.is_none_or(|body| body.rule.at() != at)
                 || !slot_or_none(rule.first_use)
             {
@@ -104,13 +104,13 @@ impl Arena {
         }
         for (at, occurrence) in self.slots.iter().enumerate() {
             let linked = match occurrence.slot {
-                Slot::Free => slot_or_none(occurrence.next),
-                Slot::Guard(rule) => {
+                ArenaSlot::Free => slot_or_none(occurrence.next),
+                ArenaSlot::Guard(rule) => {
                     slot(occurrence.next)
                         && slot(occurrence.previous)
                         && self.rules.get(rule.at()).is_some_and(|rule| rule.guard.at() == at)
                 }
-                Slot::Holds(symbol) => {
+                ArenaSlot::Holds(symbol) => {
                     let holds = match symbol {
                         Symbol::Rule(rule) => rule != RuleId::START && self.rule_exists(rule),
                         Symbol::Terminal(_) => true,
@@ -132,10 +132,10 @@ impl Arena {
     }
 
     fn check_free_lists(&self) -> Result<(), String> {
-        let n_free = self.slots.iter().filter(|slot| slot.slot == Slot::Free).count();
+        let n_free = self.slots.iter().filter(|slot| slot.slot == ArenaSlot::Free).count();
         let mut id = self.free_slot;
         for _ in 0..n_free {
-            if id.is_none() || id.at() >= self.slots.len() || self.get(id).slot != Slot::Free {
+            if id.is_none() || id.at() >= self.slots.len() || self.get(id).slot != ArenaSlot::Free {
                 return Err("the list of free occurrences is broken".to_owned());
             }
             id = self.next(id);
@@ -190,7 +190,8 @@ impl Arena {
             }
             n_occurrences += length;
         }
-        let held = self.slots.iter().filter(|slot| matches!(slot.slot, Slot::Holds(_))).count();
+        let held =
+            self.slots.iter().filter(|slot| matches!(slot.slot, ArenaSlot::Holds(_))).count();
         if n_occurrences != self.n_occurrences || held != n_occurrences {
             return Err("occurrences outside all bodies".to_owned());
         }
@@ -235,7 +236,7 @@ impl Arena {
     fn check_acyclic(&self) -> Result<(), String> {
         let mut waiting = vec![0usize; self.rules.len()];
         for occurrence in &self.slots {
-            if let Slot::Holds(Symbol::Rule(rule)) = occurrence.slot {
+            if let ArenaSlot::Holds(Symbol::Rule(rule)) = occurrence.slot {
                 waiting[rule.at()] += 1;
             }
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How faithfully loop counts are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Mode {
+pub enum GrammarMode {
     /// Expanding the start rule gives the input back, exactly.
     Exact,
     /// Where a place has shown more than [`Config::max_loop_counts`] different
@@ -18,7 +18,7 @@ pub enum Mode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     /// How faithfully loop counts are kept.
-    pub mode: Mode,
+    pub mode: GrammarMode,
     /// Whether repetitions become exponents; without them it is plain Sequitur.
     pub exponents: bool,
     /// Occurrences in all bodies at most. Past that the oldest history is
@@ -37,7 +37,7 @@ impl Config {
     /// Summarised, for prediction along the main stream of a program.
     pub fn new() -> Config {
         Config {
-            mode: Mode::Summarised,
+            mode: GrammarMode::Summarised,
             exponents: true,
             max_occurrences: 1 << 14,
             max_loop_counts: 8,
@@ -48,7 +48,7 @@ impl Config {
 
     /// Exact for ever: nothing is summarised and nothing forgotten.
     pub fn exact() -> Config {
-        Config { mode: Mode::Exact, max_occurrences: usize::MAX, ..Config::new() }
+        Config { mode: GrammarMode::Exact, max_occurrences: usize::MAX, ..Config::new() }
     }
 
     /// Plain Sequitur, for comparison: exact and without exponents.

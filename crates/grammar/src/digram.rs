@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 
-use crate::arena::{Arena, Occurrence, Slot};
+use crate::arena::{ArenaSlot, GrammarArena, Occurrence};
 use crate::grammar::Grammar;
 use crate::index::Index;
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol};
@@ -76,15 +76,15 @@ impl Grammar {
     }
 }
 
-fn digram_at(arena: &Arena, left: OccurrenceId) -> Digram {
+fn digram_at(arena: &GrammarArena, left: OccurrenceId) -> Digram {
     let right = arena.next(left);
     let part = |id: OccurrenceId| {
         let Occurrence { slot, exponent, .. } = *arena.get(id);
         match slot {
-            Slot::Holds(symbol) => (symbol, exponent),
+            ArenaSlot::Holds(symbol) => (symbol, exponent),
             // A guard is part of no digram; this value is never looked up.
-            Slot::Guard(rule) => (Symbol::Rule(rule), Exponent::Times(0)),
-            Slot::Free => (Symbol::Rule(RuleId::START), Exponent::Times(0)),
+            ArenaSlot::Guard(rule) => (Symbol::Rule(rule), Exponent::Times(0)),
+            ArenaSlot::Free => (Symbol::Rule(RuleId::START), Exponent::Times(0)),
         }
     };
     Digram { left: part(left), right: part(right) }

@@ -10,7 +10,7 @@
 //! read backwards is known from the start. An effort bounds the whole search.
 
 use crate::grammar::Grammar;
-use crate::predictor::{Frame, Nursery, Origin, Predictor, weight_of};
+use crate::predictor::{Nursery, PathFrame, Predictor, PredictorOrigin, weight_of};
 use crate::recent::Recent;
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol};
 
@@ -28,7 +28,7 @@ pub(crate) struct Search<'a> {
     /// Comparisons that may still be made.
     effort: usize,
     /// The path of the place under examination, innermost first.
-    path: Vec<Frame>,
+    path: Vec<PathFrame>,
     /// How long the best places agree.
     pub matched: usize,
     found: usize,
@@ -85,7 +85,7 @@ impl<'a> Search<'a> {
         let repetition = times.min(run as u64);
         self.path.clear();
         if run_is_whole && repetition == run as u64 {
-            self.path.push(Frame { id, low: repetition, high: repetition });
+            self.path.push(PathFrame { id, low: repetition, high: repetition });
             let at_end = self.is_at_end(id, repetition);
             if self.extend(id, run, at_end, 0) {
                 return;
@@ -94,7 +94,7 @@ impl<'a> Search<'a> {
         }
         // What came before does not tell which repetition it was.
         let high = if times == u64::MAX { repetition } else { times };
-        self.path.push(Frame { id, low: repetition, high });
+        self.path.push(PathFrame { id, low: repetition, high });
         self.accept(repetition as usize);
     }
 
@@ -165,13 +165,13 @@ impl<'a> Search<'a> {
             repetition += 1;
         }
         let depth_before = self.path.len();
-        self.path.push(Frame { id: used, low: repetition, high: repetition });
+        self.path.push(PathFrame { id: used, low: repetition, high: repetition });
         let at_end = at_end && self.is_at_end(used, repetition);
         let mut any = self.extend(used, agreed, at_end, depth + 1);
         if !any && agreed + part > matched {
             let low = if part > 0 { repetition + 1 } else { repetition };
             let high = if times == u64::MAX { low } else { times };
-            self.path[depth_before] = Frame { id: used, low: low.min(high), high };
+            self.path[depth_before] = PathFrame { id: used, low: low.min(high), high };
             self.accept(agreed + part);
             any = true;
         }
@@ -275,7 +275,7 @@ impl<'a> Search<'a> {
         let before = self.nursery.born.len();
         self.nursery.advance(
             self.grammar,
-            Predictor { path, weight, ..Predictor::from(Origin::Discovered) },
+            Predictor { path, weight, ..Predictor::from(PredictorOrigin::Discovered) },
         );
         let came = self.nursery.born.len() > before;
         if came && matched > self.matched {

@@ -15,9 +15,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::grammar::Grammar;
-use crate::predictor::{Frame, is_path};
+use crate::predictor::{PathFrame, is_path};
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
-use crate::watch::Watch;
+use crate::watch::RewriteObserver;
 
 /// Places tried, the most recent first, when a symbol may begin a repetition.
 const MAX_ANCHORS: usize = 4;
@@ -31,10 +31,10 @@ pub(crate) struct Held {
     anchor: Option<OccurrenceId>,
     /// The path to the first symbol held, outermost first, from the body of
     /// the anchor (or of the rule that is repeated).
-    pub start: Vec<Frame>,
+    pub start: Vec<PathFrame>,
     /// The path to the last symbol held; `low` counts the repetitions begun,
     /// and of the innermost one those that are over.
-    pub path: Vec<Frame>,
+    pub path: Vec<PathFrame>,
     /// Symbols held.
     pub length: u64,
 }
@@ -107,7 +107,7 @@ impl Grammar {
     }
 
     /// Tries to hold the symbol back; `false` if it has to be appended.
-    pub(crate) fn hold<W: Watch>(&mut self, terminal: Terminal, watch: &mut W) -> bool {
+    pub(crate) fn hold<W: RewriteObserver>(&mut self, terminal: Terminal, watch: &mut W) -> bool {
         if !self.held.is_empty() {
             if self.step(terminal) == Step::Holds {
                 self.held.length = self.held.length.saturating_add(1);
@@ -123,7 +123,11 @@ impl Grammar {
 
     /// Begins to hold symbols back, if the symbol may begin another repetition
     /// of the loop at the end of the start rule.
-    pub(crate) fn begin_repetition<W: Watch>(&mut self, terminal: Terminal, watch: &mut W) -> bool {
+    pub(crate) fn begin_repetition<W: RewriteObserver>(
+        &mut self,
+        terminal: Terminal,
+        watch: &mut W,
+    ) -> bool {
         let last = self.arena.last(RuleId::START);
         if let Some(Symbol::Rule(rule)) = self.arena.symbol(last)
             && let Exponent::Times(2..) = self.arena.get(last).exponent
@@ -138,7 +142,11 @@ impl Grammar {
 
     /// Begins to hold symbols back, if the symbol follows somewhere what stands
     /// at the end of the start rule.
-    pub(crate) fn begin_hold<W: Watch>(&mut self, terminal: Terminal, watch: &mut W) -> bool {
+    pub(crate) fn begin_hold<W: RewriteObserver>(
+        &mut self,
+        terminal: Terminal,
+        watch: &mut W,
+    ) -> bool {
         let last = self.arena.last(RuleId::START);
         let Some(symbol) = self.arena.symbol(last) else { return false };
         let exponent = self.arena.get(last).exponent;
@@ -161,11 +169,16 @@ impl Grammar {
         false
     }
 
-    fn begin_hold_at<W: Watch>(&mut self, anchor: OccurrenceId, next: OccurrenceId, watch: &mut W) {
+    fn begin_hold_at<W: RewriteObserver>(
+        &mut self,
+        anchor: OccurrenceId,
+        next: OccurrenceId,
+        watch: &mut W,
+    ) {
         self.held.anchor = Some(anchor);
         self.held.length = 1;
         self.held.path.clear();
-        self.held.path.push(Frame::first_repetition(next));
+        self.held.path.push(PathFrame::first_repetition(next));
         self.descend_held();
         self.held.start.clear();
         self.held.start.extend_from_slice(&self.held.path);
@@ -205,13 +218,13 @@ impl Grammar {
                 return Step::Differs;
             }
             self.end_loop(exponent, frame.low);
-            self.set_cursor(Frame::first_repetition(next));
+            self.set_cursor(PathFrame::first_repetition(next));
             return Step::Holds;
         }
         Step::Differs
     }
 
-    fn set_cursor(&mut self, frame: Frame) {
+    fn set_cursor(&mut self, frame: PathFrame) {
         if let Some(last) = self.held.path.last_mut() {
             *last = frame;
         }
@@ -223,7 +236,7 @@ impl Grammar {
         while let Some(frame) = self.held.path.last()
             && let Some(Symbol::Rule(rule)) = self.arena.symbol(frame.id)
         {
-            self.held.path.push(Frame::first_repetition(self.arena.first(rule)));
+            self.held.path.push(PathFrame::first_repetition(self.arena.first(rule)));
         }
     }
 
@@ -265,7 +278,7 @@ impl Grammar {
     /// Puts what is held into the start rule: whole stretches of a body become
     /// rules, shared with the place they repeat. `upcoming` is the symbol that
     /// ended the repetition.
-    fn release<W: Watch>(&mut self, upcoming: Option<Terminal>, watch: &mut W) {
+    fn release<W: RewriteObserver>(&mut self, upcoming: Option<Terminal>, watch: &mut W) {
         let Some(anchor) = self.held.anchor.take() else { return };
         self.held.length = 0;
         let path = std::mem::take(&mut self.held.path);
@@ -315,7 +328,7 @@ impl Grammar {
 
     /// Whether the symbol that ended the repetition of a place may be another
     /// repetition of what stands there.
-    fn goes_on(&self, frame: &Frame, upcoming: Option<Terminal>) -> bool {
+    fn goes_on(&self, frame: &PathFrame, upcoming: Option<Terminal>) -> bool {
         upcoming.is_some() && self.first_terminal(frame.id) == upcoming
     }
 
@@ -335,7 +348,12 @@ impl Grammar {
 
     /// Replaces the last occurrence of the start rule, which is equal to
     /// `begin`, by a rule for the stretch from `begin` to `end`.
-    fn replace_last<W: Watch>(&mut self, begin: OccurrenceId, end: OccurrenceId, watch: &mut W) {
+    fn replace_last<W: RewriteObserver>(
+        &mut self,
+        begin: OccurrenceId,
+        end: OccurrenceId,
+        watch: &mut W,
+    ) {
         let rule = self.rule_of_range(begin, end, watch);
         let last = self.arena.last(RuleId::START);
         let before = self.arena.previous(last);
@@ -350,7 +368,12 @@ impl Grammar {
         self.look_at_rule(Some(Symbol::Rule(rule)));
     }
 
-    fn append_range<W: Watch>(&mut self, begin: OccurrenceId, end: OccurrenceId, watch: &mut W) {
+    fn append_range<W: RewriteObserver>(
+        &mut self,
+        begin: OccurrenceId,
+        end: OccurrenceId,
+        watch: &mut W,
+    ) {
         if begin != end {
             let rule = self.rule_of_range(begin, end, watch);
             self.append(Symbol::Rule(rule), Exponent::ONE);
@@ -360,7 +383,7 @@ impl Grammar {
     }
 
     /// The rule for a stretch of a body, which the history derives once more.
-    fn rule_of_range<W: Watch>(
+    fn rule_of_range<W: RewriteObserver>(
         &mut self,
         begin: OccurrenceId,
         end: OccurrenceId,

@@ -9,14 +9,14 @@
 
 use crate::grammar::{Grammar, Todo};
 use crate::symbol::{Exponent, RuleId, Symbol};
-use crate::watch::Watch;
+use crate::watch::RewriteObserver;
 
 /// Occurrences that one push forgets at most; it adds fewer.
 const AT_ONCE: usize = 8;
 
 impl Grammar {
     /// Forgets what is too much.
-    pub(crate) fn forget_excess<W: Watch>(&mut self, watch: &mut W) {
+    pub(crate) fn forget_excess<W: RewriteObserver>(&mut self, watch: &mut W) {
         for _ in 0..AT_ONCE {
             if let Some(&rule) = self.doomed.last() {
                 if !self.arena.rule_exists(rule) || self.arena.rules[rule.at()].uses > 0 {
@@ -37,7 +37,7 @@ impl Grammar {
         }
     }
 
-    fn forget_oldest<W: Watch>(&mut self, watch: &mut W) {
+    fn forget_oldest<W: RewriteObserver>(&mut self, watch: &mut W) {
         let first = self.arena.first(RuleId::START);
         let Some(symbol) = self.arena.symbol(first) else { return };
         let length = self.arena.length_of(symbol);
@@ -55,7 +55,7 @@ impl Grammar {
         }
     }
 
-    fn forget_first<W: Watch>(&mut self, rule: RuleId, watch: &mut W) {
+    fn forget_first<W: RewriteObserver>(&mut self, rule: RuleId, watch: &mut W) {
         let first = self.arena.first(rule);
         self.unindex(first);
         watch.forgotten(first, &self.arena);

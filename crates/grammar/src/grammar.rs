@@ -16,14 +16,14 @@
 //! The amortised cost of a push is constant; the memory is proportional to the
 //! grammar, and bounded by [`Config::max_occurrences`].
 
-use crate::arena::{Arena, Occurrence, Slot};
-use crate::config::{Config, Mode};
+use crate::arena::{ArenaSlot, GrammarArena, Occurrence};
+use crate::config::{Config, GrammarMode};
 use crate::expand::Expansion;
 use crate::follow::Held;
 use crate::index::Index;
 use crate::loops::{LastingName, Loops};
 use crate::symbol::{Exponent, LoopId, OccurrenceId, RuleId, Symbol, Terminal};
-use crate::watch::Watch;
+use crate::watch::RewriteObserver;
 
 /// How far down its left edge a rule is searched for what may continue it.
 const MAX_LEFT_EDGE: usize = 16;
@@ -38,7 +38,7 @@ const MAX_SUMMARISED: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Grammar {
     pub(crate) config: Config,
-    pub(crate) arena: Arena,
+    pub(crate) arena: GrammarArena,
     pub(crate) loops: Loops,
     /// The left occurrence of every digram.
     pub(crate) index: Index,
@@ -65,7 +65,7 @@ impl Grammar {
         let expected = config.max_occurrences.min(MAX_RESERVED);
         Grammar {
             config,
-            arena: Arena::new(expected + expected / 2),
+            arena: GrammarArena::new(expected + expected / 2),
             loops: Loops::default(),
             index: Index::new(),
             todo: Vec::new(),
@@ -120,7 +120,7 @@ impl Grammar {
     }
 
     /// Appends a symbol, telling `watch` what moves.
-    pub(crate) fn push_watched<W: Watch>(&mut self, terminal: Terminal, watch: &mut W) {
+    pub(crate) fn push_watched<W: RewriteObserver>(&mut self, terminal: Terminal, watch: &mut W) {
         self.pushed = self.pushed.saturating_add(1);
         if self.hold(terminal, watch) {
             return;
@@ -194,11 +194,11 @@ impl Grammar {
     /// and the rest stands apart, so that no place ever shows the whole count.
     /// Summarised mode therefore waits.
     pub(crate) fn defers_runs(&self) -> bool {
-        self.config.mode == Mode::Summarised && self.config.exponents
+        self.config.mode == GrammarMode::Summarised && self.config.exponents
     }
 
     /// Repairs all places on the list.
-    pub(crate) fn settle<W: Watch>(&mut self, watch: &mut W) {
+    pub(crate) fn settle<W: RewriteObserver>(&mut self, watch: &mut W) {
         while let Some(todo) = self.todo.pop() {
             match todo {
                 Todo::Digram(left) => self.check_digram(left, watch),
@@ -207,7 +207,7 @@ impl Grammar {
         }
     }
 
-    fn check_digram<W: Watch>(&mut self, left: OccurrenceId, watch: &mut W) {
+    fn check_digram<W: RewriteObserver>(&mut self, left: OccurrenceId, watch: &mut W) {
         let Some(left_symbol) = self.arena.symbol(left) else { return };
         let right = self.arena.next(left);
         let Some(right_symbol) = self.arena.symbol(right) else { return };
@@ -233,7 +233,7 @@ impl Grammar {
         }
     }
 
-    fn check_rule<W: Watch>(&mut self, rule: RuleId, watch: &mut W) {
+    fn check_rule<W: RewriteObserver>(&mut self, rule: RuleId, watch: &mut W) {
         if rule == RuleId::START || !self.arena.rule_exists(rule) {
             return;
         }
@@ -246,7 +246,12 @@ impl Grammar {
     }
 
     /// The digram at `left` stands at `other`, too: both become a rule.
-    fn replace_both<W: Watch>(&mut self, left: OccurrenceId, other: OccurrenceId, watch: &mut W) {
+    fn replace_both<W: RewriteObserver>(
+        &mut self,
+        left: OccurrenceId,
+        other: OccurrenceId,
+        watch: &mut W,
+    ) {
         let other_right = self.arena.next(other);
         let before = self.arena.guard_of(self.arena.previous(other));
         let after = self.arena.guard_of(self.arena.next(other_right));
@@ -258,7 +263,7 @@ impl Grammar {
     }
 
     /// Moves a stretch of a body into a new rule and leaves a use of it.
-    pub(crate) fn extract<W: Watch>(
+    pub(crate) fn extract<W: RewriteObserver>(
         &mut self,
         begin: OccurrenceId,
         end: OccurrenceId,
@@ -292,7 +297,7 @@ impl Grammar {
     }
 
     /// Replaces the digram at `left` by a use of the rule that is equal to it.
-    fn substitute<W: Watch>(&mut self, left: OccurrenceId, rule: RuleId, watch: &mut W) {
+    fn substitute<W: RewriteObserver>(&mut self, left: OccurrenceId, rule: RuleId, watch: &mut W) {
         let right = self.arena.next(left);
         let before = self.arena.previous(left);
         self.unindex(before);
@@ -316,11 +321,17 @@ impl Grammar {
         symbols.into_iter().for_each(|symbol| self.look_at_rule(symbol));
     }
 
-    fn merge_twins<W: Watch>(&mut self, left: OccurrenceId, right: OccurrenceId, watch: &mut W) {
+    fn merge_twins<W: RewriteObserver>(
+        &mut self,
+        left: OccurrenceId,
+        right: OccurrenceId,
+        watch: &mut W,
+    ) {
         let before = self.arena.previous(left);
         self.unindex(before);
         self.unindex(right);
-        let Occurrence { slot: Slot::Holds(symbol), exponent, .. } = *self.arena.get(left) else {
+        let Occurrence { slot: ArenaSlot::Holds(symbol), exponent, .. } = *self.arena.get(left)
+        else {
             return;
         };
         let merged = exponent.plus(self.arena.get(right).exponent);
@@ -336,7 +347,7 @@ impl Grammar {
     }
 
     /// Replaces the only use of a rule by its body.
-    fn inline<W: Watch>(&mut self, rule: RuleId, watch: &mut W) {
+    fn inline<W: RewriteObserver>(&mut self, rule: RuleId, watch: &mut W) {
         let used = self.arena.rules[rule.at()].first_use;
         let before = self.arena.previous(used);
         self.unindex(before);
@@ -352,9 +363,10 @@ impl Grammar {
     }
 
     /// Replaces each use of a rule `R -> x^j` by `x^j` itself.
-    fn fold<W: Watch>(&mut self, rule: RuleId, watch: &mut W) {
+    fn fold<W: RewriteObserver>(&mut self, rule: RuleId, watch: &mut W) {
         let inner = self.arena.first(rule);
-        let Occurrence { slot: Slot::Holds(symbol), exponent, .. } = *self.arena.get(inner) else {
+        let Occurrence { slot: ArenaSlot::Holds(symbol), exponent, .. } = *self.arena.get(inner)
+        else {
             return;
         };
         loop {
@@ -381,7 +393,7 @@ impl Grammar {
         repeated: Symbol,
         ender: Symbol,
     ) -> Option<LoopId> {
-        if self.config.mode == Mode::Exact || !self.config.exponents {
+        if self.config.mode == GrammarMode::Exact || !self.config.exponents {
             return None;
         }
         let Exponent::Times(count) = self.arena.get(left).exponent else { return None };

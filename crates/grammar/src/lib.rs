@@ -63,7 +63,7 @@
 //! - **Probabilities.** The report's weights are path counts. They still rank
 //!   the candidates, but what is returned is how often such a candidate came in
 //!   such a situation.
-//! - **Loops whose count varies.** In [`Mode::Summarised`], after
+//! - **Loops whose count varies.** In [`GrammarMode::Summarised`], after
 //!   [`Config::max_loop_counts`] different counts a place becomes `x^*` with a
 //!   histogram, so the grammar of a code that writes 13,000 ± 40 records stays
 //!   constant; the end of the loop is as probable as the counts say.
@@ -107,7 +107,7 @@ mod symbol;
 mod watch;
 
 pub use ahead::Ahead;
-pub use config::{Config, Mode};
+pub use config::{Config, GrammarMode};
 pub use expand::RuleView;
 pub use grammar::Grammar;
 pub use predictors::Candidate;

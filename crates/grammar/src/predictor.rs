@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::arena::Arena;
+use crate::arena::GrammarArena;
 use crate::grammar::Grammar;
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 
@@ -29,7 +29,7 @@ const MAX_PATH: usize = 64;
 
 /// An occurrence on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Frame {
+pub(crate) struct PathFrame {
     pub id: OccurrenceId,
     /// The repetition being run is not before this one; the first is 1.
     pub low: u64,
@@ -37,14 +37,18 @@ pub(crate) struct Frame {
     pub high: u64,
 }
 
-impl Frame {
-    pub fn first_repetition(id: OccurrenceId) -> Frame {
-        Frame { id, low: 1, high: 1 }
+impl PathFrame {
+    pub fn first_repetition(id: OccurrenceId) -> PathFrame {
+        PathFrame { id, low: 1, high: 1 }
     }
 
     /// The repetition after this one.
-    pub fn after(&self) -> Frame {
-        Frame { id: self.id, low: self.low.saturating_add(1), high: self.high.saturating_add(1) }
+    pub fn after(&self) -> PathFrame {
+        PathFrame {
+            id: self.id,
+            low: self.low.saturating_add(1),
+            high: self.high.saturating_add(1),
+        }
     }
 
     /// How many repetitions it may be.
@@ -57,10 +61,10 @@ impl Frame {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Predictor {
     /// The outermost first; the last one holds the terminal expected next.
-    pub path: Vec<Frame>,
+    pub path: Vec<PathFrame>,
     pub weight: f64,
     pub support: Support,
-    pub origin: Origin,
+    pub origin: PredictorOrigin,
 }
 
 /// What the history has to say for the step that a predictor expects.
@@ -82,7 +86,7 @@ impl Default for Support {
 /// How a predictor came to be. Those of one origin compare by their weights;
 /// those of different ones by how often each origin has been right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Origin {
+pub(crate) enum PredictorOrigin {
     /// It expected the last symbol.
     #[default]
     Followed,
@@ -96,12 +100,12 @@ pub(crate) enum Origin {
     Resumed,
 }
 
-impl Origin {
+impl PredictorOrigin {
     pub const COUNT: usize = 5;
 }
 
-impl From<Origin> for Predictor {
-    fn from(origin: Origin) -> Predictor {
+impl From<PredictorOrigin> for Predictor {
+    fn from(origin: PredictorOrigin) -> Predictor {
         Predictor { origin, ..Predictor::default() }
     }
 }
@@ -129,7 +133,7 @@ impl Predictor {
                 if arena.guard_of(next).is_some() {
                     continue;
                 }
-                Frame::first_repetition(next)
+                PathFrame::first_repetition(next)
             } else {
                 return false;
             };
@@ -143,7 +147,7 @@ impl Predictor {
 
     /// Takes in that the innermost frame has just been entered.
     fn arrive(&mut self, grammar: &Grammar) {
-        if let Some(&Frame { id, low, .. }) = self.path.last() {
+        if let Some(&PathFrame { id, low, .. }) = self.path.last() {
             let is_open_run = low > 1 && id == grammar.arena.last(RuleId::START);
             let owner = grammar.arena.owner(id);
             self.support = if is_open_run {
@@ -160,7 +164,7 @@ impl Predictor {
         while let Some(frame) = self.path.last()
             && let Some(Symbol::Rule(rule)) = grammar.arena.symbol(frame.id)
         {
-            self.path.push(Frame::first_repetition(grammar.arena.first(rule)));
+            self.path.push(PathFrame::first_repetition(grammar.arena.first(rule)));
         }
         if self.path.len() > MAX_PATH {
             let excess = self.path.len() - MAX_PATH;
@@ -173,7 +177,7 @@ impl Predictor {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nursery {
     pub born: Vec<Predictor>,
-    spare: Vec<Vec<Frame>>,
+    spare: Vec<Vec<PathFrame>>,
     /// Uses of rules that may still be entered from below for this symbol.
     climbs: usize,
 }
@@ -198,7 +202,10 @@ impl Nursery {
     }
 
     /// A path with these frames, if possible in a vector used before.
-    pub fn path_of<'f>(&mut self, frames: impl IntoIterator<Item = &'f Frame>) -> Vec<Frame> {
+    pub fn path_of<'f>(
+        &mut self,
+        frames: impl IntoIterator<Item = &'f PathFrame>,
+    ) -> Vec<PathFrame> {
         let mut path = self.spare.pop().unwrap_or_default();
         path.clear();
         path.extend(frames);
@@ -211,7 +218,7 @@ impl Nursery {
         while let Some(&frame) = predictor.path.last() {
             let ends = grammar.end_probability(&frame);
             if ends < 1.0 {
-                let stays = Frame {
+                let stays = PathFrame {
                     id: frame.id,
                     low: frame.low.saturating_add(1),
                     high: last_repetition_after(grammar, &frame),
@@ -226,7 +233,7 @@ impl Nursery {
             }
             let next = grammar.arena.next(frame.id);
             let Some(rule) = grammar.arena.guard_of(next) else {
-                return self.settle(grammar, predictor, Frame::first_repetition(next));
+                return self.settle(grammar, predictor, PathFrame::first_repetition(next));
             };
             predictor.path.pop();
             if rule == RuleId::START {
@@ -262,14 +269,14 @@ impl Nursery {
                 Exponent::Varying(varying) => grammar.typical_count(varying),
             };
             let passes = grammar.arena.rules[owner.at()].derived as f64 * repetitions as f64;
-            let path = self.path_of(&[Frame { id: used, low: 1, high: repetitions }]);
+            let path = self.path_of(&[PathFrame { id: used, low: 1, high: repetitions }]);
             let weight = climber.weight * passes / derived;
             self.advance(grammar, Predictor { path, weight, ..Predictor::from(climber.origin) });
             used = grammar.arena.get(used).next_use;
         }
     }
 
-    fn settle(&mut self, grammar: &Grammar, mut predictor: Predictor, frame: Frame) {
+    fn settle(&mut self, grammar: &Grammar, mut predictor: Predictor, frame: PathFrame) {
         if let Some(last) = predictor.path.last_mut() {
             *last = frame;
         }
@@ -281,7 +288,7 @@ impl Nursery {
 impl Grammar {
     /// How probable it is that an occurrence is over when the repetition of
     /// the frame has ended.
-    pub(crate) fn end_probability(&self, frame: &Frame) -> f64 {
+    pub(crate) fn end_probability(&self, frame: &PathFrame) -> f64 {
         match self.arena.get(frame.id).exponent {
             Exponent::Times(times) if frame.high < times => 0.0,
             Exponent::Times(times) if frame.low >= times => 1.0,
@@ -295,7 +302,7 @@ impl Grammar {
 }
 
 /// The last repetition that may follow one of the frame's.
-fn last_repetition_after(grammar: &Grammar, frame: &Frame) -> u64 {
+fn last_repetition_after(grammar: &Grammar, frame: &PathFrame) -> u64 {
     let after = frame.high.saturating_add(1);
     match grammar.arena.get(frame.id).exponent {
         Exponent::Times(times) => after.min(times),
@@ -305,13 +312,13 @@ fn last_repetition_after(grammar: &Grammar, frame: &Frame) -> u64 {
 
 /// The number of ways in which the history passes a place: repetitions at each
 /// level, times how often the history derives the rule at the top.
-pub(crate) fn weight_of(path: &[Frame], arena: &Arena) -> f64 {
+pub(crate) fn weight_of(path: &[PathFrame], arena: &GrammarArena) -> f64 {
     let derived = path.first().map_or(0, |top| arena.rules[arena.owner(top.id).at()].derived);
-    path.iter().map(Frame::width).product::<f64>() * derived as f64
+    path.iter().map(PathFrame::width).product::<f64>() * derived as f64
 }
 
 /// Whether each frame is a use of the rule that the next one stands in.
-pub(crate) fn is_path(path: &[Frame], arena: &Arena) -> bool {
+pub(crate) fn is_path(path: &[PathFrame], arena: &GrammarArena) -> bool {
     path.windows(2).all(|pair| {
         let owner = arena.owner(pair[1].id);
         arena.symbol(pair[0].id) == Some(Symbol::Rule(owner))
@@ -337,7 +344,7 @@ mod tests {
         (0..at).fold(first, |id, _| grammar.arena.next(id))
     }
 
-    fn predictor(frames: &[Frame]) -> Predictor {
+    fn predictor(frames: &[PathFrame]) -> Predictor {
         Predictor { path: frames.to_vec(), weight: 1.0, ..Predictor::default() }
     }
 
@@ -362,7 +369,7 @@ mod tests {
     fn table_3_wrong_predictors_go_and_the_others_advance_through_rule_ends() {
         let grammar = learn("aecdbcde");
         assert_eq!(grammar.to_string(), "S -> 97 101 A 98 A 101\nA -> 99 100\n");
-        let at = |rule, place| Frame::first_repetition(occurrence(&grammar, rule, place));
+        let at = |rule, place| PathFrame::first_repetition(occurrence(&grammar, rule, place));
         let second_use = at(0, 4);
         let predictors = vec![predictor(&[at(0, 0)]), predictor(&[second_use, at(1, 0)])];
         assert_eq!(expected(&grammar, &predictors), "ac");
@@ -380,10 +387,10 @@ mod tests {
     fn the_weight_of_a_place_is_the_number_of_paths_to_it() {
         let grammar = learn("adddecdbcdec");
         assert_eq!(grammar.to_string(), "S -> 97 100^3 101 A 98 A 101 99\nA -> 99 100\n");
-        let weight = |path: &[Frame]| weight_of(path, &grammar.arena);
-        let d_in_rule = Frame::first_repetition(occurrence(&grammar, 1, 1));
-        let d_in_start = Frame { id: occurrence(&grammar, 0, 1), low: 1, high: 3 };
-        let e_in_start = Frame::first_repetition(occurrence(&grammar, 0, 2));
+        let weight = |path: &[PathFrame]| weight_of(path, &grammar.arena);
+        let d_in_rule = PathFrame::first_repetition(occurrence(&grammar, 1, 1));
+        let d_in_start = PathFrame { id: occurrence(&grammar, 0, 1), low: 1, high: 3 };
+        let e_in_start = PathFrame::first_repetition(occurrence(&grammar, 0, 2));
         assert_eq!(weight(&[d_in_rule]) + weight(&[d_in_start]), 5.0);
         assert_eq!(weight(&[e_in_start]), 1.0);
     }
@@ -391,7 +398,7 @@ mod tests {
     #[test]
     fn a_loop_entered_anywhere_is_one_predictor_not_one_for_each_repetition() {
         let grammar = learn(&"a".repeat(1000));
-        let anywhere = Frame { id: occurrence(&grammar, 0, 0), low: 1, high: 1000 };
+        let anywhere = PathFrame { id: occurrence(&grammar, 0, 0), low: 1, high: 1000 };
         let mut start = predictor(&[anywhere]);
         start.weight = 1000.0;
         let advanced = update(&grammar, vec![start], 'a');

@@ -11,15 +11,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::arena::Arena;
-use crate::calibration::{Calibration, ContestId, Outcome, Situation};
+use crate::arena::GrammarArena;
+use crate::calibration::{Calibration, ContestId, ContestOutcome, Situation};
 use crate::discover::Search;
 use crate::grammar::Grammar;
-use crate::predictor::{Frame, Nursery, Origin, Predictor, Support, is_path};
+use crate::predictor::{Nursery, PathFrame, Predictor, PredictorOrigin, Support, is_path};
 use crate::recent::Recent;
 use crate::successors::Successors;
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
-use crate::watch::Watch;
+use crate::watch::RewriteObserver;
 
 /// Predictors that failed and may be resumed, at most.
 const MAX_SUSPENDED: usize = 4;
@@ -110,7 +110,7 @@ impl Predictors {
             && alone.expects(grammar) == Some(terminal)
             && alone.advance_alone(grammar)
         {
-            alone.origin = Origin::Followed;
+            alone.origin = PredictorOrigin::Followed;
             self.marks.note_all(&self.active);
             return;
         }
@@ -135,7 +135,7 @@ impl Predictors {
             if predictor.expects(grammar) != Some(terminal) {
                 continue;
             }
-            predictor.origin = Origin::Followed;
+            predictor.origin = PredictorOrigin::Followed;
             if predictor.advance_alone(grammar) {
                 self.active.swap(kept, at);
                 kept += 1;
@@ -155,7 +155,7 @@ impl Predictors {
     /// grammar that holds the last symbol.
     pub fn look_ahead(&mut self, grammar: &Grammar) {
         if let [alone] = &self.active[..]
-            && alone.origin == Origin::Followed
+            && alone.origin == PredictorOrigin::Followed
             && let Some(terminal) = alone.expects(grammar)
         {
             self.situation = Situation::followed(self.streak, alone.support);
@@ -163,7 +163,8 @@ impl Predictors {
             self.candidates.push(Candidate { terminal, probability: 1.0 });
             return self.calibrate(grammar);
         }
-        let surprised = self.active.iter().all(|predictor| predictor.origin != Origin::Followed);
+        let surprised =
+            self.active.iter().all(|predictor| predictor.origin != PredictorOrigin::Followed);
         if surprised {
             let mut search = Search::new(grammar, &self.recent, &mut self.nursery, self.effort);
             search.run();
@@ -185,31 +186,33 @@ impl Predictors {
 
     fn learn_outcome(&mut self, grammar: &Grammar, terminal: Terminal) {
         let outcome = if self.expected == Some(terminal) {
-            Outcome::Best
+            ContestOutcome::Best
         } else if self.candidates.iter().any(|candidate| candidate.terminal == terminal) {
-            Outcome::Other
+            ContestOutcome::Other
         } else {
-            Outcome::Unforeseen
+            ContestOutcome::Unforeseen
         };
         if let Some((contest, successor)) = self.contest {
-            let predictors_were_right = outcome == Outcome::Best;
+            let predictors_were_right = outcome == ContestOutcome::Best;
             self.calibration.learn_contest(contest, predictors_were_right, successor == terminal);
         }
-        self.streak = if outcome == Outcome::Best { self.streak.saturating_add(1) } else { 0 };
+        self.streak =
+            if outcome == ContestOutcome::Best { self.streak.saturating_add(1) } else { 0 };
         if self.expected.is_some() {
             self.calibration.learn(self.situation, self.best_share, outcome);
         }
-        if self.active.first().is_none_or(|first| first.origin == Origin::Followed) {
+        if self.active.first().is_none_or(|first| first.origin == PredictorOrigin::Followed) {
             return;
         }
-        let mut judged = [false; Origin::COUNT];
+        let mut judged = [false; PredictorOrigin::COUNT];
         for predictor in &self.active {
             let origin = predictor.origin;
-            if origin != Origin::Followed && !std::mem::replace(&mut judged[origin as usize], true)
+            if origin != PredictorOrigin::Followed
+                && !std::mem::replace(&mut judged[origin as usize], true)
             {
                 let right = predictor.expects(grammar) == Some(terminal);
                 self.calibration.learn_trust(origin, self.matched, right);
-                if origin == Origin::Discovered {
+                if origin == PredictorOrigin::Discovered {
                     // A stream that cannot be found again is not worth the search.
                     let effort = if right { self.effort * 2 } else { self.effort / 2 };
                     self.effort = effort.clamp(*EFFORT.start(), *EFFORT.end());
@@ -226,14 +229,14 @@ impl Predictors {
         for suspended in &self.suspended {
             if suspended.expects(grammar) == Some(terminal) {
                 let mut resumed = self.nursery.copy(suspended);
-                resumed.origin = Origin::Resumed;
+                resumed.origin = PredictorOrigin::Resumed;
                 self.nursery.advance(grammar, resumed);
             }
         }
         self.suspended.retain(|suspended| suspended.expects(grammar) != Some(terminal));
         let is_worth_it = self.surprises.is_multiple_of(TRIAL)
-            || self.calibration.trust(Origin::Replaced, 0) > HOPELESS
-            || self.calibration.trust(Origin::Interrupted, 0) > HOPELESS;
+            || self.calibration.trust(PredictorOrigin::Replaced, 0) > HOPELESS
+            || self.calibration.trust(PredictorOrigin::Interrupted, 0) > HOPELESS;
         if !is_worth_it {
             return self.drop_from(0);
         }
@@ -241,9 +244,9 @@ impl Predictors {
         self.drop_from(self.active.len().min(MAX_SECOND_CHANCES));
         for predictor in &mut self.active {
             let mut replaced = self.nursery.copy(predictor);
-            replaced.origin = Origin::Replaced;
+            replaced.origin = PredictorOrigin::Replaced;
             self.nursery.advance(grammar, replaced);
-            predictor.origin = Origin::Interrupted;
+            predictor.origin = PredictorOrigin::Interrupted;
             if !self.suspended.iter().any(|suspended| suspended.path == predictor.path) {
                 if self.suspended.len() >= MAX_SUSPENDED {
                     let oldest = self.suspended.remove(0);
@@ -358,7 +361,7 @@ impl Predictors {
     /// Makes weights of different origins comparable: those of one origin
     /// share out what the origin has earned.
     fn weigh_origins(&mut self) {
-        let mut totals = [0.0; Origin::COUNT];
+        let mut totals = [0.0; PredictorOrigin::COUNT];
         for predictor in &self.active {
             totals[predictor.origin as usize] += predictor.weight;
         }
@@ -375,7 +378,7 @@ impl Predictors {
         for predictor in self.all() {
             if let Some(at) = predictor.path.iter().position(|frame| frame.id == old) {
                 predictor.path[at].id = new;
-                predictor.path.insert(at, Frame::first_repetition(used));
+                predictor.path.insert(at, PathFrame::first_repetition(used));
             }
         }
         self.marks.note(new);
@@ -400,7 +403,7 @@ impl Predictors {
 
     /// Whether all paths lead through occurrences that exist.
     pub fn is_sound(&self, grammar: &Grammar) -> bool {
-        let exists = |frame: &Frame| {
+        let exists = |frame: &PathFrame| {
             frame.id.at() < grammar.arena.slots.len() && grammar.arena.symbol(frame.id).is_some()
         };
         let all = || self.active.iter().chain(&self.suspended);
@@ -426,7 +429,7 @@ impl Predictors {
         size_of::<Predictors>()
             + all
                 .map(|predictor| {
-                    size_of::<Predictor>() + predictor.path.capacity() * size_of::<Frame>()
+                    size_of::<Predictor>() + predictor.path.capacity() * size_of::<PathFrame>()
                 })
                 .sum::<usize>()
             + self.calibration.memory_bytes()
@@ -435,7 +438,7 @@ impl Predictors {
 }
 
 /// Predictors survive every rewrite under their feet.
-impl Watch for Predictors {
+impl RewriteObserver for Predictors {
     fn wrapped(&mut self, old: [OccurrenceId; 2], new: [OccurrenceId; 2], used: OccurrenceId) {
         if self.touches(&old) {
             self.replace(old[0], new[0], used);
@@ -449,11 +452,11 @@ impl Watch for Predictors {
         }
     }
 
-    fn extracted(&mut self, rule: RuleId, used: OccurrenceId, arena: &Arena) {
+    fn extracted(&mut self, rule: RuleId, used: OccurrenceId, arena: &GrammarArena) {
         for predictor in self.all() {
-            let place = |frame: &Frame| arena.owner(frame.id) == rule;
+            let place = |frame: &PathFrame| arena.owner(frame.id) == rule;
             if let Some(at) = predictor.path.iter().position(place) {
-                predictor.path.insert(at, Frame::first_repetition(used));
+                predictor.path.insert(at, PathFrame::first_repetition(used));
             }
         }
         self.marks.note(used);
@@ -505,7 +508,7 @@ impl Watch for Predictors {
         self.marks.note(used);
     }
 
-    fn forgotten(&mut self, id: OccurrenceId, _arena: &Arena) {
+    fn forgotten(&mut self, id: OccurrenceId, _arena: &GrammarArena) {
         if !self.touches(&[id]) {
             return;
         }

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::arena::Arena;
+use crate::arena::GrammarArena;
 use crate::config::Config;
 use crate::follow::Held;
 use crate::grammar::Grammar;
@@ -21,7 +21,7 @@ use crate::symbol::{OccurrenceId, RuleId};
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Saved {
     config: Config,
-    arena: Arena,
+    arena: GrammarArena,
     loops: Loops,
     indexed: Vec<OccurrenceId>,
     doomed: Vec<RuleId>,

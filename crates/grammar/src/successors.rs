@@ -28,7 +28,7 @@ const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Successors {
     /// A power of two of them, or none.
-    slots: Vec<Slot>,
+    slots: Vec<SuccessorSlot>,
     /// A rolling hash of the past, for each order.
     hashes: [u64; ORDERS.len()],
     /// The longest past that was seen before, as an index of `ORDERS`.
@@ -36,7 +36,7 @@ pub(crate) struct Successors {
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Slot {
+struct SuccessorSlot {
     /// 0 if the slot is free.
     check: u32,
     followers: [Follower; MAX_FOLLOWERS],
@@ -62,7 +62,7 @@ impl Successors {
     pub fn new(max_slots: usize) -> Successors {
         let slots = if max_slots == 0 { 0 } else { max_slots.next_power_of_two() };
         Successors {
-            slots: vec![Slot::default(); slots],
+            slots: vec![SuccessorSlot::default(); slots],
             hashes: [0; ORDERS.len()],
             speaking: None,
         }
@@ -111,7 +111,7 @@ impl Successors {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Slot>()
+        self.slots.capacity() * size_of::<SuccessorSlot>()
     }
 
     pub fn is_sound(&self) -> bool {
@@ -128,14 +128,14 @@ impl Successors {
     }
 
     /// The slot of a past: its own, or the less used one of two, emptied.
-    fn slot_for(&mut self, at: usize, check: u32) -> &mut Slot {
+    fn slot_for(&mut self, at: usize, check: u32) -> &mut SuccessorSlot {
         let at = match (self.slots[at].check == check, self.slots[at ^ 1].check == check) {
             (true, _) => at,
             (_, true) => at ^ 1,
             _ => {
                 let at =
                     if self.slots[at].seen() <= self.slots[at ^ 1].seen() { at } else { at ^ 1 };
-                self.slots[at] = Slot { check, ..Slot::default() };
+                self.slots[at] = SuccessorSlot { check, ..SuccessorSlot::default() };
                 at
             }
         };
@@ -143,7 +143,7 @@ impl Successors {
     }
 }
 
-impl Slot {
+impl SuccessorSlot {
     fn seen(&self) -> u16 {
         self.followers[0].times.saturating_add(self.followers[1].times)
     }

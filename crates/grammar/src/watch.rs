@@ -2,12 +2,12 @@
 
 //! How a rewrite tells those who point into the grammar what moved where.
 
-use crate::arena::Arena;
+use crate::arena::GrammarArena;
 use crate::symbol::{Exponent, OccurrenceId, RuleId};
 
 /// Hears of every change to a place that could be pointed at. The arena shows
 /// the state after the change, except where noted.
-pub(crate) trait Watch {
+pub(crate) trait RewriteObserver {
     /// The neighbours `old` are gone; `new` stand for them in the body of the
     /// rule that `used` is a use of, and `used` stands where they stood.
     fn wrapped(&mut self, old: [OccurrenceId; 2], new: [OccurrenceId; 2], used: OccurrenceId);
@@ -16,7 +16,7 @@ pub(crate) trait Watch {
     fn replaced(&mut self, old: OccurrenceId, new: OccurrenceId, used: OccurrenceId);
 
     /// What stands in the body of the new rule stood where `used` stands now.
-    fn extracted(&mut self, rule: RuleId, used: OccurrenceId, arena: &Arena);
+    fn extracted(&mut self, rule: RuleId, used: OccurrenceId, arena: &GrammarArena);
 
     /// `gone` was merged into its twin `kept`, after its `shift` repetitions.
     fn merged(&mut self, kept: OccurrenceId, gone: OccurrenceId, shift: u64);
@@ -29,16 +29,16 @@ pub(crate) trait Watch {
     fn folded(&mut self, used: OccurrenceId, inner: OccurrenceId, repeats: Exponent);
 
     /// The occurrence is about to go, with everything before it.
-    fn forgotten(&mut self, id: OccurrenceId, arena: &Arena);
+    fn forgotten(&mut self, id: OccurrenceId, arena: &GrammarArena);
 }
 
 /// Nobody points into the grammar.
-impl Watch for () {
+impl RewriteObserver for () {
     fn wrapped(&mut self, _: [OccurrenceId; 2], _: [OccurrenceId; 2], _: OccurrenceId) {}
     fn replaced(&mut self, _: OccurrenceId, _: OccurrenceId, _: OccurrenceId) {}
-    fn extracted(&mut self, _: RuleId, _: OccurrenceId, _: &Arena) {}
+    fn extracted(&mut self, _: RuleId, _: OccurrenceId, _: &GrammarArena) {}
     fn merged(&mut self, _: OccurrenceId, _: OccurrenceId, _: u64) {}
     fn inlined(&mut self, _: OccurrenceId) {}
     fn folded(&mut self, _: OccurrenceId, _: OccurrenceId, _: Exponent) {}
-    fn forgotten(&mut self, _: OccurrenceId, _: &Arena) {}
+    fn forgotten(&mut self, _: OccurrenceId, _: &GrammarArena) {}
 }

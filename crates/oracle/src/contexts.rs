@@ -11,20 +11,20 @@
 use ioracle_events::{ContextId, Function};
 use serde::{Deserialize, Serialize};
 
-use crate::hash::{Map, combine};
+use crate::hash::{SeedlessMap, combine};
 use crate::stacks::StackId;
 
 /// The symbols of a stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Contexts {
     /// What each symbol stands for, in order.
-    identities: Vec<Identity>,
+    identities: Vec<ContextIdentity>,
     #[serde(skip)]
-    by_identity: Map<Identity, u32>,
+    by_identity: SeedlessMap<ContextIdentity, u32>,
     #[serde(skip)]
-    by_source: Map<(ContextId, Function), u32>,
+    by_source: SeedlessMap<(ContextId, Function), u32>,
     /// Hashes of frames told for ids.
-    frames: Map<ContextId, u64>,
+    frames: SeedlessMap<ContextId, u64>,
     max_symbols: usize,
     /// How often a context came whose frames had not been told.
     n_anonymous: u64,
@@ -32,14 +32,14 @@ pub struct Contexts {
 
 /// A call stack, the same in every run, and the function called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Identity {
+pub struct ContextIdentity {
     /// Hash of the frames.
     pub frames: u64,
     /// The function.
     pub function: Function,
 }
 
-impl Identity {
+impl ContextIdentity {
     /// A hash that is the same in every model.
     pub fn tag(&self) -> u32 {
         combine(self.frames, u64::from(u16::from(self.function))) as u32
@@ -57,9 +57,9 @@ impl Contexts {
     pub fn new(max_symbols: usize) -> Contexts {
         Contexts {
             identities: Vec::new(),
-            by_identity: Map::default(),
-            by_source: Map::default(),
-            frames: Map::default(),
+            by_identity: SeedlessMap::default(),
+            by_source: SeedlessMap::default(),
+            frames: SeedlessMap::default(),
             max_symbols: max_symbols.clamp(1, 1 << 24),
             n_anonymous: 0,
         }
@@ -94,7 +94,7 @@ impl Contexts {
 
     /// Whether the function was ever called with these frames.
     pub fn knows_stack(&self, StackId(frames): StackId, function: Function) -> bool {
-        self.by_identity.contains_key(&Identity { frames, function })
+        self.by_identity.contains_key(&ContextIdentity { frames, function })
     }
 
     /// The call stack of a symbol.
@@ -118,12 +118,12 @@ impl Contexts {
 
     /// The symbol of an identity; the next free number if it is new. Beyond the
     /// ceiling, contexts share one symbol per function.
-    pub fn add(&mut self, identity: Identity) -> u32 {
+    pub fn add(&mut self, identity: ContextIdentity) -> u32 {
         if let Some(&symbol) = self.by_identity.get(&identity) {
             return symbol;
         }
         if self.identities.len() >= self.max_symbols && identity.frames != SHARED {
-            return self.add(Identity { frames: SHARED, ..identity });
+            return self.add(ContextIdentity { frames: SHARED, ..identity });
         }
         let symbol = self.identities.len() as u32;
         self.identities.push(identity);
@@ -133,11 +133,11 @@ impl Contexts {
 
     /// A hash of what a symbol stands for, the same in every model.
     pub fn tag(&self, symbol: u32) -> u32 {
-        self.identities.get(symbol as usize).map_or(0, Identity::tag)
+        self.identities.get(symbol as usize).map_or(0, ContextIdentity::tag)
     }
 
     /// What each symbol stands for.
-    pub fn identities(&self) -> &[Identity] {
+    pub fn identities(&self) -> &[ContextIdentity] {
         &self.identities
     }
 
@@ -149,8 +149,8 @@ impl Contexts {
 
     /// Bytes in memory.
     pub fn memory_bytes(&self) -> usize {
-        self.identities.capacity() * size_of::<Identity>()
-            + self.by_identity.capacity() * (size_of::<Identity>() + 5)
+        self.identities.capacity() * size_of::<ContextIdentity>()
+            + self.by_identity.capacity() * (size_of::<ContextIdentity>() + 5)
             + self.by_source.capacity() * 13
             + self.frames.capacity() * 17
     }
@@ -167,9 +167,9 @@ impl Contexts {
         self.by_identity = self.identities.iter().copied().zip(0..).collect();
     }
 
-    fn identity(&self, context: ContextId, function: Function) -> Identity {
+    fn identity(&self, context: ContextId, function: Function) -> ContextIdentity {
         let told = self.frames.get(&context).copied();
         let frames = told.unwrap_or_else(|| combine(8, u64::from(context.0)).max(1));
-        Identity { frames, function }
+        ContextIdentity { frames, function }
     }
 }

@@ -6,7 +6,7 @@ use ioracle_events::{FileId, SEPARATOR};
 use serde::{Deserialize, Serialize};
 
 use crate::file_motion::FileMotion;
-use crate::hash::{self, Map, combine};
+use crate::hash::{self, SeedlessMap, combine};
 use crate::motion::{Motions, NONE, RECENT, RealMotions};
 use crate::tracker::Evidence;
 
@@ -22,15 +22,15 @@ struct KnownFile {
 
 /// The files of a stream, by numbers of our own that survive saving.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Files {
+pub struct KnownFiles {
     known: Vec<KnownFile>,
     #[serde(skip)]
-    by_source: Map<FileId, u32>,
+    by_source: SeedlessMap<FileId, u32>,
     #[serde(skip)]
-    by_name: Map<u64, u32>,
+    by_name: SeedlessMap<u64, u32>,
     /// Paths told for ids that no operation has used yet.
     #[serde(skip)]
-    defined: Map<FileId, Box<str>>,
+    defined: SeedlessMap<FileId, Box<str>>,
     clock: u64,
     max_files: usize,
 }
@@ -40,14 +40,14 @@ const MAX_DEFINED: usize = 1 << 16;
 /// Longer paths are cut in the table, which only makes them unknown names.
 const MAX_PATH_BYTES: usize = 4096;
 
-impl Files {
+impl KnownFiles {
     /// An empty table for at most so many files.
-    pub fn new(max_files: usize) -> Files {
-        Files {
+    pub fn new(max_files: usize) -> KnownFiles {
+        KnownFiles {
             known: Vec::new(),
-            by_source: Map::default(),
-            by_name: Map::default(),
-            defined: Map::default(),
+            by_source: SeedlessMap::default(),
+            by_name: SeedlessMap::default(),
+            defined: SeedlessMap::default(),
             clock: 0,
             max_files: max_files.clamp(RECENT, 1 << 20),
         }

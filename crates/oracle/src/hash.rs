@@ -37,7 +37,7 @@ pub fn bytes(bytes: &[u8]) -> u64 {
 }
 
 /// A map whose keys are a few integers.
-pub type Map<K, V> = hashbrown::HashMap<K, V, Seedless>;
+pub type SeedlessMap<K, V> = hashbrown::HashMap<K, V, Seedless>;
 
 /// Makes [`SeedlessHasher`]s.
 #[derive(Clone, Copy, Debug, Default)]

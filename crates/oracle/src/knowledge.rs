@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::choice::Rates;
 use crate::config::{Config, Improvements, Naming};
 use crate::files::{self, NEW_FILE, NEW_NEIGHBOUR};
-use crate::hash::{Map, combine};
+use crate::hash::{SeedlessMap, combine};
 use crate::motion::{Motions, Move, NONE, reserve_some};
 use crate::names::Opener;
 use crate::offset::{OffsetContext, OffsetKnowledge, Offsets};
 use crate::recall::Recall;
 use crate::size::{SizeContext, SizeKnowledge};
-use crate::time::Times;
+use crate::time::TimeStatistics;
 use crate::tracker::{Looked, Tracker};
 use crate::transitions::{Transition, Transitions};
 
@@ -34,7 +34,7 @@ pub struct SymbolKnowledge {
     /// Whether it has named a file: opened it, or used it before anyone had.
     pub names_files: bool,
     /// How long its calls take.
-    pub io_time: Times,
+    pub io_time: TimeStatistics,
 }
 
 /// What the next operation of a symbol is expected to be.
@@ -63,7 +63,7 @@ pub struct Expected {
 /// What an expectation was concluded from. Kept until the operation comes: if
 /// it is the expected one, learning need not look everything up again.
 #[derive(Clone, Debug)]
-pub struct Outlook {
+pub struct ExpectationSource {
     symbol: u32,
     expected_file: u32,
     expected_size: u64,
@@ -72,16 +72,16 @@ pub struct Outlook {
     offset: Looked,
 }
 
-impl Outlook {
+impl ExpectationSource {
     /// Nothing is expected any more.
     pub fn forget(&mut self) {
         self.symbol = NONE;
     }
 }
 
-impl Default for Outlook {
-    fn default() -> Outlook {
-        Outlook {
+impl Default for ExpectationSource {
+    fn default() -> ExpectationSource {
+        ExpectationSource {
             symbol: NONE,
             expected_file: NONE,
             expected_size: 0,
@@ -129,7 +129,7 @@ pub struct Knowledge {
     /// Waits by transition.
     pub transitions: Transitions,
     /// Names by the symbol that opens them.
-    pub openers: Map<u32, Opener>,
+    pub openers: SeedlessMap<u32, Opener>,
     sizes: Tracker,
     offsets: Offsets,
     files: Tracker,
@@ -146,7 +146,7 @@ impl Knowledge {
         Knowledge {
             symbols: Vec::new(),
             transitions: Transitions::new(config.max_transitions),
-            openers: Map::default(),
+            openers: SeedlessMap::default(),
             sizes: Tracker::new(config.max_contexts / 2),
             offsets: Offsets::new(config.max_contexts),
             files: Tracker::new(config.max_contexts / 4),
@@ -165,7 +165,7 @@ impl Knowledge {
             offset: None,
             file: None,
             names_files: false,
-            io_time: Times::default(),
+            io_time: TimeStatistics::default(),
         });
     }
 
@@ -176,7 +176,7 @@ impl Knowledge {
         motions: &impl Motions,
         step: &Move,
         names: &ExpectedNames,
-        outlook: &mut Outlook,
+        outlook: &mut ExpectationSource,
     ) {
         let same_symbol = outlook.symbol == step.symbol;
         let same_file = same_symbol && outlook.expected_file == step.file;
@@ -208,7 +208,7 @@ impl Knowledge {
         motions: &impl Motions,
         symbol: u32,
         names: ExpectedNames,
-        outlook: &mut Outlook,
+        outlook: &mut ExpectationSource,
     ) -> Option<Expected> {
         let known = self.symbols.get(symbol as usize)?;
         outlook.symbol = symbol;
@@ -327,7 +327,7 @@ impl Knowledge {
         motions: &impl Motions,
         known: &SymbolKnowledge,
         file: u32,
-        outlook: &mut Outlook,
+        outlook: &mut ExpectationSource,
     ) -> (Option<u64>, u64) {
         outlook.expected_file = file;
         if !known.function.access().is_data() {

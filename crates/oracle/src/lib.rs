@@ -80,7 +80,7 @@ mod view;
 pub use behaviour::Behaviour;
 pub use config::{Config, Improvements, Naming};
 pub use error::Error;
-pub use model::{Learned, Model, Played, RoleView};
+pub use model::{LearnedStream, Model, Played, RoleView};
 pub use oracle::Oracle;
 pub use role::Role;
 pub use stacks::{Build, Candidates, Site, StackId, Stacks};

@@ -37,16 +37,16 @@ const MAX_NAME_BYTES: usize = 255;
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     application: String,
-    oracles: Vec<Learned>,
+    oracles: Vec<LearnedStream>,
     /// Which oracle is for whom, and how often it was.
-    roles: BTreeMap<Role, Part>,
+    roles: BTreeMap<Role, RoleEntry>,
     /// The call stacks of all oracles.
     stacks: Stacks,
 }
 
 /// What one stream, or several that did the same, have learned.
 #[derive(Clone, Debug)]
-pub struct Learned {
+pub struct LearnedStream {
     /// All it has learned, in all runs.
     pub oracle: Oracle,
     /// What it did in the last one.
@@ -54,7 +54,7 @@ pub struct Learned {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Part {
+struct RoleEntry {
     /// Place of its oracle.
     oracle: u32,
     /// Runs in which somebody played the role.
@@ -146,7 +146,7 @@ impl Model {
     pub fn roles(&self) -> impl Iterator<Item = RoleView<'_>> {
         self.roles.iter().filter_map(|(role, part)| {
             let number = part.oracle as usize;
-            let Learned { oracle, .. } = self.oracles.get(number)?;
+            let LearnedStream { oracle, .. } = self.oracles.get(number)?;
             Some(RoleView { role, runs: part.runs, number, oracle })
         })
     }
@@ -179,7 +179,7 @@ impl Model {
 
     /// What the stream of a role has learned in a run, its past included,
     /// stands for the role from now on.
-    pub fn learn(&mut self, role: Role, learned: Learned) {
+    pub fn learn(&mut self, role: Role, learned: LearnedStream) {
         let role = role.cut();
         let runs = self.roles.get(&role).map_or(0, |part| part.runs).saturating_add(1);
         self.play(&role, learned, runs);
@@ -281,7 +281,7 @@ impl Model {
     fn from_body(body: &[u8]) -> Result<Model, Error> {
         let body: Body = postcard::from_bytes(body).map_err(Error::unreadable)?;
         let n_oracles = body.oracles.len();
-        let exists = |part: &Part| (part.oracle as usize) < n_oracles;
+        let exists = |part: &RoleEntry| (part.oracle as usize) < n_oracles;
         let is_sound = body.application.len() <= MAX_NAME_BYTES
             && n_oracles <= MAX_ORACLES
             && body.roles.len() <= MAX_ROLES
@@ -290,7 +290,7 @@ impl Model {
             return Err(Error::Content("its roles are out of range".to_owned()));
         }
         let oracles = body.oracles.iter().map(|saved| match header::body_of(&saved.file)? {
-            (saved::VERSION, body) => Ok(Learned {
+            (saved::VERSION, body) => Ok(LearnedStream {
                 oracle: Oracle::from_body(body)?,
                 behaviour: Behaviour::from_number(saved.behaviour),
             }),
@@ -304,14 +304,14 @@ impl Model {
         Ok(Model { application: body.application, oracles, roles, stacks })
     }
 
-    fn play(&mut self, role: &Role, learned: Learned, runs: u32) {
+    fn play(&mut self, role: &Role, learned: LearnedStream, runs: u32) {
         let oracle = self.place_of(learned);
-        self.roles.insert(role.clone(), Part { oracle, runs });
+        self.roles.insert(role.clone(), RoleEntry { oracle, runs });
     }
 
     /// Where an oracle is; the same place for those of equal behaviour.
-    fn place_of(&mut self, learned: Learned) -> u32 {
-        let is_same = |other: &Learned| {
+    fn place_of(&mut self, learned: LearnedStream) -> u32 {
+        let is_same = |other: &LearnedStream| {
             other.behaviour == learned.behaviour
                 && other.oracle.operations() == learned.oracle.operations()
         };
@@ -361,7 +361,7 @@ impl Model {
 impl From<Oracle> for Model {
     fn from(oracle: Oracle) -> Model {
         let mut model = Model::default();
-        model.learn(Role::default(), Learned { oracle, behaviour: Behaviour::default() });
+        model.learn(Role::default(), LearnedStream { oracle, behaviour: Behaviour::default() });
         model
     }
 }
@@ -370,7 +370,7 @@ impl From<Oracle> for Model {
 struct Body {
     application: String,
     oracles: Vec<SavedOracle>,
-    roles: Vec<(Role, Part)>,
+    roles: Vec<(Role, RoleEntry)>,
     stacks: SavedStacks,
 }
 

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::stamp::{Stamp, Token, tokens};
+use crate::stamp::{DateStamp, Token, tokens};
 
 const MAX_PERIOD: usize = 8;
 /// First names of a run that are remembered for the next.
@@ -166,7 +166,7 @@ fn move_on(before: &str, last: &str) -> Option<String> {
         match (earlier.next()?, token) {
             (Token::Text(a), Token::Text(b)) if a == b => next.push_str(b),
             (Token::Number(a), Token::Number(b)) => push_counter(&mut next, a, b)?,
-            (Token::Stamp(a), Token::Stamp(b)) => next.push_str(&Stamp::move_on(&a, &b)?),
+            (Token::Date(a), Token::Date(b)) => next.push_str(&DateStamp::move_on(&a, &b)?),
             _ => return None,
         }
     }
@@ -196,7 +196,7 @@ fn with_counters_of(source: &str, name: &str) -> Option<String> {
     for token in tokens(name) {
         let replacement = match token {
             Token::Text(_) => None,
-            Token::Number(_) | Token::Stamp(_) => counters.next(),
+            Token::Number(_) | Token::Date(_) => counters.next(),
         };
         result.push_str(replacement.unwrap_or(token).text());
     }

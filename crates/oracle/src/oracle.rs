@@ -12,16 +12,16 @@ use crate::burst::QuietLine;
 use crate::config::{Config, Naming};
 use crate::contexts::Contexts;
 use crate::contiguity::Contiguity;
-use crate::files::{Files, neighbour};
+use crate::files::{KnownFiles, neighbour};
 use crate::knowledge::{
-    Expected, ExpectedName, ExpectedNames, Knowledge, Outlook, SymbolKnowledge,
+    ExpectationSource, Expected, ExpectedName, ExpectedNames, Knowledge, SymbolKnowledge,
 };
 use crate::motion::{Motions, Move, NONE, RealMotions, SymbolMotion};
 use crate::names::Opener;
 use crate::place_calibration::{PlaceCalibration, PlaceCell};
 use crate::stacks::StackId;
 use crate::supposed::Supposed;
-use crate::time::{TimeClass, Times};
+use crate::time::{TimeClass, TimeStatistics};
 use crate::transitions::Transition;
 
 /// Learns the operations of one stream and says what comes next.
@@ -30,27 +30,27 @@ pub struct Oracle {
     pub(crate) config: Config,
     pub(crate) grammar: StarSequitur,
     pub(crate) contexts: Contexts,
-    pub(crate) files: Files,
+    pub(crate) files: KnownFiles,
     pub(crate) knowledge: Knowledge,
     pub(crate) motions: RealMotions,
     pub(crate) contiguity: Contiguity,
     pub(crate) places: PlaceCalibration,
     pub(crate) quiet: QuietLine,
-    pub(crate) clock: Clock,
+    pub(crate) clock: RunState,
     pub(crate) predictions: Vec<Prediction>,
     /// For each prediction, which candidate of the grammar it comes from.
     pub(crate) candidates: Vec<Option<usize>>,
     /// For each prediction, what its place counts for.
     pub(crate) place_cells: Vec<PlaceCell>,
     /// What the first prediction was concluded from.
-    pub(crate) outlook: Box<Outlook>,
+    pub(crate) outlook: Box<ExpectationSource>,
     /// Room for the same of the others.
-    pub(crate) other_outlook: Box<Outlook>,
+    pub(crate) other_outlook: Box<ExpectationSource>,
 }
 
 /// Small things that the last operation left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Clock {
+pub(crate) struct RunState {
     /// Operations observed, in all runs.
     pub n_observed: u64,
     /// End of the last operation; `None` before the first of a run.
@@ -69,13 +69,17 @@ impl Oracle {
         let mut oracle = Oracle {
             grammar: StarSequitur::new(config.grammar.clone()),
             contexts: Contexts::new(config.max_symbols),
-            files: Files::new(config.max_files),
+            files: KnownFiles::new(config.max_files),
             knowledge: Knowledge::new(&config),
             motions: RealMotions::new(config.max_contexts / 4),
             contiguity: Contiguity::default(),
             places: PlaceCalibration::new(),
             quiet: QuietLine::default(),
-            clock: Clock { n_observed: 0, last_end_ns: None, last_data_function: first_function() },
+            clock: RunState {
+                n_observed: 0,
+                last_end_ns: None,
+                last_data_function: first_function(),
+            },
             predictions: Vec::new(),
             candidates: Vec::new(),
             place_cells: Vec::new(),
@@ -220,7 +224,7 @@ impl Oracle {
     /// one that depends on what cannot be seen; `None` if it never did.
     pub fn interarrival_class(&self, from: ContextSymbol, to: ContextSymbol) -> Option<TimeClass> {
         let transition = Transition { from: from.0, to: to.0 };
-        self.knowledge.transitions.get(transition).map(Times::class)
+        self.knowledge.transitions.get(transition).map(TimeStatistics::class)
     }
 
     /// Distinct context symbols seen.

@@ -48,11 +48,11 @@ impl Slot {
 
 /// Where a context stands, until the table changes; then it is looked for again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(u32);
+pub struct RecallIndex(u32);
 
-impl Place {
+impl RecallIndex {
     /// No place at all.
-    pub const NONE: Place = Place(u32::MAX);
+    pub const NONE: RecallIndex = RecallIndex(u32::MAX);
 }
 
 /// The table.
@@ -81,20 +81,20 @@ impl Recall {
 
     /// The same, and where it stands for now.
     #[inline]
-    pub fn find(&self, context: u64) -> Option<(Place, Guess)> {
+    pub fn find(&self, context: u64) -> Option<(RecallIndex, Guess)> {
         let key = key_of(context);
         let place = self.place(key);
         [place, place ^ 1].into_iter().find_map(|place| {
             let slot = &self.slots[place];
             let guess = Guess { value: slot.value, confidence: slot.confidence };
-            (slot.key == key).then_some((Place(place as u32), guess))
+            (slot.key == key).then_some((RecallIndex(place as u32), guess))
         })
     }
 
     /// Learns that `value` followed a context that stood at `place` when it was
     /// last looked up.
     #[inline]
-    pub fn learn_at(&mut self, place: Place, context: u64, value: i64) {
+    pub fn learn_at(&mut self, place: RecallIndex, context: u64, value: i64) {
         match self.slots.get_mut(place.0 as usize) {
             Some(slot) if slot.key == key_of(context) => slot.learn(value),
             _ => self.learn(context, value),

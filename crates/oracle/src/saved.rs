@@ -15,12 +15,12 @@ use crate::config::Config;
 use crate::contexts::Contexts;
 use crate::contiguity::Contiguity;
 use crate::error::Error;
-use crate::files::Files;
+use crate::files::KnownFiles;
 use crate::header;
 use crate::knowledge::Knowledge;
 use crate::model::Model;
 use crate::motion::RealMotions;
-use crate::oracle::{Clock, Oracle};
+use crate::oracle::{Oracle, RunState};
 use crate::place_calibration::PlaceCalibration;
 
 /// The version of a file that holds one oracle.
@@ -38,14 +38,14 @@ struct Saved<Limits, Grammar, Names, Table, Trackers, State, Assumption, Places,
     contiguity: Assumption,
     places: Places,
     quiet: Line,
-    clock: Clock,
+    clock: RunState,
 }
 
 type Read = Saved<
     Config,
     StarSequitur,
     Contexts,
-    Files,
+    KnownFiles,
     Knowledge,
     RealMotions,
     Contiguity,

@@ -16,7 +16,7 @@ pub enum Token<'a> {
     /// A run of digits.
     Number(&'a str),
     /// A date, with or without the time of day.
-    Stamp(Stamp<'a>),
+    Date(DateStamp<'a>),
 }
 
 impl<'a> Token<'a> {
@@ -24,7 +24,7 @@ impl<'a> Token<'a> {
     pub fn text(&self) -> &'a str {
         match self {
             Token::Text(text) | Token::Number(text) => text,
-            Token::Stamp(stamp) => stamp.text,
+            Token::Date(stamp) => stamp.text,
         }
     }
 }
@@ -40,9 +40,9 @@ pub fn tokens(name: &str) -> impl Iterator<Item = Token<'_>> {
             rest = after;
             return Some(Token::Text(text));
         }
-        if let Some(stamp) = Stamp::at_start_of(rest) {
+        if let Some(stamp) = DateStamp::at_start_of(rest) {
             rest = &rest[stamp.text.len()..];
-            return Some(Token::Stamp(stamp));
+            return Some(Token::Date(stamp));
         }
         let (digits, after) = rest.split_at(n_digits(rest));
         rest = after;
@@ -52,7 +52,7 @@ pub fn tokens(name: &str) -> impl Iterator<Item = Token<'_>> {
 
 /// A date as it stands in a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp<'a> {
+pub struct DateStamp<'a> {
     text: &'a str,
     /// Year and month as one count of months.
     months: i64,
@@ -62,9 +62,9 @@ pub struct Stamp<'a> {
     second: i64,
 }
 
-impl<'a> Stamp<'a> {
+impl<'a> DateStamp<'a> {
     /// The text of the stamp that follows `last` as `last` followed `before`.
-    pub fn move_on(before: &Stamp<'_>, last: &Stamp<'_>) -> Option<String> {
+    pub fn move_on(before: &DateStamp<'_>, last: &DateStamp<'_>) -> Option<String> {
         let same_day_and_time = before.day == last.day && before.second == last.second;
         let (months, day, second) = if same_day_and_time {
             (2 * last.months - before.months, last.day, last.second)
@@ -91,15 +91,15 @@ impl<'a> Stamp<'a> {
             .collect()
     }
 
-    fn at_start_of(text: &'a str) -> Option<Stamp<'a>> {
+    fn at_start_of(text: &'a str) -> Option<DateStamp<'a>> {
         match n_digits(text) {
-            4 => Stamp::with_separators(text),
-            8 | 10 | 12 | 14 => Stamp::only_digits(text),
+            4 => DateStamp::with_separators(text),
+            8 | 10 | 12 | 14 => DateStamp::only_digits(text),
             _ => None,
         }
     }
 
-    fn with_separators(text: &'a str) -> Option<Stamp<'a>> {
+    fn with_separators(text: &'a str) -> Option<DateStamp<'a>> {
         let mut fields = [0; 6];
         fields[0] = text[..4].parse().ok()?;
         let mut length = 4;
@@ -118,10 +118,10 @@ impl<'a> Stamp<'a> {
             length += 3;
         }
         (length > 4).then_some(())?;
-        Stamp::from_fields(&text[..length], fields)
+        DateStamp::from_fields(&text[..length], fields)
     }
 
-    fn only_digits(text: &'a str) -> Option<Stamp<'a>> {
+    fn only_digits(text: &'a str) -> Option<DateStamp<'a>> {
         let length = n_digits(text);
         let mut fields = [0; 6];
         fields[0] = text[..4].parse().ok()?;
@@ -132,14 +132,14 @@ impl<'a> Stamp<'a> {
         // likely make it a date.
         (1850..=2150).contains(&fields[0]).then_some(())?;
         (fields[2] > 0).then_some(())?;
-        Stamp::from_fields(&text[..length], fields)
+        DateStamp::from_fields(&text[..length], fields)
     }
 
-    fn from_fields(text: &'a str, fields: [i64; 6]) -> Option<Stamp<'a>> {
+    fn from_fields(text: &'a str, fields: [i64; 6]) -> Option<DateStamp<'a>> {
         let [year, month, day, hour, minute, second] = fields;
         let plausible =
             (1..=12).contains(&month) && day <= 31 && hour < 24 && minute < 60 && second < 61;
-        plausible.then_some(Stamp {
+        plausible.then_some(DateStamp {
             text,
             months: year * 12 + month - 1,
             day,
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_is_no_date_stays_a_number() {
-        let kinds = |name| tokens(name).any(|token| matches!(token, Token::Stamp(_)));
+        let kinds = |name| tokens(name).any(|token| matches!(token, Token::Date(_)));
         assert!(kinds("1999-12-31") && kinds("19991231"));
         assert!(!kinds("00001234") && !kinds("1999-13") && !kinds("12345") && !kinds("99999999"));
     }

@@ -10,8 +10,8 @@
 use ioracle_events::{Access, Prediction};
 
 use crate::file_motion::FileMotion;
-use crate::hash::Map;
-use crate::knowledge::{ExpectedNames, Outlook};
+use crate::hash::SeedlessMap;
+use crate::knowledge::{ExpectationSource, ExpectedNames};
 use crate::motion::{Motions, Move, NONE};
 use crate::names::Opener;
 use crate::oracle::Oracle;
@@ -24,12 +24,12 @@ const MAX_NEW_FILES: usize = 1024;
 pub struct Supposed<'a> {
     oracle: &'a Oracle,
     motions: SupposedMotions<'a>,
-    openers: Map<u32, Opener>,
+    openers: SeedlessMap<u32, Opener>,
     /// Names of files that are used on the path for the first time.
     new_files: Vec<String>,
     /// How certain it is of files named on the path that they are the right ones.
-    certainties: Map<u32, f64>,
-    outlook: Outlook,
+    certainties: SeedlessMap<u32, f64>,
+    outlook: ExpectationSource,
     /// From now to the end of the last supposed operation.
     elapsed_ns: u64,
     /// That all operations up to here come.
@@ -44,10 +44,10 @@ impl<'a> Supposed<'a> {
         Supposed {
             oracle,
             motions: SupposedMotions::new(&oracle.motions),
-            openers: Map::default(),
+            openers: SeedlessMap::default(),
             new_files: Vec::new(),
-            certainties: Map::default(),
-            outlook: Outlook::default(),
+            certainties: SeedlessMap::default(),
+            outlook: ExpectationSource::default(),
             elapsed_ns: 0,
             operation_probability: 1.0,
             names_certainty: 1.0,

@@ -4,7 +4,7 @@
 //! copied, so that a step ahead costs the same however much the oracle knows.
 
 use crate::file_motion::FileMotion;
-use crate::hash::Map;
+use crate::hash::SeedlessMap;
 use crate::motion::{Motions, Now, RealMotions, SymbolMotion};
 
 const MAX_SUPPOSED_ROLES: usize = 4096;
@@ -14,9 +14,9 @@ const MAX_SUPPOSED_ROLES: usize = 4096;
 pub struct SupposedMotions<'a> {
     real: &'a RealMotions,
     now: Now,
-    symbols: Map<u32, SymbolMotion>,
-    files: Map<u32, FileMotion>,
-    roles: Map<(u32, u64), u64>,
+    symbols: SeedlessMap<u32, SymbolMotion>,
+    files: SeedlessMap<u32, FileMotion>,
+    roles: SeedlessMap<(u32, u64), u64>,
 }
 
 impl<'a> SupposedMotions<'a> {
@@ -26,9 +26,9 @@ impl<'a> SupposedMotions<'a> {
         SupposedMotions {
             real,
             now,
-            symbols: Map::default(),
-            files: Map::default(),
-            roles: Map::default(),
+            symbols: SeedlessMap::default(),
+            files: SeedlessMap::default(),
+            roles: SeedlessMap::default(),
         }
     }
 }

@@ -33,7 +33,7 @@ pub enum TimeClass {
 
 /// Statistics of one kind of time span, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Times {
+pub struct TimeStatistics {
     n: u32,
     min: f32,
     max: f32,
@@ -50,7 +50,7 @@ pub struct Times {
 /// Below this a program cannot tell one wait from another.
 const IMMEDIATE_NS: f32 = 100_000.0;
 
-impl Times {
+impl TimeStatistics {
     /// Learns one span; `contextual` are the caller's estimates made before.
     pub fn learn(&mut self, span_ns: u64, contextual: [Option<f32>; 3]) {
         let span = span_ns as f32;
@@ -63,7 +63,7 @@ impl Times {
                 *error += (miss - *error) * fade;
             }
         } else {
-            *self = Times { min: span, max: span, median: span, halving: span, ..*self };
+            *self = TimeStatistics { min: span, max: span, median: span, halving: span, ..*self };
             // At once is the one estimate that the first span already judges.
             self.errors[AT_ONCE] = span;
         }
@@ -141,7 +141,7 @@ impl Times {
     }
 
     /// Adds what another oracle has seen of the same kind of span.
-    pub fn merge(&mut self, other: &Times) {
+    pub fn merge(&mut self, other: &TimeStatistics) {
         if self.n == 0 {
             *self = *other;
         } else if other.n > 0 {

@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{Guesses, MAX_HYPOTHESES, Rates, SILENT};
-use crate::recall::{MAX_CONFIDENCE, Place, Recall};
+use crate::recall::{MAX_CONFIDENCE, Recall, RecallIndex};
 
 /// What the hypotheses of a quantity go by at this moment.
 #[derive(Clone, Debug)]
@@ -75,11 +75,11 @@ pub struct Looked {
 }
 
 #[derive(Clone, Debug)]
-struct Places([Place; MAX_HYPOTHESES]);
+struct Places([RecallIndex; MAX_HYPOTHESES]);
 
 impl Default for Places {
     fn default() -> Places {
-        Places([Place::NONE; MAX_HYPOTHESES])
+        Places([RecallIndex::NONE; MAX_HYPOTHESES])
     }
 }
 
@@ -157,7 +157,7 @@ impl Tracker {
                         (guess.value.wrapping_add(base), guess.confidence)
                     }
                     None => {
-                        places.0[kind] = Place::NONE;
+                        places.0[kind] = RecallIndex::NONE;
                         (0, SILENT)
                     }
                 }

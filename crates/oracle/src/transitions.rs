@@ -5,10 +5,10 @@
 use ioracle_events::Spread;
 use serde::{Deserialize, Serialize};
 
-use crate::hash::{Map, combine};
+use crate::hash::{SeedlessMap, combine};
 use crate::motion::{Motions, reserve_some};
 use crate::recall::Recall;
-use crate::time::Times;
+use crate::time::TimeStatistics;
 
 /// Two context symbols seen one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,9 +23,9 @@ pub struct Transition {
 /// the place of an old one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Transitions {
-    tracked: Vec<(Transition, Times)>,
+    tracked: Vec<(Transition, TimeStatistics)>,
     #[serde(skip)]
-    places: Map<Transition, u32>,
+    places: SeedlessMap<Transition, u32>,
     /// Halving means under longer contexts.
     recall: Recall,
     max_transitions: usize,
@@ -39,7 +39,7 @@ impl Transitions {
         let max_transitions = max_transitions.clamp(1, 1 << 24);
         Transitions {
             tracked: Vec::new(),
-            places: Map::default(),
+            places: SeedlessMap::default(),
             recall: Recall::new(max_transitions / 4),
             max_transitions,
             next_victim: 0,
@@ -47,7 +47,7 @@ impl Transitions {
     }
 
     /// The times of a transition, if it was seen.
-    pub fn get(&self, transition: Transition) -> Option<&Times> {
+    pub fn get(&self, transition: Transition) -> Option<&TimeStatistics> {
         let place = *self.places.get(&transition)?;
         self.tracked.get(place as usize).map(|(_, times)| times)
     }
@@ -83,7 +83,7 @@ impl Transitions {
     }
 
     /// Adds what another oracle has seen of a transition.
-    pub fn merge_one(&mut self, transition: Transition, times: &Times) {
+    pub fn merge_one(&mut self, transition: Transition, times: &TimeStatistics) {
         let place = self.place_of(transition);
         self.tracked[place].1.merge(times);
     }
@@ -94,13 +94,13 @@ impl Transitions {
     }
 
     /// All transitions with their times.
-    pub fn iter(&self) -> impl Iterator<Item = &(Transition, Times)> {
+    pub fn iter(&self) -> impl Iterator<Item = &(Transition, TimeStatistics)> {
         self.tracked.iter()
     }
 
     /// Bytes in memory.
     pub fn memory_bytes(&self) -> usize {
-        self.tracked.capacity() * size_of::<(Transition, Times)>()
+        self.tracked.capacity() * size_of::<(Transition, TimeStatistics)>()
             + self.places.capacity() * 13
             + self.recall.memory_bytes()
     }
@@ -129,13 +129,13 @@ impl Transitions {
         }
         let place = if self.tracked.len() < self.max_transitions {
             reserve_some(&mut self.tracked);
-            self.tracked.push((transition, Times::default()));
+            self.tracked.push((transition, TimeStatistics::default()));
             self.tracked.len() - 1
         } else {
             let place = self.next_victim % self.tracked.len();
             self.next_victim = place + 1;
             self.places.remove(&self.tracked[place].0);
-            self.tracked[place] = (transition, Times::default());
+            self.tracked[place] = (transition, TimeStatistics::default());
             place
         };
         self.places.insert(transition, place as u32);

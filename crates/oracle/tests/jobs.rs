@@ -6,21 +6,21 @@
 mod common;
 
 use common::{Noise, Program, checkpoints};
-use ioracle_oracle::{Behaviour, Error, Learned, Model, Oracle, Role, Site, StackId, Stacks};
+use ioracle_oracle::{Behaviour, Error, LearnedStream, Model, Oracle, Role, Site, StackId, Stacks};
 
 fn role(program: &str, rank: Option<u32>, process: u32, thread: u32) -> Role {
     Role { program: program.to_owned(), rank, process, thread }
 }
 
 /// What a stream of so many checkpoints has learned.
-fn learned(n_checkpoints: u64) -> Learned {
+fn learned(n_checkpoints: u64) -> LearnedStream {
     let mut program = Program::new();
     checkpoints(&mut program, 0..n_checkpoints);
     let mut behaviour = Behaviour::default();
     for operation in &program.operations {
         behaviour.observe(&program.oracle, operation, None);
     }
-    Learned { oracle: program.oracle, behaviour }
+    LearnedStream { oracle: program.oracle, behaviour }
 }
 
 /// A job of two ranks that do the same and a script around them.
@@ -126,7 +126,7 @@ fn a_single_oracle_is_a_model_for_anything_and_a_job_has_a_busiest_oracle() {
 }
 
 /// A run that began with a model and has played one of its roles again.
-fn run_of(model: &Model, played: &Role, learned: Learned) -> Model {
+fn run_of(model: &Model, played: &Role, learned: LearnedStream) -> Model {
     let mut run = model.clone();
     run.learn(played.clone(), learned);
     run

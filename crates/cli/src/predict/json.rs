@@ -2,7 +2,7 @@
 
 //! `ioracle predict --json`.
 
-use ioracle_events::{Operation, Part, PredictedFile, Prediction, plain};
+use ioracle_events::{Hyperslab, Operation, PredictedFile, Prediction, plain};
 use serde::Serialize;
 
 use super::{Outlook, parts};
@@ -180,8 +180,8 @@ fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> Observed {
     }
 }
 
-impl From<Option<Part>> for Selected {
-    fn from(part: Option<Part>) -> Selected {
+impl From<Option<Hyperslab>> for Selected {
+    fn from(part: Option<Hyperslab>) -> Selected {
         let (start, count) = part.map_or((None, None), |part| (Some(part.starts), part.counts));
         Selected { start, count }
     }

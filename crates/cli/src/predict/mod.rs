@@ -9,7 +9,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use ioracle_engine::Score;
-use ioracle_events::{Level, Operation, Part, PredictedFile, Prediction, SEPARATOR, Variables};
+use ioracle_events::{
+    Hyperslab, Level, Operation, PredictedFile, Prediction, SEPARATOR, Variables,
+};
 use ioracle_oracle::{Model, Oracle, Role};
 use ioracle_trace::{Options, Trace};
 
@@ -216,7 +218,7 @@ impl Outlook {
     }
 
     /// The part of a variable that an access is about, as far as it is known.
-    fn part_of(&self, file: &PredictedFile, offset: Option<u64>, size: u64) -> Option<Part> {
+    fn part_of(&self, file: &PredictedFile, offset: Option<u64>, size: u64) -> Option<Hyperslab> {
         self.learned.as_ref()?.variables.as_ref()?.part(file, offset?, size)
     }
 

@@ -3,7 +3,9 @@
 //! `ioracle predict` for people: what is predicted, beside what came.
 
 use ioracle_engine::Score;
-use ioracle_events::{Burst, ContextSymbol, Operation, Part, PredictedFile, Prediction, readable};
+use ioracle_events::{
+    Burst, ContextSymbol, Hyperslab, Operation, PredictedFile, Prediction, readable,
+};
 
 use super::{Outlook, parts};
 use crate::shared::numbers::{bytes, counted, grouped, nanoseconds, none, noun_for};
@@ -223,7 +225,7 @@ fn place(outlook: &Outlook, file: &PredictedFile, offset: Option<u64>, size: u64
 
 /// A part as `5, 0:32, 0:48`: one element along the first dimension, and of the
 /// others those from the first number to before the second.
-fn in_words(part: &Part) -> String {
+fn in_words(part: &Hyperslab) -> String {
     let list = |texts: Vec<String>| texts.join(", ");
     let Some(counts) = &part.counts else {
         return format!("from {}", list(part.starts.iter().map(u64::to_string).collect()));

@@ -11,7 +11,7 @@ mod sums;
 
 pub use calibration::CalibrationBins;
 pub use context::{ContextScore, Distribution};
-pub use place::{PlaceScore, SIZE_ERROR_CAP, Segment, Stated, hit, size_error};
+pub use place::{AccessedRange, PlaceScore, SIZE_ERROR_CAP, Stated, hit, size_error};
 pub use sums::{Mean, Moments};
 
 use ioracle_events::{ContextSymbol, Operation, PredictedFile, Prediction};
@@ -73,7 +73,7 @@ impl Score {
                 .iter()
                 .map(|stated| (stated.operation_probability, came.stated(stated)));
             let top_size = top.filter(|top| top.function.access().is_data()).map(|top| top.size);
-            let segment = Segment { start: operation.offset, size: operation.size };
+            let segment = AccessedRange { start: operation.offset, size: operation.size };
             scored.hit = Some(self.place.add_data_access(segments, top_size, segment));
             scored.size_error = size_error(top_size.unwrap_or(0), operation.size);
         }
@@ -143,7 +143,7 @@ impl ObservedOperation<'_> {
     /// What a prediction says of where a data access is.
     fn stated(&self, prediction: &Prediction) -> Stated {
         let is_data = prediction.function.access().is_data();
-        let segment = Segment { start: prediction.offset, size: prediction.size };
+        let segment = AccessedRange { start: prediction.offset, size: prediction.size };
         (is_data && self.is_file(&prediction.file)).then_some(segment)
     }
 }

@@ -11,7 +11,7 @@ pub const SIZE_ERROR_CAP: f64 = 5.0;
 /// Where a data access lies in its file; `start` is `None` where the call has
 /// no position that could be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub struct AccessedRange {
     /// First byte.
     pub start: Option<u64>,
     /// Length in bytes.
@@ -20,7 +20,7 @@ pub struct Segment {
 
 /// What one prediction says of a data access that came: the segment, if it is
 /// in the right file and a data access at all.
-pub type Stated = Option<Segment>;
+pub type Stated = Option<AccessedRange>;
 
 /// Equation 3 of the report, between 0 and 1: the overlap of the predicted and
 /// the accessed segment, relative to the distance between their extrema.
@@ -28,7 +28,7 @@ pub type Stated = Option<Segment>;
 /// Empty accesses hit if both are empty, wherever they are in the file. Where
 /// neither has a position, as in a call that a library answers from its cache,
 /// the size must be right.
-pub fn hit(stated: Stated, came: Segment) -> f64 {
+pub fn hit(stated: Stated, came: AccessedRange) -> f64 {
     let Some(stated) = stated else { return 0.0 };
     if stated.size == 0 || came.size == 0 {
         return f64::from(u8::from(stated.size == came.size));
@@ -81,7 +81,7 @@ impl PlaceScore {
         &mut self,
         stated: impl Iterator<Item = (f64, Stated)>,
         top_size: Option<u64>,
-        came: Segment,
+        came: AccessedRange,
     ) -> f64 {
         let (mut offset_weight, mut hit_weight) = (0.0, 0.0);
         for (probability, segment) in stated {
@@ -124,8 +124,8 @@ impl PlaceScore {
 mod tests {
     use super::*;
 
-    fn at(start: u64, size: u64) -> Segment {
-        Segment { start: Some(start), size }
+    fn at(start: u64, size: u64) -> AccessedRange {
+        AccessedRange { start: Some(start), size }
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn without_positions_the_size_must_be_right() {
-        let unknown = |size| Segment { start: None, size };
+        let unknown = |size| AccessedRange { start: None, size };
         assert_eq!(hit(Some(unknown(10)), unknown(10)), 1.0);
         assert_eq!(hit(Some(unknown(5)), unknown(10)), 0.0);
         assert_eq!(hit(Some(at(0, 5)), unknown(5)), 0.0);

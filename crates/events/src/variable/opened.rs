@@ -11,7 +11,7 @@ const MAX_ACCESSED: usize = 1 << 16;
 
 /// What was accessed of the files that are open.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Opened {
+pub(super) struct OpenFileVariables {
     accessed: HashMap<(StreamId, FileId), HashSet<FileId>>,
     n_accessed: usize,
     /// Names without digits of which a variable was accessed more than once.
@@ -19,7 +19,7 @@ pub(super) struct Opened {
     n_repeated: usize,
 }
 
-impl Opened {
+impl OpenFileVariables {
     /// A stream has opened or closed a file.
     pub(super) fn begin(&mut self, stream: StreamId, file: FileId) {
         let before = self.accessed.remove(&(stream, file));
@@ -35,7 +35,7 @@ impl Opened {
         name: &str,
     ) -> bool {
         if self.n_accessed.max(self.n_repeated) >= MAX_ACCESSED {
-            *self = Opened::default();
+            *self = OpenFileVariables::default();
         }
         let is_new = self.accessed.entry((stream, file)).or_default().insert(variable);
         self.n_accessed += usize::from(is_new);

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use ioracle_events::{Access, FileId, Operation};
 
 use crate::halves::{Half, Halves};
-use ioracle_engine::score::{PlaceScore, Segment};
+use ioracle_engine::score::{AccessedRange, PlaceScore};
 
 /// Follows positions and sizes of files; keeps the score of the assumption.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl Contiguous {
         let is_file = self.last_file == Some(operation.file);
         self.score.add(half, |score| score.add_file(is_file));
         if operation.access().is_data() {
-            let came = Segment { start: operation.offset, size: operation.size };
+            let came = AccessedRange { start: operation.offset, size: operation.size };
             let stated = self.segment_in(operation.file);
             let size = self.last_file.map(|_| self.last_size);
             self.score.add(half, |score| {
@@ -51,10 +51,10 @@ impl Contiguous {
         &self.score
     }
 
-    fn segment_in(&self, file: FileId) -> Option<Segment> {
+    fn segment_in(&self, file: FileId) -> Option<AccessedRange> {
         let last_file = self.last_file.filter(|last| *last == file)?;
         let position = self.files.get(&last_file).map_or(0, |known| known.position);
-        Some(Segment { start: Some(position), size: self.last_size })
+        Some(AccessedRange { start: Some(position), size: self.last_size })
     }
 
     fn follow(&mut self, operation: &Operation) {

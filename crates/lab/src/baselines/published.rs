@@ -15,8 +15,8 @@ use ioracle_events::{Access, ContextSymbol, FileId, Function, Operation};
 
 use super::sequitur::Sequitur;
 use crate::halves::{Half, Halves};
+use ioracle_engine::score::{AccessedRange, PlaceScore, Stated};
 use ioracle_engine::score::{ContextScore, Distribution};
-use ioracle_engine::score::{PlaceScore, Segment, Stated};
 
 const MAX_LOCAL_VALUES: usize = 24;
 /// Opens that a change of file may go back.
@@ -101,7 +101,7 @@ impl Published {
         let top_file = top.and_then(|candidate| self.file_of(candidate));
         self.place.add(half, |score| score.add_file(top_file == Some(operation.file)));
         if operation.access().is_data() {
-            let came = Segment { start: operation.offset, size: operation.size };
+            let came = AccessedRange { start: operation.offset, size: operation.size };
             let segments: Vec<(f64, Stated)> = stated
                 .iter()
                 .map(|&(weight, candidate)| (weight, self.segment(candidate, operation.file)))
@@ -157,7 +157,7 @@ impl Published {
                 u64::try_from(i128::from(last.position) + distance).unwrap_or(0)
             }
         };
-        Some(Segment { start: Some(start), size: self.size_of(symbol) })
+        Some(AccessedRange { start: Some(start), size: self.size_of(symbol) })
     }
 
     fn learn(&mut self, operation: &Operation, symbol: ContextSymbol) {
