@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 use ioracle_events::{ContextId, Event, FileId, Function, StreamId};
 use ioracle_trace::{
-    Description, Observer, Options, Process, ProcessNumber, Recorder, Times, Trace,
+    Description, Observer, ReadOptions, JobProcess, ProcessNumber, TraceRecorder, TimePrecision, Trace,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -32,11 +32,11 @@ fuzz_target!(|data: &[u8]| {
         _ => with_chunk(b"BDI"[usize::from(how / 3) % 3], rest),
     };
     for lenient in [false, true] {
-        read(bytes.clone(), Options { lenient });
+        read(bytes.clone(), ReadOptions { lenient });
     }
 });
 
-fn read(bytes: Vec<u8>, options: Options) {
+fn read(bytes: Vec<u8>, options: ReadOptions) {
     let Ok(trace) = Trace::from_bytes("fuzz", bytes, options) else { return };
     let Ok(events) = trace.events(None) else { return };
     let mut last: Option<(StreamId, u64)> = None;
@@ -86,8 +86,8 @@ fn empty_directory() -> PathBuf {
 
 fn good() -> Vec<u8> {
     let directory = empty_directory();
-    let mut recorder = Recorder::create(&directory, Times::Exact).expect("room");
-    let process = Process { pid: 7, ..Process::default() };
+    let mut recorder = TraceRecorder::create(&directory, TimePrecision::Exact).expect("room");
+    let process = JobProcess { pid: 7, ..JobProcess::default() };
     recorder.process(ProcessNumber(0), &process);
     recorder.context(ContextId(1), "app+0x1");
     recorder.file(FileId(1), "out");

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
 use ioracle_trace::{
-    Description, Observer, Options, Process, ProcessNumber, Recorder, Times, Trace,
+    Description, Observer, ReadOptions, JobProcess, ProcessNumber, TraceRecorder, TimePrecision, Trace,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -32,14 +32,14 @@ fuzz_target!(|data: &[u8]| {
     let directory = empty_directory();
     fs::write(directory.join(LOG), [&GOOD[..n_good], rest].concat()).expect("room");
     fs::write(directory.join(EVENTS), &*EMPTY).expect("room");
-    if let Ok(trace) = Trace::open(&directory, Options::default()) {
+    if let Ok(trace) = Trace::open(&directory, ReadOptions::default()) {
         trace.events(None).expect("streams").for_each(drop);
     }
-    let Ok(mut writer) = Recorder::reopen(&directory) else { return };
+    let Ok(mut writer) = TraceRecorder::reopen(&directory) else { return };
     tell(&mut writer, 2);
     let written = writer.finish(&Description::default()).expect("a trace");
     assert!(written.n_events > 0);
-    let trace = Trace::open(&directory, Options::default()).expect("good tables");
+    let trace = Trace::open(&directory, ReadOptions::default()).expect("good tables");
     let events: Result<Vec<Event>, _> = trace.events(None).expect("a table").collect();
     assert_eq!(events.expect("good rows").len() as u64, written.n_events);
     assert_eq!(trace.contexts().len() as u64, written.n_contexts);
@@ -59,18 +59,18 @@ fn empty_directory() -> PathBuf {
 /// A file of a recording.
 fn good(n_events: u64, name: &str) -> Vec<u8> {
     let directory = empty_directory();
-    let mut writer = Recorder::create(&directory, Times::Exact).expect("room");
+    let mut writer = TraceRecorder::create(&directory, TimePrecision::Exact).expect("room");
     tell(&mut writer, n_events);
     writer.flush().expect("room");
     fs::read(directory.join(name)).expect("what was written")
 }
 
 /// Tells two processes and so many calls of each.
-fn tell(writer: &mut Recorder, n_events: u64) {
+fn tell(writer: &mut TraceRecorder, n_events: u64) {
     for rank in 0..2 {
         let number = ProcessNumber(rank);
         let rank_told = (rank == 1).then_some(7);
-        let process = Process { pid: rank, rank: rank_told, ..Process::default() };
+        let process = JobProcess { pid: rank, rank: rank_told, ..JobProcess::default() };
         let stream = StreamId { rank, thread: 0 };
         writer.process(number, &process);
         writer.stream_began(stream, rank);

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use ioracle_events::{Event, FileId};
-use ioracle_trace::{Encoding, Options, Parts, Trace};
+use ioracle_trace::{Encoding, ReadOptions, TraceFiles, Trace};
 use libfuzzer_sys::fuzz_target;
 
 /// The bytes are zstd streams already.
@@ -29,20 +29,20 @@ fuzz_target!(|data: &[u8]| {
     let Some((&flags, tables)) = data.split_first() else { return };
     let parts = parts(flags, tables);
     let rank = (flags & ONE_RANK != 0).then_some(0);
-    let strict = read(parts.clone(), rank, Options { lenient: false });
-    let lenient = read(parts.clone(), rank, Options { lenient: true });
+    let strict = read(parts.clone(), rank, ReadOptions { lenient: false });
+    let lenient = read(parts.clone(), rank, ReadOptions { lenient: true });
     if strict.error.is_none() {
         assert_eq!(lenient.skipped, 0);
         assert_eq!(lenient.events, strict.events);
     }
     if flags & COMPRESS != 0 && parts.encoding == Encoding::Plain {
-        let packed = read(compressed(parts), rank, Options { lenient: true });
+        let packed = read(compressed(parts), rank, ReadOptions { lenient: true });
         assert_eq!(packed.events, lenient.events);
         assert_eq!(packed.skipped, lenient.skipped);
     }
 });
 
-fn parts(flags: u8, tables: &[u8]) -> Parts {
+fn parts(flags: u8, tables: &[u8]) -> TraceFiles {
     let encoding = if flags & STREAMS != 0 { Encoding::Zstd } else { Encoding::Plain };
     let add_headers = flags & HEADERS != 0 && encoding == Encoding::Plain;
     let mut rest = tables;
@@ -53,12 +53,12 @@ fn parts(flags: u8, tables: &[u8]) -> Parts {
         if add_headers { [header.as_bytes(), bytes].concat() } else { bytes.to_vec() }
     };
     let (events, stacks, files) = (table(EVENTS_HEADER), table("id,frames\n"), table("id,path\n"));
-    Parts { encoding, events, stacks, files, meta: None }
+    TraceFiles { encoding, events, stacks, files, meta: None }
 }
 
-fn compressed(parts: Parts) -> Parts {
+fn compressed(parts: TraceFiles) -> TraceFiles {
     let pack = |bytes: Vec<u8>| zstd::encode_all(bytes.as_slice(), 1).expect("memory to memory");
-    Parts {
+    TraceFiles {
         encoding: Encoding::Zstd,
         events: pack(parts.events),
         stacks: pack(parts.stacks),
@@ -74,7 +74,7 @@ struct Outcome {
     error: Option<String>,
 }
 
-fn read(parts: Parts, rank: Option<u32>, options: Options) -> Outcome {
+fn read(parts: TraceFiles, rank: Option<u32>, options: ReadOptions) -> Outcome {
     let failed = |error: ioracle_trace::Error| Outcome {
         error: Some(error.to_string()),
         ..Outcome::default()

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use ioracle_events::{Access, Function, Layer};
 
 use crate::barrier::guarded_value;
-use crate::result::Fault;
+use crate::result::ApiFailure;
 use crate::text;
 
 /// What a call does.
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn ioracle_function(name: *const c_char) -> u32 {
         let name = unsafe { text::required(name, "name", 256) }?;
         let function = Function::all().find(|function| function.name() == name);
         function.map(code_of_function).ok_or_else(|| {
-            Fault::invalid(format!("there is no function '{name}'; docs/c-api.md lists them"))
+            ApiFailure::invalid(format!("there is no function '{name}'; docs/c-api.md lists them"))
         })
     })
 }
@@ -111,19 +111,19 @@ pub(crate) fn function_of_code(code: u32) -> Option<Function> {
 
 /// The function that an observation means: the one it names, which must do
 /// what it says, or the plain POSIX call.
-pub(crate) fn observed_function(access: u32, function: u32) -> Result<Function, Fault> {
+pub(crate) fn observed_function(access: u32, function: u32) -> Result<Function, ApiFailure> {
     if function == 0 {
         let row = ACCESSES.iter().find(|(code, ..)| *code as u32 == access);
         let plain = row.and_then(|(.., name)| Function::from_name(Layer::Posix, name));
         return plain.ok_or_else(|| {
-            Fault::invalid(format!("access {access} is none of enum ioracle_access"))
+            ApiFailure::invalid(format!("access {access} is none of enum ioracle_access"))
         });
     }
     let named = function_of_code(function).ok_or_else(|| {
-        Fault::invalid(format!("function {function} is no code that ioracle_function() gives"))
+        ApiFailure::invalid(format!("function {function} is no code that ioracle_function() gives"))
     })?;
     if access != 0 && access != code_of_access(named.access()) {
-        return Err(Fault::invalid(format!(
+        return Err(ApiFailure::invalid(format!(
             "the access is {access}, yet {} is of access {}; set access to 0 to go by the function",
             named.name(),
             code_of_access(named.access())

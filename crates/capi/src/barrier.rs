@@ -12,7 +12,7 @@ use std::ffi::{CString, c_char};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-use crate::result::{Fault, ioracle_result};
+use crate::result::{ApiFailure, ioracle_result};
 
 /// Why the last call of this thread that failed did so: one sentence in UTF-8,
 /// empty if none has. It is valid until the next call of this thread that
@@ -33,7 +33,7 @@ thread_local! {
 
 /// Runs an entry point. A fault becomes its code and the thread's message; a
 /// panic becomes `IORACLE_INTERNAL`.
-pub(crate) fn guarded(body: impl FnOnce() -> Result<ioracle_result, Fault>) -> ioracle_result {
+pub(crate) fn guarded(body: impl FnOnce() -> Result<ioracle_result, ApiFailure>) -> ioracle_result {
     stopped(body).unwrap_or_else(|fault| {
         remember(&fault.message);
         fault.code
@@ -41,7 +41,7 @@ pub(crate) fn guarded(body: impl FnOnce() -> Result<ioracle_result, Fault>) -> i
 }
 
 /// Runs an entry point that answers with a value; `otherwise` if it cannot.
-pub(crate) fn guarded_value<T>(otherwise: T, body: impl FnOnce() -> Result<T, Fault>) -> T {
+pub(crate) fn guarded_value<T>(otherwise: T, body: impl FnOnce() -> Result<T, ApiFailure>) -> T {
     stopped(body).unwrap_or_else(|fault| {
         remember(&fault.message);
         otherwise
@@ -50,12 +50,12 @@ pub(crate) fn guarded_value<T>(otherwise: T, body: impl FnOnce() -> Result<T, Fa
 
 /// Turns a panic into a fault. Broken invariants do not matter: whatever was
 /// being changed is behind a lock that is poisoned now.
-fn stopped<T>(body: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+fn stopped<T>(body: impl FnOnce() -> Result<T, ApiFailure>) -> Result<T, ApiFailure> {
     keep_panics_off_stderr();
     let outcome = quietly(|| panic::catch_unwind(AssertUnwindSafe(body)));
     outcome.unwrap_or_else(|payload| {
         let what = words_of(&*payload);
-        Err(Fault::new(
+        Err(ApiFailure::new(
             ioracle_result::IORACLE_INTERNAL,
             format!("ioracle met a fault of its own ({what}); free the object and report it"),
         ))
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_message_belongs_to_its_thread_and_outlives_calls_that_succeed() {
         assert_eq!(last_error(), "");
-        guarded(|| Err(Fault::invalid("one\0two")));
+        guarded(|| Err(ApiFailure::invalid("one\0two")));
         guarded(|| Ok(ioracle_result::IORACLE_OK));
         assert_eq!(last_error(), "one?two");
         let elsewhere = std::thread::spawn(last_error).join().expect("no panic");

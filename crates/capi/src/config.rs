@@ -4,7 +4,7 @@
 
 use ::ioracle_oracle::Config;
 
-use crate::result::Fault;
+use crate::result::ApiFailure;
 
 /// How much an oracle may use. Begin with IORACLE_CONFIG_INIT; 0 stands for the
 /// default everywhere.
@@ -36,7 +36,7 @@ const MAX: u32 = 1 << 20;
 
 impl ioracle_config {
     /// The configuration that it asks for.
-    pub(crate) fn checked(&self) -> Result<Config, Fault> {
+    pub(crate) fn checked(&self) -> Result<Config, ApiFailure> {
         let mut config = Config::default();
         let fields: [(&str, u32, u32, &mut usize); 6] = [
             ("max_predictions", self.max_predictions, 1 << 10, &mut config.max_predictions),
@@ -48,7 +48,9 @@ impl ioracle_config {
         ];
         for (name, asked, most, place) in fields {
             if asked > most {
-                return Err(Fault::invalid(format!("{name} is {asked}; it can be {most} at most")));
+                return Err(ApiFailure::invalid(format!(
+                    "{name} is {asked}; it can be {most} at most"
+                )));
             }
             if asked > 0 {
                 *place = asked as usize;
@@ -86,7 +88,7 @@ const MAX_STRUCT_BYTES: usize = 4096;
 /// # Safety
 ///
 /// `given` is NULL or points to as many bytes as its first field says.
-pub(crate) unsafe fn read<T: Sized32>(given: *const T) -> Result<Option<T>, Fault> {
+pub(crate) unsafe fn read<T: Sized32>(given: *const T) -> Result<Option<T>, ApiFailure> {
     if given.is_null() {
         return Ok(None);
     }
@@ -94,14 +96,14 @@ pub(crate) unsafe fn read<T: Sized32>(given: *const T) -> Result<Option<T>, Faul
     let told = unsafe { given.cast::<u32>().read_unaligned() } as usize;
     let (name, known) = (T::NAME, size_of::<T>());
     if !(T::FIRST_BYTES..=MAX_STRUCT_BYTES).contains(&told) {
-        return Err(Fault::invalid(format!(
+        return Err(ApiFailure::invalid(format!(
             "struct_size of {name} is {told}, not sizeof({name}), which is {known} here"
         )));
     }
     // SAFETY: the caller promises so many bytes.
     let bytes = unsafe { std::slice::from_raw_parts(given.cast::<u8>(), told) };
     if bytes.iter().skip(known).any(|&byte| byte != 0) {
-        return Err(Fault::invalid(format!(
+        return Err(ApiFailure::invalid(format!(
             "{name} has fields that this version of ioracle does not know; set them to 0"
         )));
     }
@@ -126,7 +128,7 @@ mod tests {
         added: u64,
     }
 
-    fn read_later(added: u64, struct_size: usize) -> Result<Option<ioracle_config>, Fault> {
+    fn read_later(added: u64, struct_size: usize) -> Result<Option<ioracle_config>, ApiFailure> {
         let struct_size = struct_size as u32;
         let known = ioracle_config { struct_size, max_files: 7, ..ioracle_config::default() };
         let later = Later { known, added };

@@ -192,14 +192,14 @@ mod tests {
 
     use super::*;
 
-    struct Told {
+    struct FilesAndOracle {
         files: FileNumbers,
         oracle: Oracle,
     }
 
-    impl Told {
-        fn new() -> Told {
-            Told { files: FileNumbers::default(), oracle: Oracle::new(Config::default()) }
+    impl FilesAndOracle {
+        fn new() -> FilesAndOracle {
+            FilesAndOracle { files: FileNumbers::default(), oracle: Oracle::new(Config::default()) }
         }
 
         fn number(&mut self, path: Option<&str>, id: u64, handle: i64, access: Access) -> FileId {
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_handle_leads_to_its_file_until_it_is_closed() {
-        let mut told = Told::new();
+        let mut told = FilesAndOracle::new();
         let file = told.number(Some("a"), 0, 3, Access::Open);
         assert_eq!(told.number(None, 0, 3, Access::Read), file);
         assert_eq!(told.number(None, 0, 4, Access::Read), FileId::UNKNOWN);
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_number_means_the_path_it_was_last_given() {
-        let mut told = Told::new();
+        let mut told = FilesAndOracle::new();
         let first = told.number(Some("a"), 7, -1, Access::Open);
         assert_eq!(told.number(None, 7, -1, Access::Read), first);
         let second = told.number(Some("b"), 7, -1, Access::Open);
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn names_beyond_the_ceiling_are_forgotten_and_learned_anew() {
-        let mut told = Told::new();
+        let mut told = FilesAndOracle::new();
         for i in 0..=MAX_NAMES {
             told.number(Some(&format!("f{i}")), 0, 3, Access::Open);
         }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_file_without_a_path_is_told_by_its_number() {
-        let mut told = Told::new();
+        let mut told = FilesAndOracle::new();
         let file = told.number(None, 42, -1, Access::Open);
         let predicted = PredictedFile::Known(file);
         let called = told.files.called(&predicted, &told.oracle);

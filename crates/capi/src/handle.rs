@@ -18,10 +18,10 @@
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::result::{Fault, ioracle_result};
+use crate::result::{ApiFailure, ioracle_result};
 
 /// The objects of one kind, by handle.
-pub(crate) struct Table<T> {
+pub(crate) struct HandleTable<T> {
     /// Tells this kind of object from others.
     kind: u64,
     /// What to call one in messages.
@@ -61,10 +61,10 @@ const MARK: u64 = 1 << 63;
 const _: () = assert!(size_of::<usize>() == 8, "handles need pointers of 64 bits");
 const _: () = assert!(MAX_PLACES < 1 << PLACE_BITS);
 
-impl<T> Table<T> {
-    pub const fn new(kind: u64, name: &'static str) -> Table<T> {
+impl<T> HandleTable<T> {
+    pub const fn new(kind: u64, name: &'static str) -> HandleTable<T> {
         assert!(kind < 1 << KIND_BITS);
-        Table {
+        HandleTable {
             kind,
             name,
             chunks: [const { OnceLock::new() }; N_CHUNKS],
@@ -73,7 +73,7 @@ impl<T> Table<T> {
     }
 
     /// Keeps an object; its handle is never 0.
-    pub fn insert(&self, object: T) -> Result<u64, Fault> {
+    pub fn insert(&self, object: T) -> Result<u64, ApiFailure> {
         let place = self.free_place()?;
         let mut held = lock_whatever_happened(&self.place(place).0);
         held.object = Some(object);
@@ -84,8 +84,8 @@ impl<T> Table<T> {
     pub fn with<R>(
         &self,
         handle: u64,
-        body: impl FnOnce(&mut T) -> Result<R, Fault>,
-    ) -> Result<R, Fault> {
+        body: impl FnOnce(&mut T) -> Result<R, ApiFailure>,
+    ) -> Result<R, ApiFailure> {
         let (place, generation) = self.parse(handle)?;
         let mut held = place.0.lock().map_err(|_| self.broken())?;
         let is_meant = held.generation == generation;
@@ -96,7 +96,7 @@ impl<T> Table<T> {
     }
 
     /// Takes the object out, once nobody else is using it; the handle is dead.
-    pub fn remove(&self, handle: u64) -> Result<T, Fault> {
+    pub fn remove(&self, handle: u64) -> Result<T, ApiFailure> {
         let (place, generation) = self.parse(handle)?;
         let object = {
             let mut held = lock_whatever_happened(&place.0);
@@ -112,13 +112,13 @@ impl<T> Table<T> {
         Ok(object)
     }
 
-    fn free_place(&self) -> Result<usize, Fault> {
+    fn free_place(&self) -> Result<usize, ApiFailure> {
         let mut free = lock_whatever_happened(&self.free);
         if let Some(place) = free.places.pop() {
             return Ok(place);
         }
         if free.n_used == MAX_PLACES {
-            return Err(Fault::new(
+            return Err(ApiFailure::new(
                 ioracle_result::IORACLE_LIMIT,
                 format!("there are {MAX_PLACES} {}s already; free some", self.name),
             ));
@@ -141,10 +141,10 @@ impl<T> Table<T> {
     }
 
     /// The place of a handle, if it was ever given out, and its generation.
-    fn parse(&self, handle: u64) -> Result<(&Place<T>, u64), Fault> {
+    fn parse(&self, handle: u64) -> Result<(&Place<T>, u64), ApiFailure> {
         let name = self.name;
         if handle == 0 {
-            return Err(Fault::invalid(format!("the {name} is NULL; give one that was made")));
+            return Err(ApiFailure::invalid(format!("the {name} is NULL; give one that was made")));
         }
         let kind = (handle >> PLACE_BITS) % (1 << KIND_BITS);
         let (chunk, within) = position(index_of(handle));
@@ -155,21 +155,21 @@ impl<T> Table<T> {
                 let generation = (handle & !MARK) >> (PLACE_BITS + KIND_BITS);
                 Ok((place, generation))
             }
-            _ => Err(Fault::new(
+            _ => Err(ApiFailure::new(
                 ioracle_result::IORACLE_DANGLING,
                 format!("this was never the handle of an {name}; give one that was made"),
             )),
         }
     }
 
-    fn freed(&self) -> Fault {
+    fn freed(&self) -> ApiFailure {
         let message = format!("the {} was freed before; make a new one", self.name);
-        Fault::new(ioracle_result::IORACLE_DANGLING, message)
+        ApiFailure::new(ioracle_result::IORACLE_DANGLING, message)
     }
 
-    fn broken(&self) -> Fault {
+    fn broken(&self) -> ApiFailure {
         let message = format!("the {} met a fault of ioracle before; free it", self.name);
-        Fault::new(ioracle_result::IORACLE_INTERNAL, message)
+        ApiFailure::new(ioracle_result::IORACLE_INTERNAL, message)
     }
 }
 
@@ -192,11 +192,11 @@ fn lock_whatever_happened<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn code<R>(result: Result<R, Fault>) -> ioracle_result {
+    fn code<R>(result: Result<R, ApiFailure>) -> ioracle_result {
         result.map_or_else(|fault| fault.code, |_| ioracle_result::IORACLE_OK)
     }
 
-    fn get(table: &Table<u32>, handle: u64) -> Result<u32, Fault> {
+    fn get(table: &HandleTable<u32>, handle: u64) -> Result<u32, ApiFailure> {
         table.with(handle, |object| Ok(*object))
     }
 
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn many_objects_are_found_by_their_handles() {
-        let table = Table::new(1, "thing");
+        let table = HandleTable::new(1, "thing");
         let handles: Vec<u64> = (0..1000).map(|i| table.insert(i).unwrap()).collect();
         for (i, &handle) in (0..).zip(&handles) {
             assert_eq!(get(&table, handle).unwrap(), i);
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_freed_handle_stays_dead_when_its_place_is_used_again() {
-        let table = Table::new(1, "thing");
+        let table = HandleTable::new(1, "thing");
         let first = table.insert(1).unwrap();
         assert_eq!(table.remove(first).unwrap(), 1);
         let second = table.insert(2).unwrap();
@@ -236,8 +236,8 @@ mod tests {
 
     #[test]
     fn what_was_never_a_handle_is_refused() {
-        let table = Table::new(1, "thing");
-        let other = Table::new(2, "other");
+        let table = HandleTable::new(1, "thing");
+        let other = HandleTable::new(2, "other");
         let handle = table.insert(1).unwrap();
         let _ = other.insert(1).unwrap();
         assert_eq!(code(get(&table, 0)), ioracle_result::IORACLE_INVALID);
@@ -249,9 +249,9 @@ mod tests {
 
     #[test]
     fn an_object_that_panicked_can_only_be_freed() {
-        let table = Table::new(1, "thing");
+        let table = HandleTable::new(1, "thing");
         let handle = table.insert(1).unwrap();
-        let body = |_: &mut u32| -> Result<(), Fault> { panic!("on purpose") };
+        let body = |_: &mut u32| -> Result<(), ApiFailure> { panic!("on purpose") };
         let call = std::panic::AssertUnwindSafe(|| table.with(handle, body));
         assert!(std::panic::catch_unwind(call).is_err());
         assert_eq!(code(get(&table, handle)), ioracle_result::IORACLE_INTERNAL);

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use ioracle_events::Prediction;
 
 use crate::barrier::guarded;
-use crate::handle::Table;
+use crate::handle::HandleTable;
 use crate::output;
 use crate::prediction::ioracle_prediction;
 use crate::result::ioracle_result;
-use crate::session::{Model, ORACLES, ioracle_oracle};
+use crate::session::{ORACLES, SessionModel, ioracle_oracle};
 
 use ioracle_result::{IORACLE_NONE, IORACLE_OK};
 
@@ -20,7 +20,7 @@ pub struct ioracle_iterator {
     _private: [u8; 0],
 }
 
-static ITERATORS: Table<Reading> = Table::new(2, "iterator");
+static ITERATORS: HandleTable<Reading> = HandleTable::new(2, "iterator");
 
 /// Makes an iterator that reads on from the `first`-th prediction (0 is the most
 /// probable). It reads what was known when it was made: later observations do
@@ -109,18 +109,18 @@ pub extern "C" fn ioracle_iterator_free(iterator: *mut ioracle_iterator) -> iora
 struct Reading {
     /// Reads from `model`; before it, so that it is dropped first.
     path: Box<dyn Iterator<Item = Prediction> + Send>,
-    model: Arc<Model>,
+    model: Arc<SessionModel>,
     first: usize,
     n_read: usize,
 }
 
 impl Reading {
-    fn new(model: Arc<Model>, first: usize) -> Reading {
+    fn new(model: Arc<SessionModel>, first: usize) -> Reading {
         // SAFETY: the model stands behind an Arc that is kept beside the
         // reference and outlives it. It neither moves nor changes: whoever else
         // holds it can only change it by `Arc::make_mut`, which copies it as
         // long as this Arc is there, and no `Weak` is ever made.
-        let shared: &'static Model = unsafe { &*Arc::as_ptr(&model) };
+        let shared: &'static SessionModel = unsafe { &*Arc::as_ptr(&model) };
         Reading { path: Box::new(shared.oracle().ahead(first)), model, first, n_read: 0 }
     }
 

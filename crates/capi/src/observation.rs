@@ -10,7 +10,7 @@ use crate::access::observed_function;
 use crate::config::{self, Sized32};
 use crate::contexts::{GivenContext, MAX_FRAMES};
 use crate::files::GivenFile;
-use crate::result::Fault;
+use crate::result::ApiFailure;
 use crate::text;
 
 /// In ioracle_observation.flags of an open: every write goes to the end.
@@ -83,27 +83,29 @@ impl<'a> Observed<'a> {
     /// `given` is NULL or points to an observation of the size it says, whose
     /// texts end in NUL and whose stack has the frames it says, all of which
     /// stay while the answer is used.
-    pub unsafe fn read(given: *const ioracle_observation) -> Result<Observed<'a>, Fault> {
+    pub unsafe fn read(given: *const ioracle_observation) -> Result<Observed<'a>, ApiFailure> {
         // SAFETY: the caller promises the same.
         let Some(given) = (unsafe { config::read(given) })? else {
-            return Err(Fault::invalid("the observation is NULL"));
+            return Err(ApiFailure::invalid("the observation is NULL"));
         };
         let function = observed_function(given.access, given.function)?;
         if given.end_ns < given.start_ns {
-            return Err(Fault::invalid(format!(
+            return Err(ApiFailure::invalid(format!(
                 "the call ended at {} ns, before it began at {} ns",
                 given.end_ns, given.start_ns
             )));
         }
         if given.offset < -1 || given.size > i64::MAX as u64 {
-            return Err(Fault::invalid(format!(
+            return Err(ApiFailure::invalid(format!(
                 "offset {} or size {} lies outside of what a file can have",
                 given.offset, given.size
             )));
         }
         if given.flags & !(IORACLE_APPENDS | IORACLE_EMPTIES) != 0 {
             let flags = given.flags;
-            return Err(Fault::invalid(format!("flags {flags:#x} has bits that mean nothing")));
+            return Err(ApiFailure::invalid(format!(
+                "flags {flags:#x} has bits that mean nothing"
+            )));
         }
         // SAFETY: the caller promises it.
         let path = unsafe { text::optional(given.path, "path", text::MAX_PATH_BYTES) }?;
@@ -158,12 +160,14 @@ impl<'a> Observed<'a> {
 /// # Safety
 ///
 /// As for [`Observed::read`].
-unsafe fn context_of<'a>(given: &ioracle_observation) -> Result<GivenContext<'a>, Fault> {
+unsafe fn context_of<'a>(given: &ioracle_observation) -> Result<GivenContext<'a>, ApiFailure> {
     const MAX_TEXT_BYTES: usize = 1 << 16;
     if !given.stack.is_null() {
         if given.n_frames > 1 << 20 || !given.stack.is_aligned() {
             let n_frames = given.n_frames;
-            return Err(Fault::invalid(format!("{n_frames} n_frames, or not aligned: no stack")));
+            return Err(ApiFailure::invalid(format!(
+                "{n_frames} n_frames, or not aligned: no stack"
+            )));
         }
         let n_frames = given.n_frames.min(MAX_FRAMES);
         // SAFETY: the caller promises so many addresses; they have the size and

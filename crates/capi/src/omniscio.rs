@@ -12,8 +12,8 @@ use crate::access::ioracle_access;
 use crate::barrier::guarded_value;
 use crate::output;
 use crate::prediction::ioracle_prediction;
-use crate::published::{ioracle_basis, ioracle_next};
-use crate::result::{Fault, ioracle_result};
+use crate::prediction_slot::{ioracle_basis, ioracle_next};
+use crate::result::{ApiFailure, ioracle_result};
 
 /// A position in a file, in bytes.
 pub type omniscio_offset = c_ulong;
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn omniscio_predict_from(
         // SAFETY: the caller promises it.
         let array = unsafe { output::single(predicted, "predicted") }?;
         if index != 0 || n < 1 {
-            return Err(Fault::invalid(format!(
+            return Err(ApiFailure::invalid(format!(
                 "index is {index} and n {n}; one path is known, so index is 0, and n at least 1"
             )));
         }
@@ -140,7 +140,7 @@ const MAX_WAIT_NS: u64 = 1_000_000;
 fn give(
     predictions: &[ioracle_prediction],
     array: &mut MaybeUninit<*mut omniscio_req>,
-) -> Result<c_int, Fault> {
+) -> Result<c_int, ApiFailure> {
     array.write(std::ptr::null_mut());
     if predictions.is_empty() {
         return Ok(0);
@@ -151,7 +151,7 @@ fn give(
     let block = unsafe { libc::malloc(requests_bytes + names_bytes) }.cast::<u8>();
     if block.is_null() {
         let message = "there is no memory for the predictions";
-        return Err(Fault::new(ioracle_result::IORACLE_LIMIT, message));
+        return Err(ApiFailure::new(ioracle_result::IORACLE_LIMIT, message));
     }
     let mut position = requests_bytes;
     for (i, prediction) in predictions.iter().enumerate() {

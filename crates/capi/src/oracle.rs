@@ -9,10 +9,10 @@ use ::ioracle_oracle::{Config, Oracle};
 use crate::barrier::guarded;
 use crate::config::{self, ioracle_config};
 use crate::observation::{Observed, ioracle_observation};
-use crate::output::{self, Room};
+use crate::output::{self, PredictionBuffer};
 use crate::prediction::ioracle_prediction;
-use crate::result::{Fault, ioracle_result};
-use crate::session::{Model, ORACLES, Session, ioracle_oracle};
+use crate::result::{ApiFailure, ioracle_result};
+use crate::session::{ORACLES, Session, SessionModel, ioracle_oracle};
 use crate::text;
 
 use ioracle_result::IORACLE_OK;
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn ioracle_oracle_predict(
     n: *mut usize,
 ) -> ioracle_result {
     // SAFETY: the caller promises it.
-    let room = || unsafe { Room::new(predictions, capacity, n) };
+    let room = || unsafe { PredictionBuffer::new(predictions, capacity, n) };
     answered(oracle, room, |model, room| {
         room.fill(model.oracle().predict().iter().map(|stated| model.told(stated)))
     })
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn ioracle_oracle_ahead(
     n: *mut usize,
 ) -> ioracle_result {
     // SAFETY: the caller promises it.
-    let room = || unsafe { Room::new(predictions, capacity, n) };
+    let room = || unsafe { PredictionBuffer::new(predictions, capacity, n) };
     answered(oracle, room, |model, room| {
         room.fill(model.oracle().ahead(first).map(|stated| model.told(&stated)))
     })
@@ -140,7 +140,9 @@ pub unsafe extern "C" fn ioracle_oracle_define_file(
         // SAFETY: the caller promises it.
         let path = text::path(unsafe { text::required(path, "path", text::MAX_PATH_BYTES) }?)?;
         if file == 0 {
-            return Err(Fault::invalid("file is 0, which stands for none; use another number"));
+            return Err(ApiFailure::invalid(
+                "file is 0, which stands for none; use another number",
+            ));
         }
         ORACLES.with(oracle as u64, |session| {
             session.define_file(file, path);
@@ -288,8 +290,8 @@ pub unsafe extern "C" fn ioracle_oracle_score(
 /// Has the room filled from what the oracle knows.
 fn answered<'a>(
     oracle: *const ioracle_oracle,
-    room: impl FnOnce() -> Result<Room<'a>, Fault>,
-    fill: impl FnOnce(&Model, Room<'a>) -> ioracle_result,
+    room: impl FnOnce() -> Result<PredictionBuffer<'a>, ApiFailure>,
+    fill: impl FnOnce(&SessionModel, PredictionBuffer<'a>) -> ioracle_result,
 ) -> ioracle_result {
     guarded(|| {
         let room = room()?;
@@ -298,6 +300,6 @@ fn answered<'a>(
 }
 
 /// Keeps an oracle behind a new handle.
-pub(crate) fn keep(oracle: Oracle) -> Result<*mut ioracle_oracle, Fault> {
+pub(crate) fn keep(oracle: Oracle) -> Result<*mut ioracle_oracle, ApiFailure> {
     ORACLES.insert(Session::new(oracle)).map(|handle| handle as *mut ioracle_oracle)
 }

@@ -5,7 +5,7 @@
 use std::mem::MaybeUninit;
 
 use crate::prediction::ioracle_prediction;
-use crate::result::{Fault, ioracle_result};
+use crate::result::{ApiFailure, ioracle_result};
 
 /// More are never asked for in earnest; such a number is a mistake.
 const MAX_CAPACITY: usize = 1 << 20;
@@ -18,22 +18,22 @@ const MAX_CAPACITY: usize = 1 << 20;
 pub(crate) unsafe fn single<'a, T>(
     room: *mut T,
     name: &str,
-) -> Result<&'a mut MaybeUninit<T>, Fault> {
+) -> Result<&'a mut MaybeUninit<T>, ApiFailure> {
     if room.is_null() || !room.is_aligned() {
         let message = format!("{name} is NULL or not aligned; it is where the answer goes");
-        return Err(Fault::invalid(message));
+        return Err(ApiFailure::invalid(message));
     }
     // SAFETY: the caller promises it; that it may hold anything is in the type.
     Ok(unsafe { &mut *room.cast::<MaybeUninit<T>>() })
 }
 
 /// Room for predictions and their number.
-pub(crate) struct Room<'a> {
+pub(crate) struct PredictionBuffer<'a> {
     predictions: &'a mut [MaybeUninit<ioracle_prediction>],
     n: &'a mut MaybeUninit<usize>,
 }
 
-impl<'a> Room<'a> {
+impl<'a> PredictionBuffer<'a> {
     /// # Safety
     ///
     /// `predictions` is NULL or has room for `capacity`, `n` is NULL or has room
@@ -42,12 +42,12 @@ impl<'a> Room<'a> {
         predictions: *mut ioracle_prediction,
         capacity: usize,
         n: *mut usize,
-    ) -> Result<Room<'a>, Fault> {
+    ) -> Result<PredictionBuffer<'a>, ApiFailure> {
         if predictions.is_null() || !predictions.is_aligned() || capacity == 0 {
-            return Err(Fault::invalid("there is no room for predictions; give at least one"));
+            return Err(ApiFailure::invalid("there is no room for predictions; give at least one"));
         }
         if capacity > MAX_CAPACITY {
-            return Err(Fault::invalid(format!(
+            return Err(ApiFailure::invalid(format!(
                 "the capacity is {capacity}; more than {MAX_CAPACITY} are never given"
             )));
         }
@@ -55,7 +55,7 @@ impl<'a> Room<'a> {
         let n = unsafe { single(n, "n") }?;
         // SAFETY: the caller promises it, and what is there may be anything.
         let predictions = unsafe { std::slice::from_raw_parts_mut(predictions.cast(), capacity) };
-        Ok(Room { predictions, n })
+        Ok(PredictionBuffer { predictions, n })
     }
 
     /// Writes as many as there is room for.

@@ -11,9 +11,9 @@ use ::ioracle_pattern::{
 };
 
 use crate::barrier::guarded;
-use crate::handle::Table;
+use crate::handle::HandleTable;
 use crate::output;
-use crate::result::{Fault, ioracle_result};
+use crate::result::{ApiFailure, ioracle_result};
 use crate::text;
 
 use ioracle_result::{IORACLE_INVALID, IORACLE_IO, IORACLE_MODEL, IORACLE_NONE, IORACLE_OK};
@@ -71,7 +71,7 @@ struct Watched {
     released_bytes: u64,
 }
 
-static PATTERNS: Table<Watched> = Table::new(7, "ioracle_pattern");
+static PATTERNS: HandleTable<Watched> = HandleTable::new(7, "ioracle_pattern");
 
 const MAX_OPTIONS: usize = 4096;
 const MAX_NAME_BYTES: usize = 256;
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn ioracle_pattern_new(
         let preset = unsafe { text::optional(preset, "preset", MAX_NAME_BYTES) }?;
         let preset = preset.unwrap_or("server");
         let config = PatternConfig::preset(preset).ok_or_else(|| {
-            Fault::invalid(format!("there is no preset '{preset}', only server and io-node"))
+            ApiFailure::invalid(format!("there is no preset '{preset}', only server and io-node"))
         })?;
         // SAFETY: the caller promises it.
         let options = unsafe { names(options, n_options) }?;
@@ -248,7 +248,7 @@ pub extern "C" fn ioracle_pattern_reward(
     guarded(|| {
         PATTERNS.with(pattern as u64, |watched| {
             let learned = watched.watcher.reward(reward);
-            learned.map_err(|error| Fault::new(IORACLE_INVALID, error.to_string()))?;
+            learned.map_err(|error| ApiFailure::new(IORACLE_INVALID, error.to_string()))?;
             Ok(IORACLE_OK)
         })
     })
@@ -297,13 +297,16 @@ pub unsafe extern "C" fn ioracle_pattern_save(
 /// # Safety
 ///
 /// `options` points to `n_options` texts that end in NUL, or is NULL.
-unsafe fn names(options: *const *const c_char, n_options: usize) -> Result<Vec<String>, Fault> {
+unsafe fn names(
+    options: *const *const c_char,
+    n_options: usize,
+) -> Result<Vec<String>, ApiFailure> {
     if n_options == 0 {
         return Ok(Vec::new());
     }
     if options.is_null() || n_options > MAX_OPTIONS {
         let message = format!("options is NULL, or there are more than {MAX_OPTIONS} of them");
-        return Err(Fault::invalid(message));
+        return Err(ApiFailure::invalid(message));
     }
     // SAFETY: the caller promises it.
     let options = unsafe { std::slice::from_raw_parts(options, n_options) };
@@ -314,16 +317,16 @@ unsafe fn names(options: *const *const c_char, n_options: usize) -> Result<Vec<S
     options.iter().map(name).collect()
 }
 
-fn kind(op: u32) -> Result<RequestKind, Fault> {
+fn kind(op: u32) -> Result<RequestKind, ApiFailure> {
     match op {
         IORACLE_PATTERN_READ => Ok(RequestKind::Read),
         IORACLE_PATTERN_WRITE => Ok(RequestKind::Write),
-        _ => Err(Fault::invalid(format!("op is {op}; it is 0 for a read and 1 for a write"))),
+        _ => Err(ApiFailure::invalid(format!("op is {op}; it is 0 for a read and 1 for a write"))),
     }
 }
 
-fn positive(number: i64, name: &str) -> Result<u64, Fault> {
-    u64::try_from(number).map_err(|_| Fault::invalid(format!("{name} is {number}, below 0")))
+fn positive(number: i64, name: &str) -> Result<u64, ApiFailure> {
+    u64::try_from(number).map_err(|_| ApiFailure::invalid(format!("{name} is {number}, below 0")))
 }
 
 fn told(found: &RecognisedSlice, released_bytes: u64) -> ioracle_pattern_slice {
@@ -349,10 +352,10 @@ fn told(found: &RecognisedSlice, released_bytes: u64) -> ioracle_pattern_slice {
     }
 }
 
-fn fault(error: &StoreError) -> Fault {
+fn fault(error: &StoreError) -> ApiFailure {
     let code = match error {
         StoreError::Foreign { .. } | StoreError::Damaged { .. } => IORACLE_MODEL,
         _ => IORACLE_IO,
     };
-    Fault::new(code, error.to_string())
+    ApiFailure::new(code, error.to_string())
 }

@@ -64,18 +64,18 @@ pub extern "C" fn ioracle_result_name(result: i32) -> *const c_char {
 
 /// Why a call failed: the code that it returns and one sentence for people.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ApiFailure {
     pub code: ioracle_result,
     pub message: String,
 }
 
-impl Fault {
-    pub fn new(code: ioracle_result, message: impl Into<String>) -> Fault {
-        Fault { code, message: message.into() }
+impl ApiFailure {
+    pub fn new(code: ioracle_result, message: impl Into<String>) -> ApiFailure {
+        ApiFailure { code, message: message.into() }
     }
 
     /// A wrong argument.
-    pub fn invalid(message: impl Into<String>) -> Fault {
-        Fault::new(IORACLE_INVALID, message)
+    pub fn invalid(message: impl Into<String>) -> ApiFailure {
+        ApiFailure::new(IORACLE_INVALID, message)
     }
 }

@@ -18,7 +18,7 @@ use ::ioracle_oracle::Oracle;
 use crate::barrier::guarded;
 use crate::oracle::keep;
 use crate::output;
-use crate::result::{Fault, ioracle_result};
+use crate::result::{ApiFailure, ioracle_result};
 use crate::session::{ORACLES, ioracle_oracle};
 use crate::text;
 
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn ioracle_oracle_save(
             let message = format!(
                 "could not write '{path}': {error}; make room there, or name another place"
             );
-            Fault::new(IORACLE_IO, message)
+            ApiFailure::new(IORACLE_IO, message)
         })?;
         Ok(IORACLE_OK)
     })
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn ioracle_oracle_load(
         let room = unsafe { output::single(oracle, "oracle") }?;
         let bytes = read_model(Path::new(path)).map_err(|error| {
             let message = format!("could not read the model '{path}': {error}; name a saved model");
-            Fault::new(IORACLE_IO, message)
+            ApiFailure::new(IORACLE_IO, message)
         })?;
         room.write(keep(loaded(&bytes, path)?)?);
         Ok(IORACLE_OK)
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn ioracle_oracle_save_bytes(
         let copy = unsafe { libc::malloc(saved.len()) };
         if copy.is_null() {
             let message = format!("there is no memory for a model of {} bytes", saved.len());
-            return Err(Fault::new(IORACLE_LIMIT, message));
+            return Err(ApiFailure::new(IORACLE_LIMIT, message));
         }
         // SAFETY: there is room for so many, in memory that is new.
         unsafe { std::ptr::copy_nonoverlapping(saved.as_ptr(), copy.cast::<u8>(), saved.len()) };
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn ioracle_oracle_load_bytes(
         // SAFETY: the caller promises it.
         let room = unsafe { output::single(oracle, "oracle") }?;
         if bytes.is_null() || n_bytes as u64 > MAX_MODEL_BYTES {
-            return Err(Fault::invalid(format!(
+            return Err(ApiFailure::invalid(format!(
                 "bytes is NULL, or {n_bytes} are more than any model has; give what was saved"
             )));
         }
@@ -144,14 +144,14 @@ pub unsafe extern "C" fn ioracle_bytes_free(bytes: *mut c_void) {
     unsafe { libc::free(bytes) };
 }
 
-fn bytes_of(oracle: *const ioracle_oracle) -> Result<Vec<u8>, Fault> {
+fn bytes_of(oracle: *const ioracle_oracle) -> Result<Vec<u8>, ApiFailure> {
     let model = ORACLES.with(oracle as u64, |session| Ok(session.model().clone()))?;
     Ok(model.oracle().save())
 }
 
-fn loaded(bytes: &[u8], name: &str) -> Result<Oracle, Fault> {
+fn loaded(bytes: &[u8], name: &str) -> Result<Oracle, ApiFailure> {
     Oracle::load(bytes)
-        .map_err(|error| Fault::new(IORACLE_MODEL, format!("could not use '{name}': {error}")))
+        .map_err(|error| ApiFailure::new(IORACLE_MODEL, format!("could not use '{name}': {error}")))
 }
 
 fn read_model(path: &Path) -> io::Result<Vec<u8>> {

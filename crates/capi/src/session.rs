@@ -15,7 +15,7 @@ use ioracle_events::Prediction;
 
 use crate::contexts::ContextNumbers;
 use crate::files::FileNumbers;
-use crate::handle::Table;
+use crate::handle::HandleTable;
 use crate::observation::Observed;
 use crate::prediction::ioracle_prediction;
 
@@ -25,17 +25,17 @@ pub struct ioracle_oracle {
 }
 
 /// All oracles that were made and not freed.
-pub(crate) static ORACLES: Table<Session> = Table::new(1, "oracle");
+pub(crate) static ORACLES: HandleTable<Session> = HandleTable::new(1, "oracle");
 
 /// One oracle, and how its caller calls things.
 pub(crate) struct Session {
-    model: Arc<Model>,
+    model: Arc<SessionModel>,
     contexts: ContextNumbers,
 }
 
 /// What predictions are read from.
 #[derive(Clone)]
-pub(crate) struct Model {
+pub(crate) struct SessionModel {
     learner: StreamLearner,
     files: FileNumbers,
 }
@@ -43,12 +43,12 @@ pub(crate) struct Model {
 impl Session {
     pub fn new(oracle: Oracle) -> Session {
         let files = FileNumbers::of(&oracle);
-        let model = Model { learner: StreamLearner::resume(oracle), files };
+        let model = SessionModel { learner: StreamLearner::resume(oracle), files };
         Session { model: Arc::new(model), contexts: ContextNumbers::default() }
     }
 
     /// What is known now, unchanged by what is observed later.
-    pub fn model(&self) -> &Arc<Model> {
+    pub fn model(&self) -> &Arc<SessionModel> {
         &self.model
     }
 
@@ -57,7 +57,7 @@ impl Session {
         if !observed.is_operation() {
             return;
         }
-        let Model { learner, files } = Arc::make_mut(&mut self.model);
+        let SessionModel { learner, files } = Arc::make_mut(&mut self.model);
         let file = files.number(observed.file(), observed.access(), &mut learner.oracle);
         let context = self.contexts.number(observed.context(), &mut learner.oracle);
         learner.observe(&observed.operation(context, file), files.name(file));
@@ -65,26 +65,26 @@ impl Session {
 
     /// Gives a file that has an id its path.
     pub fn define_file(&mut self, id: u64, path: &str) {
-        let Model { learner, files } = Arc::make_mut(&mut self.model);
+        let SessionModel { learner, files } = Arc::make_mut(&mut self.model);
         files.define(id, path, &mut learner.oracle);
     }
 
     /// The program starts anew; what was learned stays.
     pub fn begin_run(&mut self) {
-        let Model { learner, files } = Arc::make_mut(&mut self.model);
+        let SessionModel { learner, files } = Arc::make_mut(&mut self.model);
         learner.begin_run();
         files.clear();
         self.contexts.clear();
     }
 
     /// Adds what another has learned, and begins a run.
-    pub fn merge(&mut self, other: &Model) {
+    pub fn merge(&mut self, other: &SessionModel) {
         Arc::make_mut(&mut self.model).learner.oracle.merge(other.oracle());
         self.begin_run();
     }
 }
 
-impl Model {
+impl SessionModel {
     pub fn oracle(&self) -> &Oracle {
         &self.learner.oracle
     }

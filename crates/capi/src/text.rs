@@ -4,7 +4,7 @@
 
 use std::ffi::c_char;
 
-use crate::result::Fault;
+use crate::result::ApiFailure;
 
 /// Paths beyond what the kernel takes are refused.
 pub(crate) const MAX_PATH_BYTES: usize = 4096;
@@ -18,10 +18,10 @@ pub(crate) unsafe fn required<'a>(
     text: *const c_char,
     name: &str,
     max_bytes: usize,
-) -> Result<&'a str, Fault> {
+) -> Result<&'a str, ApiFailure> {
     // SAFETY: the caller promises the same.
     unsafe { optional(text, name, max_bytes) }?
-        .ok_or_else(|| Fault::invalid(format!("{name} is NULL; give a text that ends in NUL")))
+        .ok_or_else(|| ApiFailure::invalid(format!("{name} is NULL; give a text that ends in NUL")))
 }
 
 /// A text that may be NULL. At most `max_bytes` are looked at for its end.
@@ -33,20 +33,20 @@ pub(crate) unsafe fn optional<'a>(
     text: *const c_char,
     name: &str,
     max_bytes: usize,
-) -> Result<Option<&'a str>, Fault> {
+) -> Result<Option<&'a str>, ApiFailure> {
     if text.is_null() {
         return Ok(None);
     }
     // SAFETY: it ends in NUL, and nothing behind that is looked at.
     let length = unsafe { libc::strnlen(text, max_bytes + 1) };
     if length > max_bytes {
-        return Err(Fault::invalid(format!("{name} is longer than {max_bytes} bytes")));
+        return Err(ApiFailure::invalid(format!("{name} is longer than {max_bytes} bytes")));
     }
     // SAFETY: so many bytes were just looked at.
     let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
-        Err(error) => Err(Fault::invalid(format!(
+        Err(error) => Err(ApiFailure::invalid(format!(
             "{name} is not UTF-8 from byte {} on; use an id instead",
             error.valid_up_to()
         ))),
@@ -54,9 +54,9 @@ pub(crate) unsafe fn optional<'a>(
 }
 
 /// A path that can name a file: not empty, and nothing that we use ourselves.
-pub(crate) fn path(path: &str) -> Result<&str, Fault> {
+pub(crate) fn path(path: &str) -> Result<&str, ApiFailure> {
     if path.is_empty() || path.starts_with('\u{1}') {
-        return Err(Fault::invalid("the path is empty or begins with the byte 1"));
+        return Err(ApiFailure::invalid("the path is empty or begins with the byte 1"));
     }
     Ok(path)
 }

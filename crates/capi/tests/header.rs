@@ -18,7 +18,7 @@ const SOURCES: [&str; 14] = [
     "iterator",
     "burst",
     "saved",
-    "published",
+    "prediction_slot",
     "pattern",
 ];
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use ioracle_trace::{Encoding, Options, export_csv};
+use ioracle_trace::{Encoding, ReadOptions, export_csv};
 
 use crate::shared::converted;
 use crate::shared::failure::open_trace;
@@ -57,7 +57,7 @@ enum Format {
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Format::Csv = arguments.to;
-    let trace = open_trace(&arguments.trace, Options { lenient: arguments.lenient })?;
+    let trace = open_trace(&arguments.trace, ReadOptions { lenient: arguments.lenient })?;
     let default = || PathBuf::from(format!("{}-csv", trace.name()));
     let output = arguments.output.clone().unwrap_or_else(default);
     let encoding = if arguments.plain { Encoding::Plain } else { Encoding::Zstd };

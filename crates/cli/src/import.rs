@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use ioracle_trace::{Options, Times, import};
+use ioracle_trace::{ReadOptions, TimePrecision, import};
 
 use crate::shared::converted;
 use crate::shared::failure::open_trace;
@@ -34,7 +34,7 @@ pub struct Arguments {
     output: PathBuf,
     /// Precision of times: exact, 1us or 1%
     #[arg(long, value_name = "PRECISION", default_value_t)]
-    times: Times,
+    times: TimePrecision,
     /// Skip bad rows and count them instead of stopping there
     #[arg(long)]
     lenient: bool,
@@ -53,7 +53,7 @@ enum Format {
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Format::Csv = arguments.format;
-    let trace = open_trace(&arguments.source, Options { lenient: arguments.lenient })?;
+    let trace = open_trace(&arguments.source, ReadOptions { lenient: arguments.lenient })?;
     if !trace.is_csv() {
         bail!(
             "'{}' is a trace in ioracle's own form already; read it as it is, or name a directory with events.csv",

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use ioracle_events::StreamId;
 use ioracle_insight::JobAnalysis;
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 use crate::shared::failure::{open_trace, without_lenient};
 use crate::shared::learn::say_incomplete;
@@ -16,7 +16,7 @@ use crate::shared::numbers::counted;
 use crate::shared::output::{self, say};
 use crate::shared::progress::Progress;
 use crate::shared::summary::{
-    self, Missing, Screen, TraceProcesses, TraceSummary, UnrecordedCalls,
+    self, MissingCalls, Screen, TraceProcesses, TraceSummary, UnrecordedCalls,
 };
 
 const EXAMPLES: &str = "\
@@ -47,7 +47,7 @@ pub struct Arguments {
 
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let trace = open_trace(&arguments.trace, Options { lenient: arguments.lenient })?;
+    let trace = open_trace(&arguments.trace, ReadOptions { lenient: arguments.lenient })?;
     let summary = summarise(&trace)?;
     if arguments.json {
         output::print_json(&summary)
@@ -88,9 +88,9 @@ fn summarise(trace: &Trace) -> Result<TraceSummary> {
     let meta = trace.meta();
     let event_span_s = meta.event_span_s.unwrap_or_else(|| seen.span_s());
     let wall_s = meta.wall_s.filter(|wall_s| *wall_s > 0.0);
-    let calls = Missing::all(|_, cause| meta.not_recorded.get(cause).copied().unwrap_or(0));
+    let calls = MissingCalls::all(|_, cause| meta.not_recorded.get(cause).copied().unwrap_or(0));
     let mut job = analysis.finish(&ranks, wall_s.unwrap_or(event_span_s));
-    if Missing::are_too_many(&calls, seen.n_events) {
+    if MissingCalls::are_too_many(&calls, seen.n_events) {
         job.advice.clear();
     }
     Ok(TraceSummary {

@@ -27,4 +27,4 @@ pub use level::Level;
 pub use mpi::MpiInternals;
 pub use operation::{Operation, OperationFilter};
 pub use prediction::{Burst, ContextSymbol, PredictedFile, Prediction, Spread, WithinTime};
-pub use variable::{Hyperslab, SEPARATOR, VariableContext, Variables};
+pub use variable::{SEPARATOR, VariableContext, VariablePart, Variables};

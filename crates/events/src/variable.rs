@@ -30,7 +30,7 @@ mod shape;
 
 use std::collections::{HashMap, VecDeque};
 
-pub use self::shape::Hyperslab;
+pub use self::shape::VariablePart;
 
 use self::opened::OpenFileVariables;
 use self::shape::Shape;
@@ -121,7 +121,7 @@ impl Variables {
 
     /// The part of a variable that an access to it is about, as far as earlier
     /// ones tell; of one never seen, as far as those to the last of its name do.
-    pub fn part(&self, variable: &PredictedFile, offset: u64, bytes: u64) -> Option<Hyperslab> {
+    pub fn part(&self, variable: &PredictedFile, offset: u64, bytes: u64) -> Option<VariablePart> {
         let number = match variable {
             PredictedFile::Known(number) => *number,
             PredictedFile::New(name) => {

@@ -14,7 +14,7 @@ use ioracle_events::FileId;
 use serde::Serialize;
 
 use crate::names::{common, without_numbers};
-use crate::tally::{FileTally, Tally};
+use crate::tally::{FileTally, JobTally};
 
 /// Files from which on those that differ by numbers are one group.
 pub const SERIES: usize = 4;
@@ -59,7 +59,7 @@ type Named<'a> = (FileId, &'a str, &'a FileTally);
 
 impl FileGroups {
     /// Groups the files of a job.
-    pub fn new<'a>(tally: &'a Tally, path: &dyn Fn(FileId) -> Option<&'a str>) -> FileGroups {
+    pub fn new<'a>(tally: &'a JobTally, path: &dyn Fn(FileId) -> Option<&'a str>) -> FileGroups {
         let mut alike: BTreeMap<(FileKind, String), Vec<Named>> = BTreeMap::new();
         for (&id, file) in &tally.files {
             let (kind, path) = match path(id) {
@@ -146,7 +146,7 @@ mod tests {
     use crate::tally::tests::event;
 
     fn groups(paths: &[String]) -> Vec<(String, usize, FileKind)> {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         for n in 0..paths.len() {
             tally.add(&event("read", n as u32, Some((0, 100))));
         }

@@ -22,17 +22,17 @@ use crate::file_groups::UNKNOWN;
 use crate::numbers::seconds;
 use crate::rank_groups::RankBytes;
 use crate::summary::{Finding, Severity};
-use crate::tally::{Moved, Tally};
-use crate::variables::Series;
+use crate::tally::{JobTally, TransferTally};
+use crate::variables::VariableGroup;
 
 /// Findings that a summary holds.
 const MAX_FINDINGS: usize = 20;
 
 /// What the rules look at.
 pub struct Measured<'a> {
-    pub tally: &'a Tally,
+    pub tally: &'a JobTally,
     pub groups: &'a FileGroups,
-    pub series: &'a [Series],
+    pub series: &'a [VariableGroup],
     pub wall_s: f64,
     /// In order of the ranks.
     pub ranks: &'a [RankBytes],
@@ -158,7 +158,7 @@ impl Run {
 }
 
 /// What so many reads or writes of so many bytes cost by the book.
-fn nominal_ns(moved: &Moved) -> u64 {
+fn nominal_ns(moved: &TransferTally) -> u64 {
     moved.operations.saturating_mul(nominal::CALL_NS) + moved.bytes / nominal::BYTES_PER_NS
 }
 
@@ -168,7 +168,10 @@ fn is_most(part: u64, whole: u64) -> bool {
 }
 
 /// The functions that were called most, as far as they are of interest.
-fn busiest(calls: &[(Function, Moved)], wanted: impl Fn(Function) -> bool) -> Vec<&'static str> {
+fn busiest(
+    calls: &[(Function, TransferTally)],
+    wanted: impl Fn(Function) -> bool,
+) -> Vec<&'static str> {
     let mut calls: Vec<_> = calls.iter().filter(|(function, _)| wanted(*function)).collect();
     calls.sort_by_key(|(function, moved)| (Reverse(moved.operations), *function));
     calls.into_iter().take(3).map(|(function, _)| function.name()).collect()
@@ -188,7 +191,7 @@ pub mod tests {
         ranks: &[RankBytes],
         name: &dyn Fn(u32) -> String,
     ) -> Vec<Finding> {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         events.for_each(|event| tally.add(&event));
         let names: Vec<String> = (0..2000).map(name).collect();
         let groups = FileGroups::new(&tally, &|file: FileId| Some(names[file.0 as usize].as_str()));
@@ -210,7 +213,7 @@ pub mod tests {
     #[test]
     fn what_takes_no_time_is_not_worth_a_word() {
         let events = |wall_s: f64| {
-            let mut tally = Tally::default();
+            let mut tally = JobTally::default();
             (0..200).for_each(|n| tally.add(&event("write", 1, Some((n * 48, 48)))));
             let groups = FileGroups::new(&tally, &|_| Some("log"));
             let measured =
@@ -236,7 +239,7 @@ pub mod tests {
     /// Nobody can do anything about a file that was not named.
     #[test]
     fn files_without_a_name_get_no_advice() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         (0..2000).for_each(|n| tally.add(&event("write", 1, Some((n * 48, 48)))));
         let groups = FileGroups::new(&tally, &|_| None);
         let measured =

@@ -8,7 +8,7 @@ use ioracle_events::{ContextId, Event, FileId, StreamId};
 
 use crate::summarise::{Surroundings, summarise};
 use crate::summary::Summary;
-use crate::tally::Tally;
+use crate::tally::JobTally;
 
 /// Paths that are kept; files beyond them have no name in the summary.
 const MAX_PATHS: usize = 1 << 18;
@@ -16,7 +16,7 @@ const MAX_PATHS: usize = 1 << 18;
 /// What is known of a job's I/O so far.
 #[derive(Debug, Default)]
 pub struct Insight {
-    tally: Tally,
+    tally: JobTally,
     paths: HashMap<FileId, Box<str>>,
 }
 

@@ -28,12 +28,12 @@ pub mod numbers;
 mod summary;
 
 pub use bursts::{BurstTally, BurstsSeen};
-pub use findings::rules::{RULES, Rule};
+pub use findings::rules::{AdviceRule, RULES};
 pub use insight::Insight;
 pub use job::JobAnalysis;
 pub use summarise::{Surroundings, predicted};
 pub use summary::{
     Between, Bursts, BusyFile, BusyGroup, BusyVariable, Calls, FileKind, Finding, Io, LibraryCalls,
-    LoopSeen, Mapped, MappedFile, MpiOwn, NextBurst, Part, Predicted, RankGroup, RanksAlike,
-    Severity, Summary,
+    LoopSeen, MappedFile, MappedTotals, MpiInternalTotals, NextBurst, Predicted, RankGroup,
+    RankGroups, SelectionPattern, Severity, Summary,
 };

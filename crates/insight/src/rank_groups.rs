@@ -3,15 +3,15 @@
 //! Ranks that behave alike: those of a thousand that do the same are one.
 //!
 //! A rank is all processes that were told its number; what it does is what their
-//! threads do ([`Behaviour`]). Calls inside MPI count: where one rank writes for
+//! threads do ([`CallsHash`]). Calls inside MPI count: where one rank writes for
 //! others it is another kind.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::summarise::in_seconds;
-use crate::summary::{Between, RankGroup, RanksAlike};
-use crate::tally::{Behaviour, Moved, ProcessTally, Tally};
+use crate::summary::{Between, RankGroup, RankGroups};
+use crate::tally::{CallsHash, JobTally, ProcessTally, TransferTally};
 
 /// Groups that a summary holds.
 const MAX_GROUPS: usize = 100;
@@ -20,24 +20,24 @@ const MAX_GROUPS: usize = 100;
 #[derive(Clone, Copy, Debug)]
 pub struct RankBytes {
     pub rank: u32,
-    pub read: Moved,
-    pub written: Moved,
+    pub read: TransferTally,
+    pub written: TransferTally,
 }
 
 /// What each rank has done, in their order.
-pub struct Ranks(BTreeMap<u32, Rank>);
+pub struct RankTallies(BTreeMap<u32, Rank>);
 
 #[derive(Default)]
 struct Rank {
     done: ProcessTally,
     io_ns: u64,
-    threads: Vec<Behaviour>,
+    threads: Vec<CallsHash>,
 }
 
-impl Ranks {
+impl RankTallies {
     /// Puts together what the processes of each rank have done; `rank_of` has the
     /// rank of each process that has one, by its number.
-    pub fn of(tally: &Tally, rank_of: &HashMap<u32, u32>) -> Ranks {
+    pub fn of(tally: &JobTally, rank_of: &HashMap<u32, u32>) -> RankTallies {
         let mut ranks: BTreeMap<u32, Rank> =
             rank_of.values().map(|rank| (*rank, Rank::default())).collect();
         for (&number, done) in &tally.processes {
@@ -51,7 +51,7 @@ impl Ranks {
                 rank.threads.push(done.behaviour);
             }
         }
-        Ranks(ranks)
+        RankTallies(ranks)
     }
 
     /// What each rank has read and written.
@@ -65,13 +65,13 @@ impl Ranks {
     }
 
     /// Those that behave alike together; `None` if there are not several.
-    pub fn groups(self) -> Option<RanksAlike> {
+    pub fn groups(self) -> Option<RankGroups> {
         let n_ranks = self.0.len();
-        let mut kinds: HashMap<Behaviour, RankGroup> = HashMap::new();
+        let mut kinds: HashMap<CallsHash, RankGroup> = HashMap::new();
         for (number, rank) in self.0 {
             let one = rank.alone(number);
             kinds
-                .entry(Behaviour::of_all(rank.threads))
+                .entry(CallsHash::of_all(rank.threads))
                 .and_modify(|group| group.join(&one))
                 .or_insert(one);
         }
@@ -79,7 +79,7 @@ impl Ranks {
         let mut groups: Vec<RankGroup> = kinds.into_values().collect();
         groups.sort_by_key(|group| (Reverse(group.n_ranks), group.ranks.first().copied()));
         groups.truncate(MAX_GROUPS);
-        (n_ranks > 1).then_some(RanksAlike { ranks: n_ranks, kinds: n_kinds, groups })
+        (n_ranks > 1).then_some(RankGroups { ranks: n_ranks, kinds: n_kinds, groups })
     }
 }
 
@@ -136,8 +136,8 @@ mod tests {
     use crate::tally::tests::event;
 
     /// A job of processes, each with its rank and the names of its calls.
-    fn ranks(job: &[(Option<u32>, &[&str])]) -> Ranks {
-        let mut tally = Tally::default();
+    fn ranks(job: &[(Option<u32>, &[&str])]) -> RankTallies {
+        let mut tally = JobTally::default();
         for (number, (_, calls)) in (0..).zip(job) {
             for name in *calls {
                 let mut call = event(name, 1, Some((0, 100 + u64::from(number))));
@@ -146,7 +146,7 @@ mod tests {
             }
         }
         let ranks = (0..).zip(job).filter_map(|(number, (rank, _))| Some((number, (*rank)?)));
-        Ranks::of(&tally, &ranks.collect())
+        RankTallies::of(&tally, &ranks.collect())
     }
 
     #[test]

@@ -13,12 +13,12 @@ use crate::bursts::BurstTally;
 use crate::file_groups::{FileGroup, FileGroups, UNKNOWN};
 use crate::findings::{Measured, findings};
 use crate::loops::loops_of;
-use crate::rank_groups::Ranks;
+use crate::rank_groups::RankTallies;
 use crate::summary::{
-    Bursts, BusyFile, BusyGroup, Calls, Io, LibraryCalls, LoopSeen, Mapped, MappedFile, MpiOwn,
-    NextBurst, Predicted, Summary,
+    Bursts, BusyFile, BusyGroup, Calls, Io, LibraryCalls, LoopSeen, MappedFile, MappedTotals,
+    MpiInternalTotals, NextBurst, Predicted, Summary,
 };
-use crate::tally::{self, FileTally, Library, LibraryTally, Moved, Tally};
+use crate::tally::{self, CountedLibrary, FileTally, JobTally, LibraryTally, TransferTally};
 use crate::variables::{busiest_variables, series};
 
 /// Busy files, and calls of each, that a summary holds.
@@ -45,14 +45,14 @@ pub struct Surroundings<'a> {
 
 /// The summary of a job.
 pub fn summarise<'a>(
-    tally: &'a Tally,
+    tally: &'a JobTally,
     known_path: &dyn Fn(FileId) -> Option<&'a str>,
     surroundings: &Surroundings,
 ) -> Summary {
     let path: &dyn Fn(FileId) -> String = &|file| known_path(file).unwrap_or(UNKNOWN).to_owned();
     let &Surroundings { engine, bursts, wall_s, .. } = surroundings;
     let main = busiest_stream(engine);
-    let ranks = Ranks::of(tally, surroundings.ranks);
+    let ranks = RankTallies::of(tally, surroundings.ranks);
     let series = series(&tally.variables, path);
     let groups = FileGroups::new(tally, known_path);
     let (series, groups, rank_bytes) = (&series, &groups, &ranks.bytes());
@@ -63,10 +63,10 @@ pub fn summarise<'a>(
         io: io(tally),
         mapped: mapped(tally, path),
         mpi_own: mpi_own(&tally.mpi_own),
-        mpi_io: library(tally.libraries.of(Library::MpiIo)),
-        hdf5: library(tally.libraries.of(Library::Hdf5)),
-        netcdf: library(tally.libraries.of(Library::NetCdf)),
-        pnetcdf: library(tally.libraries.of(Library::PnetCdf)),
+        mpi_io: library(tally.libraries.of(CountedLibrary::MpiIo)),
+        hdf5: library(tally.libraries.of(CountedLibrary::Hdf5)),
+        netcdf: library(tally.libraries.of(CountedLibrary::NetCdf)),
+        pnetcdf: library(tally.libraries.of(CountedLibrary::PnetCdf)),
         busiest_files: busiest_files(tally, path),
         file_groups: groups.groups.iter().take(MAX_FILES).map(busy_group).collect(),
         busiest_variables: busiest_variables(series),
@@ -85,7 +85,7 @@ fn busiest_stream(engine: &Engine) -> Option<(StreamId, &Oracle)> {
     })
 }
 
-fn io(tally: &Tally) -> Io {
+fn io(tally: &JobTally) -> Io {
     Io {
         operations: tally.operations,
         failed_calls: tally.failed,
@@ -101,7 +101,7 @@ fn io(tally: &Tally) -> Io {
     }
 }
 
-fn mapped(tally: &Tally, path: &dyn Fn(FileId) -> String) -> Option<Mapped> {
+fn mapped(tally: &JobTally, path: &dyn Fn(FileId) -> String) -> Option<MappedTotals> {
     let files = tally.files.iter().map(|(id, file)| (*id, file.mapped));
     let mut files: Vec<(FileId, u64, u64)> = files
         .map(|(id, mapped)| (id, mapped.for_reading(), mapped.for_writing()))
@@ -116,7 +116,7 @@ fn mapped(tally: &Tally, path: &dyn Fn(FileId) -> String) -> Option<Mapped> {
         bytes_for_reading: reading,
         bytes_for_writing: writing,
     });
-    (!files.is_empty()).then(|| Mapped {
+    (!files.is_empty()).then(|| MappedTotals {
         files: files.len() as u64,
         bytes_for_reading: sum(|file| file.1),
         bytes_for_writing: sum(|file| file.2),
@@ -124,8 +124,8 @@ fn mapped(tally: &Tally, path: &dyn Fn(FileId) -> String) -> Option<Mapped> {
     })
 }
 
-fn mpi_own(own: &tally::MpiOwn) -> Option<MpiOwn> {
-    (own.operations + own.failed > 0).then(|| MpiOwn {
+fn mpi_own(own: &tally::MpiInternalTally) -> Option<MpiInternalTotals> {
+    (own.operations + own.failed > 0).then(|| MpiInternalTotals {
         operations: own.operations,
         failed_calls: own.failed,
         files: own.files.len() as u64,
@@ -166,14 +166,14 @@ fn busy_group(group: &FileGroup) -> BusyGroup {
     }
 }
 
-fn busiest_files(tally: &Tally, path: &dyn Fn(FileId) -> String) -> Vec<BusyFile> {
+fn busiest_files(tally: &JobTally, path: &dyn Fn(FileId) -> String) -> Vec<BusyFile> {
     let mut files: Vec<(&FileId, &FileTally)> = tally.files.iter().collect();
     files.sort_by_key(|(id, file)| (std::cmp::Reverse(file.io_ns), **id));
     files.into_iter().take(MAX_FILES).map(|(id, file)| busy_file(path(*id), file)).collect()
 }
 
 /// The calls that took most time.
-pub fn busiest_calls(calls: &[(Function, Moved)]) -> Vec<Calls> {
+pub fn busiest_calls(calls: &[(Function, TransferTally)]) -> Vec<Calls> {
     let mut calls = calls.to_vec();
     calls.sort_by_key(|(function, moved)| {
         (std::cmp::Reverse((moved.io_ns, moved.operations)), *function)
@@ -198,7 +198,7 @@ fn busy_file(path: String, file: &FileTally) -> BusyFile {
     }
 }
 
-fn loops(oracle: &Oracle, tally: &Tally, groups: &FileGroups) -> Vec<LoopSeen> {
+fn loops(oracle: &Oracle, tally: &JobTally, groups: &FileGroups) -> Vec<LoopSeen> {
     let files_of = files_by_symbol(oracle, tally);
     let least = oracle.operations() as f64 * MIN_COVERED;
     let mut loops: Vec<LoopSeen> = Vec::new();
@@ -221,7 +221,7 @@ fn loops(oracle: &Oracle, tally: &Tally, groups: &FileGroups) -> Vec<LoopSeen> {
 }
 
 /// The files that the calls of each symbol of the grammar are on.
-fn files_by_symbol<'a>(oracle: &Oracle, tally: &'a Tally) -> HashMap<u32, Vec<&'a [FileId]>> {
+fn files_by_symbol<'a>(oracle: &Oracle, tally: &'a JobTally) -> HashMap<u32, Vec<&'a [FileId]>> {
     let mut files: HashMap<u32, Vec<&[FileId]>> = HashMap::new();
     for (context, function, of_call) in tally.files_by_call.iter() {
         if let Some(symbol) = oracle.symbol_in(context, function) {

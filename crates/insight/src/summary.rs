@@ -7,19 +7,19 @@
 use serde::Serialize;
 
 pub use crate::file_groups::FileKind;
-pub use crate::tally::Part;
+pub use crate::tally::SelectionPattern;
 
 /// The I/O of a job.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     /// Only where there are several.
-    pub ranks: Option<RanksAlike>,
+    pub ranks: Option<RankGroups>,
     /// All of it together.
     pub io: Io,
     /// Files mapped into memory; None: none was.
-    pub mapped: Option<Mapped>,
+    pub mapped: Option<MappedTotals>,
     /// What MPI did for itself, which is no part of [`Io`]; None: nothing.
-    pub mpi_own: Option<MpiOwn>,
+    pub mpi_own: Option<MpiInternalTotals>,
     /// Calls of MPI-IO, if it is used.
     pub mpi_io: Option<LibraryCalls>,
     /// The same of HDF5.
@@ -48,7 +48,7 @@ pub struct Summary {
 
 /// Ranks that make the same calls in the same order are told together.
 #[derive(Clone, Debug, Serialize)]
-pub struct RanksAlike {
+pub struct RankGroups {
     /// Ranks that were seen, and how many different ones.
     pub ranks: usize,
     /// How many different ones.
@@ -113,7 +113,7 @@ pub struct Io {
 /// What may have been read and written through mappings, which is no part of
 /// [`Io`]. Of each file the bytes between the first and the last one mapped.
 #[derive(Clone, Debug, Serialize)]
-pub struct Mapped {
+pub struct MappedTotals {
     /// Files.
     pub files: u64,
     /// Bytes mapped for reading only.
@@ -143,7 +143,7 @@ pub struct MappedFile {
 
 /// Shared memory between ranks, files of a session, configuration.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct MpiOwn {
+pub struct MpiInternalTotals {
     /// Operations.
     pub operations: u64,
     /// Calls that failed.
@@ -250,7 +250,7 @@ pub struct BusyVariable {
     /// Seconds in calls that no other recorded call encloses.
     pub io_time_s: f64,
     /// What the accesses to each have in common, if it is the same for all.
-    pub part: Option<Part>,
+    pub part: Option<SelectionPattern>,
     /// Elements of every access along each dimension, if they are the same.
     pub counts: Option<Vec<u64>>,
     /// Elements of a chunk.

@@ -28,13 +28,13 @@ use ioracle_events::{
     StreamId,
 };
 
-pub use self::behaviour::Behaviour;
+pub use self::behaviour::CallsHash;
 pub use self::files::{Accesses, FileTally, Independent, SMALL};
-pub use self::libraries::{Libraries, Library, LibraryTally};
+pub use self::libraries::{CountedLibrary, Libraries, LibraryTally};
 use self::loop_files::FilesByCall;
-pub use self::mpi_own::MpiOwn;
-use self::requests::{Outcome, Requests};
-pub use self::variables::{Part, Touched, VariableTally, Variables};
+pub use self::mpi_own::MpiInternalTally;
+use self::requests::{PendingRequests, RequestOutcome};
+pub use self::variables::{SelectionPattern, Touched, VariableTallies, VariableTally};
 
 /// Files counted apart.
 const MAX_FILES: usize = 1 << 16;
@@ -46,7 +46,7 @@ const MAX_PLACES: usize = 1 << 16;
 const OTHER_STREAMS: StreamId = StreamId { rank: u32::MAX, thread: u32::MAX };
 /// What a job has done so far.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct JobTally {
     /// Calls seen, also those that are no operations.
     pub events: u64,
     /// As [`OperationFilter`] says.
@@ -58,12 +58,12 @@ pub struct Tally {
     pub library_ns: u64,
     /// In calls of POSIX and stdio, those that libraries make too.
     pub file_system_ns: u64,
-    pub read: Moved,
-    pub written: Moved,
+    pub read: TransferTally,
+    pub written: TransferTally,
     pub libraries: Libraries,
     /// In none of the other counts but `events`.
-    pub mpi_own: MpiOwn,
-    pub variables: Variables,
+    pub mpi_own: MpiInternalTally,
+    pub variables: VariableTallies,
     /// By file; not all, where there were more than the bound.
     pub files: HashMap<FileId, FileTally>,
     /// By thread.
@@ -72,7 +72,7 @@ pub struct Tally {
     pub processes: HashMap<u32, ProcessTally>,
     mpi: MpiInternals,
     filters: HashMap<StreamId, OperationFilter>,
-    requests: Requests,
+    requests: PendingRequests,
     places: HashMap<(StreamId, FileId, Access), u64>,
     /// Files by the place of the call, to name those of a loop.
     pub files_by_call: FilesByCall,
@@ -82,26 +82,26 @@ pub struct Tally {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StreamTally {
     pub io_ns: u64,
-    pub behaviour: Behaviour,
+    pub behaviour: CallsHash,
 }
 
 /// What a process has done.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessTally {
     pub operations: u64,
-    pub read: Moved,
-    pub written: Moved,
+    pub read: TransferTally,
+    pub written: TransferTally,
 }
 
 /// Data that went one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
+pub struct TransferTally {
     pub operations: u64,
     pub bytes: u64,
     pub io_ns: u64,
 }
 
-impl Moved {
+impl TransferTally {
     /// Bytes of an operation, rounded.
     pub fn mean_bytes(&self) -> u64 {
         let n = self.operations.max(1);
@@ -109,7 +109,7 @@ impl Moved {
     }
 
     /// Adds what went the same way elsewhere.
-    pub fn join(&mut self, other: &Moved) {
+    pub fn join(&mut self, other: &TransferTally) {
         self.operations += other.operations;
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.io_ns = self.io_ns.saturating_add(other.io_ns);
@@ -128,7 +128,7 @@ impl Moved {
     }
 }
 
-impl Tally {
+impl JobTally {
     /// Counts an event.
     pub fn add(&mut self, event: &Event) {
         let io_ns = io_time_ns(event);
@@ -146,7 +146,7 @@ impl Tally {
         }
         let is_operation = self.add_operations(event);
         let outcome = self.requests.add(event);
-        if let Some(Outcome::GivenUp(submitted)) = outcome {
+        if let Some(RequestOutcome::GivenUp(submitted)) = outcome {
             self.libraries.give_up(submitted, event.requested);
         }
         self.variables.add(event, outcome);
@@ -154,7 +154,7 @@ impl Tally {
             self.failed += n_calls;
             return;
         }
-        if Library::of(event.function).is_some()
+        if CountedLibrary::of(event.function).is_some()
             && let Some(file) = self.file(event.file)
         {
             file.add_outer(event, io_ns);
@@ -235,7 +235,7 @@ impl Tally {
     /// Adds the time of an event; gives what of it the file system took.
     fn add_time(&mut self, event: &Event, io_ns: u64) -> u64 {
         self.io_ns = self.io_ns.saturating_add(io_ns);
-        let is_library = Library::of(event.function).is_some();
+        let is_library = CountedLibrary::of(event.function).is_some();
         if is_library {
             self.library_ns = self.library_ns.saturating_add(io_ns);
         }
@@ -250,7 +250,7 @@ impl Tally {
     /// Counts the time of a call that is no operation with its file. One that
     /// takes a name away or gives another need not have been used before.
     fn add_other(&mut self, event: &Event, io_ns: u64) {
-        if Library::of(event.function).is_some() {
+        if CountedLibrary::of(event.function).is_some() {
             return;
         }
         let file = match event.function.name() {
@@ -307,9 +307,9 @@ fn entry<K: Eq + Hash, T: Default>(
 }
 
 /// The calls of a function.
-fn calls_of(calls: &mut Vec<(Function, Moved)>, function: Function) -> &mut Moved {
+fn calls_of(calls: &mut Vec<(Function, TransferTally)>, function: Function) -> &mut TransferTally {
     let place = calls.iter().position(|(other, _)| *other == function).unwrap_or_else(|| {
-        calls.push((function, Moved::default()));
+        calls.push((function, TransferTally::default()));
         calls.len() - 1
     });
     &mut calls[place].1
@@ -354,7 +354,7 @@ pub mod tests {
 
     #[test]
     fn calls_are_counted_by_file_and_direction() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         tally.add(&event("open", 1, None));
         for n in 0..3 {
             tally.add(&event("write", 1, Some((n * 100, 100))));
@@ -363,23 +363,23 @@ pub mod tests {
         tally.add(&event("lseek", 2, Some((0, 0))));
         tally.add(&Event { result: -1, ..event("read", 2, None) });
         assert_eq!((tally.events, tally.operations, tally.failed), (7, 5, 1));
-        assert_eq!(tally.written, Moved { operations: 3, bytes: 300, io_ns: 30_000 });
+        assert_eq!(tally.written, TransferTally { operations: 3, bytes: 300, io_ns: 30_000 });
         let file = &tally.files[&FileId(1)];
         assert_eq!((file.opens, file.written.small().operations), (1, 3));
-        assert_eq!(file.metadata, Moved { operations: 1, bytes: 0, io_ns: 10_000 });
+        assert_eq!(file.metadata, TransferTally { operations: 1, bytes: 0, io_ns: 10_000 });
         assert_eq!(tally.files[&FileId(2)].read.small().operations, 0);
         assert_eq!(tally.busiest_thread_ns(), 70_000);
     }
 
     #[test]
     fn calls_of_mpi_are_counted_apart_and_their_time_once() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         tally.add(&Event { depth: 1, ..event("open", 1, None) });
         tally.add(&event("mpi_open", 1, None));
         tally.add(&event("mpi_write_at_all", 1, Some((0, 500))));
         tally.add(&Event { depth: 1, ..event("pwrite", 1, Some((0, 2000))) });
         tally.add(&event("mpi_read_at", 1, Some((0, 500))));
-        let mpi = tally.libraries.of(Library::MpiIo);
+        let mpi = tally.libraries.of(CountedLibrary::MpiIo);
         assert_eq!((mpi.calls, mpi.collective, mpi.io_ns), (3, 2, 30_000));
         assert_eq!((mpi.written.bytes, mpi.read.bytes), (500, 500));
         assert_eq!((tally.operations, tally.written.bytes), (2, 2000));
@@ -392,7 +392,7 @@ pub mod tests {
     /// made them.
     #[test]
     fn calls_inside_a_library_have_their_own_time_and_the_file_that_of_the_library() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         tally.add(&Event { end_ns: 201_000, ..event("H5Dwrite", 1, Some((0, 500))) });
         tally.add(&Event { depth: 1, ..event("lseek", 1, None) });
         let end_ns = 151_000;
@@ -409,7 +409,7 @@ pub mod tests {
     /// it was time in I/O.
     #[test]
     fn time_in_libraries_is_told_from_that_in_the_file_system() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         tally.add(&Event { end_ns: 201_000, ..event("nc_put_vara", 1, Some((0, 500))) });
         tally.add(&Event { depth: 1, end_ns: 151_000, ..event("H5Dwrite", 1, Some((0, 500))) });
         tally.add(&Event { depth: 2, ..event("pwrite", 1, Some((0, 500))) });
@@ -422,7 +422,7 @@ pub mod tests {
     /// 5,911 operations were once 6,632 in `eval`.
     #[test]
     fn calls_that_a_library_answers_from_its_cache_are_operations() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         tally.add(&event("H5Dread", 1, Some((0, 500))));
         tally.add(&event("H5Dread", 2, Some((0, 500))));
         tally.add(&Event { depth: 1, ..event("pread", 2, Some((0, 500))) });
@@ -435,7 +435,7 @@ pub mod tests {
 
     #[test]
     fn what_was_mapped_is_told_by_file_and_purpose() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         let map = |file, offset, bytes, detail: &str| Event {
             result: 0,
             detail: detail.into(),
@@ -454,7 +454,7 @@ pub mod tests {
 
     #[test]
     fn writes_of_several_ranks_on_their_own_are_told_from_collective_ones() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         for rank in [0, 0, 3] {
             let mut write = event("mpi_write_at", 1, Some((0, 500)));
             write.stream.rank = rank;
@@ -471,7 +471,7 @@ pub mod tests {
     /// make fewer than 100, and the time of `unlink` was nobody's.
     #[test]
     fn what_is_no_operation_counts_with_its_file_and_a_file_is_opened_once() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         for name in ["open", "fdopen", "fclose", "lseek", "unlink"] {
             tally.add(&event(name, 1, None));
         }
@@ -486,7 +486,7 @@ pub mod tests {
 
     #[test]
     fn accesses_that_go_on_are_told_from_jumps() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         for offset in [0, 100, 200, 5000, 5100, 0] {
             tally.add(&event("pread", 1, Some((offset, 100))));
             // Another process in the same file does not make them jump.
@@ -501,7 +501,7 @@ pub mod tests {
 
     #[test]
     fn time_is_counted_once() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         tally.add(&event("copy_file_range", 2, Some((0, 50))));
         tally.add(&Event { depth: 1, ..event("copy_file_range_read", 1, Some((0, 50))) });
         assert_eq!(tally.io_ns, 10_000);

@@ -11,7 +11,7 @@ use ioracle_events::{FileId, Function, readable};
 use crate::names::{common, without_numbers};
 use crate::summarise::{busiest_calls, in_seconds};
 use crate::summary::BusyVariable;
-use crate::tally::{Moved, Part, Touched, VariableTally, Variables};
+use crate::tally::{SelectionPattern, Touched, TransferTally, VariableTallies, VariableTally};
 
 /// Variables that a summary holds.
 const MAX_VARIABLES: usize = 10;
@@ -24,52 +24,52 @@ type Variable<'a> = (String, &'a VariableTally);
 
 /// A variable, or many of which a `*` in name or path stands for the number.
 #[derive(Debug, Default)]
-pub struct Series {
+pub struct VariableGroup {
     pub name: String,
     pub path: String,
     /// How many they are.
     pub variables: usize,
     /// In how many files.
     pub files: usize,
-    pub read: Moved,
-    pub written: Moved,
-    pub calls: Vec<(Function, Moved)>,
+    pub read: TransferTally,
+    pub written: TransferTally,
+    pub calls: Vec<(Function, TransferTally)>,
     pub touched: Touched,
     /// What is said of each of them, if it is the same for all.
-    pub part: Option<Part>,
+    pub part: Option<SelectionPattern>,
     pub counts: Option<Vec<u64>>,
     pub chunk: Option<Vec<u64>>,
 }
 
 /// All that were accessed, those that took most time first.
-pub fn series(variables: &Variables, path: &dyn Fn(FileId) -> String) -> Vec<Series> {
+pub fn series(variables: &VariableTallies, path: &dyn Fn(FileId) -> String) -> Vec<VariableGroup> {
     let mut alike: HashMap<(String, String), Vec<Variable>> = HashMap::new();
     for (file, variable) in variables.iter() {
         let path = path(file);
         let key = (without_numbers(&path), without_numbers(&readable(&variable.name)));
         alike.entry(key).or_default().push((path, variable));
     }
-    let mut all: Vec<Series> = Vec::new();
+    let mut all: Vec<VariableGroup> = Vec::new();
     for group in alike.into_values() {
         if group.len() >= SERIES {
-            all.push(Series::of(&group));
+            all.push(VariableGroup::of(&group));
         } else {
-            all.extend(group.into_iter().map(|variable| Series::of(&[variable])));
+            all.extend(group.into_iter().map(|variable| VariableGroup::of(&[variable])));
         }
     }
     all.sort_by(|a, b| {
-        let name = |series: &Series| (series.path.clone(), series.name.clone());
+        let name = |series: &VariableGroup| (series.path.clone(), series.name.clone());
         b.io_ns().cmp(&a.io_ns()).then_with(|| name(a).cmp(&name(b)))
     });
     all
 }
 
 /// The first of them, for the summary.
-pub fn busiest_variables(series: &[Series]) -> Vec<BusyVariable> {
+pub fn busiest_variables(series: &[VariableGroup]) -> Vec<BusyVariable> {
     series.iter().take(MAX_VARIABLES).map(busy_variable).collect()
 }
 
-fn busy_variable(series: &Series) -> BusyVariable {
+fn busy_variable(series: &VariableGroup) -> BusyVariable {
     BusyVariable {
         name: series.name.clone(),
         path: series.path.clone(),
@@ -86,9 +86,9 @@ fn busy_variable(series: &Series) -> BusyVariable {
     }
 }
 
-impl Series {
-    fn of(row: &[Variable]) -> Series {
-        let mut sum = Series {
+impl VariableGroup {
+    fn of(row: &[Variable]) -> VariableGroup {
+        let mut sum = VariableGroup {
             name: common(row.iter().map(|(_, variable)| readable(&variable.name))),
             path: common(row.iter().map(|(path, _)| path.as_str().into())),
             variables: row.len(),
@@ -96,7 +96,7 @@ impl Series {
             part: the_same(row, |variable| variable.parts.common()),
             counts: the_same(row, |variable| variable.parts.counts()).map(<[u64]>::to_vec),
             chunk: the_same(row, |variable| variable.chunk.as_deref()).map(<[u64]>::to_vec),
-            ..Series::default()
+            ..VariableGroup::default()
         };
         for (_, variable) in row {
             sum.read.join(&variable.read);
@@ -111,8 +111,8 @@ impl Series {
         }
         // The others could be to a part that is the same each time.
         let is_whole = sum.calls.iter().all(|(function, _)| function.is_of_whole_variables());
-        if sum.part == Some(Part::Same) && is_whole {
-            sum.part = Some(Part::Whole);
+        if sum.part == Some(SelectionPattern::Same) && is_whole {
+            sum.part = Some(SelectionPattern::Whole);
         }
         sum
     }
@@ -138,14 +138,14 @@ mod tests {
     use std::path::Path;
 
     use ioracle_events::Event;
-    use ioracle_trace::{Options, Trace};
+    use ioracle_trace::{ReadOptions, Trace};
 
     use super::*;
     use crate::tally::tests::event;
-    use crate::tally::{Library, Tally};
+    use crate::tally::{CountedLibrary, JobTally};
 
     fn told(events: impl Iterator<Item = (u32, String)>) -> Vec<(String, String, usize, u64)> {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         for (file, detail) in events {
             let call = event("nc_put_vara", file, Some((0, 100)));
             tally.add(&Event { detail: detail.into(), ..call });
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn parts_are_told_where_all_of_a_row_have_them_in_common() {
         let part = |steps: u32| {
-            let mut tally = Tally::default();
+            let mut tally = JobTally::default();
             for n in 0..steps * 10 {
                 let detail = format!("x{} start={}:0 count=1:5", n / 10, n % 10);
                 let call = event("nc_get_vara", 1, Some((0, 40)));
@@ -198,8 +198,8 @@ mod tests {
             let rows = busiest_variables(&series(&tally.variables, &|_| "a.nc".to_owned()));
             rows.into_iter().map(|row| (row.part, row.counts)).collect::<Vec<_>>()
         };
-        let irregular = (Some(Part::Irregular), None);
-        assert_eq!(part(2), [irregular, (Some(Part::Slices(1)), Some(vec![1, 5]))]);
+        let irregular = (Some(SelectionPattern::Irregular), None);
+        assert_eq!(part(2), [irregular, (Some(SelectionPattern::Slices(1)), Some(vec![1, 5]))]);
         assert_eq!(part(8), [(None, None)]);
     }
 
@@ -207,12 +207,12 @@ mod tests {
     #[test]
     fn datasets_of_a_real_trace_are_told_by_their_series() {
         let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces/h5bench-write");
-        let trace = Trace::open(&place, Options::default()).unwrap();
-        let mut tally = Tally::default();
+        let trace = Trace::open(&place, ReadOptions::default()).unwrap();
+        let mut tally = JobTally::default();
         for event in trace.events(None).unwrap() {
             tally.add(&event.unwrap());
         }
-        let hdf5 = tally.libraries.of(Library::Hdf5);
+        let hdf5 = tally.libraries.of(CountedLibrary::Hdf5);
         assert_eq!((hdf5.calls, hdf5.written.operations), (7686, 2560));
         let rows = busiest_variables(&series(&tally.variables, &|file| format!("file{}", file.0)));
         // Two of the eight, id_1 and id_2, are one series.
@@ -227,7 +227,7 @@ mod tests {
                 (row.writes, row.bytes_written >> 20),
                 (2 * row.variables as u64, row.variables as u64)
             );
-            assert_eq!(row.part, Some(Part::Whole));
+            assert_eq!(row.part, Some(SelectionPattern::Whole));
         }
     }
 }

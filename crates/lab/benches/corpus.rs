@@ -17,7 +17,7 @@ use ioracle_engine::OperationStreams;
 use ioracle_events::{Level, Operation, StreamId};
 use ioracle_grammar::{Config, StarSequitur};
 use ioracle_oracle::Oracle;
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 const REPLAYED: usize = 20_000_000;
 
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
     for directory in traces()? {
-        let trace = Trace::open(&directory, Options::default())?;
+        let trace = Trace::open(&directory, ReadOptions::default())?;
         let operations = operations_of_rank_0(&trace)?;
         let symbol_ns = cost_of_a_symbol(&operations);
         let (mean, p99, memory) = cost_of_an_operation(&trace, &operations);

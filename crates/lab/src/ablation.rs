@@ -7,7 +7,7 @@ use ioracle_oracle::{Config, Improvements};
 use ioracle_trace::Trace;
 
 use crate::error::Error;
-use crate::evaluate::{Options, evaluate};
+use crate::evaluate::{EvaluateOptions, evaluate};
 use crate::evaluation::Evaluation;
 use crate::survey::Survey;
 
@@ -47,7 +47,7 @@ pub fn ablate(trace: &Trace, survey: &Survey) -> Result<Vec<Ablation>, Error> {
     for (without, switch_off) in SWITCHES {
         let mut oracle = Config::default();
         switch_off(&mut oracle.improvements);
-        let options = Options { oracle, ..Options::default() };
+        let options = EvaluateOptions { oracle, ..EvaluateOptions::default() };
         let reports = evaluate(trace, survey, &options, |_| {})?;
         if let Some(report) = reports.into_iter().next() {
             ablations.push(Ablation { without, evaluation: report.evaluation });

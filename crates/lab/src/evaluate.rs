@@ -13,8 +13,8 @@ use ioracle_trace::Trace;
 use crate::drive::{Examiner, drive};
 use crate::error::Error;
 use crate::evaluation::Evaluation;
-use crate::figures::{Recorder, Series};
-use crate::rank::{Details, RankScores};
+use crate::figures::{FigureSeries, SeriesRecorder};
+use crate::rank::{EvaluationDetails, RankScores};
 use crate::stream::StreamRun;
 use crate::survey::Survey;
 
@@ -23,7 +23,7 @@ const PROGRESS_STEP: u64 = 4096;
 
 /// What to measure.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct EvaluateOptions {
     /// The configuration of each stream's oracle.
     pub oracle: ioracle_oracle::Config,
     /// Run the baselines beside it.
@@ -34,7 +34,7 @@ pub struct Options {
 
 /// How far an evaluation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct EvaluationProgress {
     /// Operations learned so far.
     pub operations: u64,
     /// Operations in all.
@@ -47,9 +47,9 @@ pub struct RankReport {
     /// What `ioracle eval --json` prints.
     pub evaluation: Evaluation,
     /// What the tables of the evaluation document need beyond it.
-    pub details: Details,
+    pub details: EvaluationDetails,
     /// What the figures need, of the rank's longest stream.
-    pub series: Option<Series>,
+    pub series: Option<FigureSeries>,
 }
 
 /// Evaluates the ranks of a surveyed trace, in their order. What learning costs
@@ -57,16 +57,16 @@ pub struct RankReport {
 pub fn evaluate(
     trace: &Trace,
     survey: &Survey,
-    options: &Options,
-    progress: impl FnMut(Progress),
+    options: &EvaluateOptions,
+    progress: impl FnMut(EvaluationProgress),
 ) -> Result<Vec<RankReport>, Error> {
     let state = RefCell::new((0, progress));
     let mut evaluator = Evaluator { survey, options, progress: &state, ranks: BTreeMap::new() };
     drive(trace, survey, &options.oracle, &mut evaluator)?;
     let of = survey.operations();
     let ranks = evaluator.ranks;
-    (state.into_inner().1)(Progress { operations: of, of });
-    let report = |(rank, (scores, series)): (u32, (RankScores, Option<Series>))| RankReport {
+    (state.into_inner().1)(EvaluationProgress { operations: of, of });
+    let report = |(rank, (scores, series)): (u32, (RankScores, Option<FigureSeries>))| RankReport {
         evaluation: scores.evaluation(trace.name(), rank),
         details: scores.details(),
         series,
@@ -77,10 +77,10 @@ pub fn evaluate(
 /// Scores every stream.
 struct Evaluator<'a, P> {
     survey: &'a Survey,
-    options: &'a Options,
+    options: &'a EvaluateOptions,
     /// Operations learned so far, and who wants to know.
     progress: &'a RefCell<(u64, P)>,
-    ranks: BTreeMap<u32, (RankScores, Option<Series>)>,
+    ranks: BTreeMap<u32, (RankScores, Option<FigureSeries>)>,
 }
 
 /// A stream, and how far the evaluation is.
@@ -90,7 +90,7 @@ struct Followed<'a, P> {
     progress: &'a RefCell<(u64, P)>,
 }
 
-impl<P: FnMut(Progress)> Watcher for Followed<'_, P> {
+impl<P: FnMut(EvaluationProgress)> Watcher for Followed<'_, P> {
     fn before(&mut self, oracle: &Oracle, came: &ObservedOperation<'_>) {
         self.run.before(oracle, came);
     }
@@ -100,17 +100,17 @@ impl<P: FnMut(Progress)> Watcher for Followed<'_, P> {
         let (operations, progress) = &mut *self.progress.borrow_mut();
         *operations += 1;
         if operations.is_multiple_of(PROGRESS_STEP) {
-            progress(Progress { operations: *operations, of: self.survey.operations() });
+            progress(EvaluationProgress { operations: *operations, of: self.survey.operations() });
         }
     }
 }
 
-impl<'a, P: FnMut(Progress)> Examiner for Evaluator<'a, P> {
+impl<'a, P: FnMut(EvaluationProgress)> Examiner for Evaluator<'a, P> {
     type Watch = Followed<'a, P>;
 
     fn begin(&mut self, stream: StreamId, length: u64) -> Followed<'a, P> {
         let is_main = self.survey.main_stream(stream.rank) == Some(stream);
-        let recorder = (self.options.series && is_main).then(|| Recorder::new(length));
+        let recorder = (self.options.series && is_main).then(|| SeriesRecorder::new(length));
         let run = StreamRun::new(length, self.options, recorder);
         Followed { run, survey: self.survey, progress: self.progress }
     }

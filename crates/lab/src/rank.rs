@@ -32,13 +32,13 @@ pub(crate) struct RankScores {
 pub(crate) struct BaselineScores {
     pub markov: [Halves<ContextScore>; ORDERS.len()],
     pub longest: Halves<ContextScore>,
-    pub published_context: Halves<ContextScore>,
-    pub published_place: Halves<PlaceScore>,
+    pub omniscio_context: Halves<ContextScore>,
+    pub omniscio_place: Halves<PlaceScore>,
 }
 
 /// What the tables of the evaluation document need beyond the JSON fields.
 #[derive(Clone, Debug, Default)]
-pub struct Details {
+pub struct EvaluationDetails {
     /// Sizes of the data accesses.
     pub access_size: Moments,
     /// Absolute error of the interarrival time, in seconds.
@@ -52,8 +52,8 @@ pub struct Details {
 }
 
 impl RankScores {
-    pub(crate) fn details(&self) -> Details {
-        Details {
+    pub(crate) fn details(&self) -> EvaluationDetails {
+        EvaluationDetails {
             access_size: self.access_size,
             time_error: self.score.whole.place.time_error,
             immediate_error: self.immediate_error,
@@ -106,8 +106,8 @@ impl RankScores {
         BaselineResults {
             contiguous: BaselineResult::default().with_place(&self.contiguous),
             immediate: timed(&self.immediate_error),
-            sequitur_equal: BaselineResult::of_context(&scores.published_context)
-                .with_place(&scores.published_place),
+            sequitur_equal: BaselineResult::of_context(&scores.omniscio_context)
+                .with_place(&scores.omniscio_place),
             markov1,
             markov2,
             markov4,

@@ -12,9 +12,9 @@ use ioracle_events::ContextSymbol;
 use ioracle_grammar::Grammar;
 use ioracle_oracle::Oracle;
 
-use crate::baselines::{Contiguous, History, Published};
-use crate::evaluate::Options;
-use crate::figures::Recorder;
+use crate::baselines::{Contiguous, History, OmniscioBaseline};
+use crate::evaluate::EvaluateOptions;
+use crate::figures::SeriesRecorder;
 use crate::halves::{Half, Halves};
 use crate::metrics::horizon::Horizon;
 use crate::rank::{BaselineScores, RankScores};
@@ -34,14 +34,14 @@ pub(crate) struct StreamRun {
     last_time_error: Moments,
     access_size: Moments,
     last_interarrival_ns: u64,
-    baselines: Option<Box<(History, Published)>>,
-    recorder: Option<Box<Recorder>>,
-    shown: Shown,
+    baselines: Option<Box<(History, OmniscioBaseline)>>,
+    recorder: Option<Box<SeriesRecorder>>,
+    shown: ShownOperation,
 }
 
 /// What one operation showed, for the figures.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Shown {
+pub(crate) struct ShownOperation {
     /// What it added to the score.
     pub scored: Scored,
     /// The weight of its symbol if all stated symbols weighed the same.
@@ -94,7 +94,11 @@ impl Watcher for StreamRun {
 }
 
 impl StreamRun {
-    pub(crate) fn new(length: u64, options: &Options, recorder: Option<Recorder>) -> StreamRun {
+    pub(crate) fn new(
+        length: u64,
+        options: &EvaluateOptions,
+        recorder: Option<SeriesRecorder>,
+    ) -> StreamRun {
         StreamRun {
             length,
             position: 0,
@@ -108,12 +112,16 @@ impl StreamRun {
             last_interarrival_ns: 0,
             baselines: options.baselines.then(Box::default),
             recorder: recorder.map(Box::new),
-            shown: Shown::default(),
+            shown: ShownOperation::default(),
         }
     }
 
     /// Adds everything to the rank's scores; hands over what was recorded.
-    pub(crate) fn finish(self, learned: &StreamLearner, rank: &mut RankScores) -> Option<Recorder> {
+    pub(crate) fn finish(
+        self,
+        learned: &StreamLearner,
+        rank: &mut RankScores,
+    ) -> Option<SeriesRecorder> {
         let oracle = &learned.oracle;
         let score = Halves { whole: learned.score().clone(), second: self.second_half };
         rank.symbols += oracle.symbols() as u64;
@@ -128,26 +136,26 @@ impl StreamRun {
         rank.last_time_error.merge(self.last_time_error);
         rank.access_size.merge(self.access_size);
         if let Some(baselines) = &self.baselines {
-            let (history, published) = &**baselines;
+            let (history, omniscio) = &**baselines;
             let scores = rank.baselines.get_or_insert_with(BaselineScores::default);
             for (score, more) in scores.markov.iter_mut().zip(history.markov()) {
                 score.merge(more, |all, more| all.merge(more));
             }
             scores.longest.merge(history.longest(), |all, more| all.merge(more));
-            scores.published_context.merge(published.context(), |all, more| all.merge(more));
-            scores.published_place.merge(published.place(), |all, more| all.merge(more));
+            scores.omniscio_context.merge(omniscio.context(), |all, more| all.merge(more));
+            scores.omniscio_place.merge(omniscio.place(), |all, more| all.merge(more));
         }
         self.recorder.map(|recorder| *recorder)
     }
 }
 
-fn shown(oracle: &Oracle, came: &ObservedOperation<'_>) -> Shown {
+fn shown(oracle: &Oracle, came: &ObservedOperation<'_>) -> ShownOperation {
     let predictions = oracle.predict();
     let scored = Score::default().add(predictions, came);
     let is_known = |symbol| symbol != ContextSymbol::UNSEEN;
     let n_stated = predictions.iter().filter(|stated| is_known(stated.symbol)).count();
     let predicted_ns = predictions.first().map_or(0, |top| top.interarrival_ns);
-    Shown {
+    ShownOperation {
         scored,
         unweighted: if scored.weight > 0.0 { 1.0 / n_stated as f64 } else { 0.0 },
         interarrival_ns: came.interarrival_ns.map(|came_ns| (came_ns, predicted_ns)),

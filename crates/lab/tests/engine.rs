@@ -6,14 +6,14 @@
 use std::path::Path;
 
 use ioracle_engine::{Config, Engine};
-use ioracle_lab::{Options, Survey, evaluate};
+use ioracle_lab::{EvaluateOptions, Survey, evaluate};
 use ioracle_trace::Trace;
 
 fn check(name: &str) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces").join(name);
-    let trace = Trace::open(&directory, ioracle_trace::Options::default()).unwrap();
+    let trace = Trace::open(&directory, ioracle_trace::ReadOptions::default()).unwrap();
     let survey = Survey::of(&trace, Some(0)).unwrap();
-    let report = evaluate(&trace, &survey, &Options::default(), |_| {}).unwrap().remove(0);
+    let report = evaluate(&trace, &survey, &EvaluateOptions::default(), |_| {}).unwrap().remove(0);
     let evaluation = report.evaluation;
 
     let mut engine = Engine::new(Config::default());

@@ -3,31 +3,33 @@
 //! Whole evaluations of traces so small that their numbers are known by hand.
 
 use ioracle_lab::figures::{Figure, draw};
-use ioracle_lab::{Error, Evaluation, Options, RankReport, Survey, ablate, evaluate, measure_cost};
-use ioracle_trace::{Encoding, Parts, Trace};
+use ioracle_lab::{
+    Error, EvaluateOptions, Evaluation, RankReport, Survey, ablate, evaluate, measure_cost,
+};
+use ioracle_trace::{Encoding, Trace, TraceFiles};
 
 const HEADER: &str =
     "rank,tid,seq,level,op,stack,file,handle,offset,size,ret,start_ns,end_ns,depth,detail";
 
 fn trace(rows: &[&str]) -> Trace {
-    let parts = Parts {
+    let parts = TraceFiles {
         encoding: Encoding::Plain,
         events: format!("{HEADER}\n{}\n", rows.join("\n")).into_bytes(),
         stacks: b"id,frames\n1,app+0x10\n2,app+0x20\n3,app+0x30\n4,app+0x40\n".to_vec(),
         files: b"id,path\n1,a.dat\n2,b.dat\n".to_vec(),
         meta: None,
     };
-    Trace::from_parts("tiny", parts, ioracle_trace::Options::default()).unwrap()
+    Trace::from_parts("tiny", parts, ioracle_trace::ReadOptions::default()).unwrap()
 }
 
-fn reports(trace: &Trace, options: &Options) -> Vec<RankReport> {
+fn reports(trace: &Trace, options: &EvaluateOptions) -> Vec<RankReport> {
     let survey = Survey::of(trace, None).unwrap();
     evaluate(trace, &survey, options, |_| {}).unwrap()
 }
 
 fn evaluations(rows: &[&str]) -> Vec<Evaluation> {
     let trace = trace(rows);
-    let options = Options { baselines: true, ..Options::default() };
+    let options = EvaluateOptions { baselines: true, ..EvaluateOptions::default() };
     reports(&trace, &options).into_iter().map(|report| report.evaluation).collect()
 }
 
@@ -111,7 +113,7 @@ fn ranks_that_take_turns_are_kept_apart() {
 fn every_operation_has_a_cost() {
     let trace = trace(&OPEN_WRITE_WRITE_CLOSE);
     let survey = Survey::of(&trace, None).unwrap();
-    let mut reports = reports(&trace, &Options::default());
+    let mut reports = reports(&trace, &EvaluateOptions::default());
     assert_eq!(reports[0].evaluation.observe_ns_mean, None);
     measure_cost(&trace, &survey, &ioracle_oracle::Config::default(), &mut reports).unwrap();
     // So short a trace is learned several times over.
@@ -135,7 +137,7 @@ fn all_figures_of_a_loop_are_drawn() {
     let looped = looped();
     let rows: Vec<&str> = looped.iter().map(String::as_str).collect();
     let trace = trace(&rows);
-    let options = Options { series: true, ..Options::default() };
+    let options = EvaluateOptions { series: true, ..EvaluateOptions::default() };
     let report = reports(&trace, &options).remove(0);
     let series = report.series.unwrap();
     for figure in Figure::ALL {
@@ -170,7 +172,7 @@ fn threads_without_number_are_refused_instead_of_filling_the_memory() {
     let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
     let trace = trace(&rows);
     let survey = Survey::of(&trace, None).unwrap();
-    let refused = evaluate(&trace, &survey, &Options::default(), |_| {});
+    let refused = evaluate(&trace, &survey, &EvaluateOptions::default(), |_| {});
     assert!(matches!(refused, Err(Error::TooManyStreams { .. })));
 }
 

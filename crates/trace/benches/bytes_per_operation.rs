@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use ioracle_events::{Event, OperationFilter};
 use ioracle_trace::{
-    Description, Encoding, Observer, Options, Process, ProcessNumber, Recorder, Times, Trace,
-    export_csv, import,
+    Description, Encoding, JobProcess, Observer, ProcessNumber, ReadOptions, TimePrecision, Trace,
+    TraceRecorder, export_csv, import,
 };
 
 fn main() {
@@ -49,11 +49,11 @@ fn row(path: &Path) -> String {
         per(n_bytes(&csv), n_operations),
     ];
     let mut per_event = String::new();
-    for times in [Times::Exact, Times::Microsecond, Times::Percent] {
+    for times in [TimePrecision::Exact, TimePrecision::Microsecond, TimePrecision::Percent] {
         let native = directory.path().join(times.to_string());
         import(&trace, &native, times, &mut |_| {}).unwrap();
         columns.push(per(n_bytes(&native), n_operations));
-        if times == Times::Microsecond {
+        if times == TimePrecision::Microsecond {
             per_event = per(n_bytes(&native), events.len() as u64);
         }
     }
@@ -71,7 +71,7 @@ fn row(path: &Path) -> String {
 }
 
 fn open(path: &Path) -> Trace {
-    Trace::open(path, Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    Trace::open(path, ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn operations(trace: &Trace, events: &[Event]) -> u64 {
@@ -113,12 +113,12 @@ fn best(mut pass: impl FnMut(usize)) -> Duration {
 
 /// Tells the events as `ioracle run --record` does, each rank a process.
 fn record(trace: &Trace, events: &[Event], target: &Path) {
-    let mut recorder = Recorder::create(target, Times::Exact).unwrap();
+    let mut recorder = TraceRecorder::create(target, TimePrecision::Exact).unwrap();
     trace.contexts().iter().for_each(|(id, frames)| recorder.context(id, frames));
     trace.files().iter().for_each(|(id, path)| recorder.file(id, path));
     let ranks: Vec<u32> = trace.ranks().unwrap();
     for (number, &rank) in (0..).zip(&ranks) {
-        let process = Process { pid: rank, rank: Some(rank), ..Process::default() };
+        let process = JobProcess { pid: rank, rank: Some(rank), ..JobProcess::default() };
         recorder.process(ProcessNumber(number), &process);
     }
     for event in events {

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 const N_PASSES: usize = 10;
 
@@ -16,7 +16,7 @@ fn main() {
     let in_tree = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces/h5bench-write");
     let directory = named.map_or(PathBuf::from(in_tree), PathBuf::from);
     let trace =
-        Trace::open(&directory, Options::default()).unwrap_or_else(|error| panic!("{error}"));
+        Trace::open(&directory, ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let mut best = Duration::MAX;
     let mut n_rows = 0;
     for _ in 0..N_PASSES {

@@ -6,8 +6,8 @@
 use ioracle_events::{Event, FileId};
 
 use crate::error::RowFault;
-use crate::order::{Order, Position, Undo};
-use crate::row::{FunctionNames, Row};
+use crate::order::{Position, RowOrder, Undo};
+use crate::row::{EventRow, FunctionNames};
 use crate::trace::Trace;
 
 /// All that a row is checked against.
@@ -20,7 +20,7 @@ pub(crate) struct Checks<'trace> {
     /// The only rank whose events are given out, if there is one.
     rank: Option<u32>,
     functions: FunctionNames,
-    order: Order,
+    order: RowOrder,
     /// The last good row, while its successor decides on it.
     held: Option<Held>,
 }
@@ -34,14 +34,20 @@ struct Held {
 
 impl<'trace> Checks<'trace> {
     pub(crate) fn new(trace: &'trace Trace, rank: Option<u32>) -> Checks<'trace> {
-        Checks { trace, rank, functions: FunctionNames::new(), order: Order::default(), held: None }
+        Checks {
+            trace,
+            rank,
+            functions: FunctionNames::new(),
+            order: RowOrder::default(),
+            held: None,
+        }
     }
 
     /// Takes the next row and gives the event that is now known to be good, if
     /// it is of the wanted rank. A fault costs exactly one row: this one or,
     /// when reading leniently, the one before it.
     pub(crate) fn check(&mut self, line: &[u8]) -> Result<Option<Event>, RowFault> {
-        let row = Row::parse(line, &self.functions)?;
+        let row = EventRow::parse(line, &self.functions)?;
         if !self.trace.contexts().contains(row.context) {
             return Err(RowFault::UnknownStack { id: row.context.0 });
         }
@@ -64,7 +70,7 @@ impl<'trace> Checks<'trace> {
     }
 
     /// The order of all rows so far.
-    pub(crate) fn order(&self) -> &Order {
+    pub(crate) fn order(&self) -> &RowOrder {
         &self.order
     }
 

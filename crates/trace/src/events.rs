@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::native::{Grouping, NativeEvents};
 use crate::row;
 use crate::source::Input;
-use crate::tally::Tally;
+use crate::tally::SkippedRows;
 use crate::trace::{Form, Trace};
 
 /// Reads events in constant memory; ends after the first error.
@@ -20,7 +20,7 @@ pub struct Events<'trace> {
     rank: Option<u32>,
     /// `None` at the end, or after an error.
     reading: Option<Reading<'trace>>,
-    tally: Tally,
+    tally: SkippedRows,
     /// Ranks of which there are events.
     ranks: Vec<u32>,
     /// Whether an event of the wanted rank has come.
@@ -47,7 +47,7 @@ impl<'trace> Events<'trace> {
         rank: Option<u32>,
         grouping: Grouping,
     ) -> Result<Events<'trace>, Error> {
-        let mut tally = Tally::new(trace.options().lenient);
+        let mut tally = SkippedRows::new(trace.options().lenient);
         let mut ranks = Vec::new();
         let reading = match trace.form() {
             Form::Csv(source) => {
@@ -59,7 +59,7 @@ impl<'trace> Events<'trace> {
                 }))
             }
             Form::Native(native) => {
-                let lanes = native.ranks(&mut Tally::new(true), grouping)?;
+                let lanes = native.ranks(&mut SkippedRows::new(true), grouping)?;
                 ranks = lanes.iter().map(|lanes| lanes.rank).collect();
                 let events = NativeEvents::new(trace, native, (rank, grouping), &mut tally)?;
                 Reading::Native(Box::new(events))
@@ -125,7 +125,7 @@ impl<'trace> Events<'trace> {
 
 impl Rows<'_> {
     /// The next event of the wanted rank; `None` at the end of the table.
-    fn next(&mut self, tally: &mut Tally) -> Result<Option<Event>, Error> {
+    fn next(&mut self, tally: &mut SkippedRows) -> Result<Option<Event>, Error> {
         while !self.is_over {
             let checked = match self.input.next_row() {
                 Ok(Some(line)) => line.and_then(|line| self.checks.check(line)),

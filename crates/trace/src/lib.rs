@@ -3,7 +3,7 @@
 //! Where ioracle's events come from, and how they are kept.
 //!
 //! [`Trace`] reads recorded ones, a [`Follower`] those of a running or dead job;
-//! [`Recorder`] writes a trace.
+//! [`TraceRecorder`] writes a trace.
 //!
 //! A trace in the native form is a file, `events.ioracle`, beside a description,
 //! `meta.json`: behaviour as its grammar, a byte or two per event. One in the
@@ -27,9 +27,9 @@
 //! | window of a zstd frame | 128 MiB, what `zstd --ultra -22` uses | [`Error::Damaged`] |
 //!
 //! ```no_run
-//! use ioracle_trace::{Options, Trace};
+//! use ioracle_trace::{ReadOptions, Trace};
 //!
-//! let trace = Trace::open("traces/cm1-grads".as_ref(), Options::default())?;
+//! let trace = Trace::open("traces/cm1-grads".as_ref(), ReadOptions::default())?;
 //! for event in trace.events(Some(0))? {
 //!     let event = event?;
 //!     println!("{:?} {:?}", event.function, trace.files().get(event.file));
@@ -66,13 +66,13 @@ pub use events::Events;
 pub use ioracle_spool::Waker;
 pub use lines::MAX_LINE_BYTES;
 pub use meta::{MAX_META_BYTES, Meta};
-pub use native::Times;
+pub use native::TimePrecision;
 pub use order::{MAX_RANKS, MAX_THREADS};
-pub use source::{Encoding, Parts};
+pub use source::{Encoding, TraceFiles};
 pub use spooled::{
-    Follower, JobSettings, MAX_DEFINITIONS, MAX_MODULES, MAX_OBJECT_BYTES, MAX_PROCESSES,
-    MAX_TEXT_BYTES, MAX_WAITING, NotRecorded, Observer, OwnStream, Process, ProcessNumber, Totals,
+    Follower, JobProcess, JobSettings, JobTotals, MAX_DEFINITIONS, MAX_MODULES, MAX_OBJECT_BYTES,
+    MAX_PROCESSES, MAX_TEXT_BYTES, MAX_WAITING, NotRecorded, Observer, OwnStream, ProcessNumber,
 };
-pub use table::{MAX_TABLE_BYTES, MAX_TABLE_ROWS, Table, TableId};
-pub use trace::{Options, Trace};
-pub use writing::{Description, Recorder, Written, export_csv, import, repair};
+pub use table::{IdTable, MAX_TABLE_BYTES, MAX_TABLE_ROWS, TableId};
+pub use trace::{ReadOptions, Trace};
+pub use writing::{Description, TraceRecorder, Written, export_csv, import, repair};

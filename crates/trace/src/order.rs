@@ -25,7 +25,7 @@ pub(crate) struct Position {
 
 /// Remembers what rows came before, as far as the next one depends on it.
 #[derive(Debug, Default)]
-pub(crate) struct Order {
+pub(crate) struct RowOrder {
     ranks: HashSet<u32>,
     last: Option<Position>,
     /// When the last call of each thread of the current rank began; for the
@@ -47,7 +47,7 @@ enum Change {
     OtherRank { entered: u32, starts: HashMap<u32, u64> },
 }
 
-impl Order {
+impl RowOrder {
     /// Checks a row against those before it and, if it is good, remembers it.
     pub(crate) fn advance(&mut self, position: Position) -> Result<Undo, RowFault> {
         let change = match self.last {
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn threads_beyond_the_limit_are_refused() {
-        let mut order = Order::default();
+        let mut order = RowOrder::default();
         order.advance(position(0, u32::MAX, 0)).unwrap();
         order.starts.extend((0..MAX_THREADS as u32).map(|thread| (thread, 0)));
         let fault = order.advance(position(0, 0, 1)).unwrap_err();
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn ranks_beyond_the_limit_are_refused() {
-        let mut order = Order { ranks: (0..MAX_RANKS as u32).collect(), ..Order::default() };
+        let mut order = RowOrder { ranks: (0..MAX_RANKS as u32).collect(), ..RowOrder::default() };
         let fault = order.advance(position(u32::MAX, 0, 0)).unwrap_err();
         assert_eq!(fault, RowFault::TooManyRanks { limit: MAX_RANKS });
     }
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn an_undone_row_leaves_no_trace() {
         for (rank, thread) in [(0, 0), (0, 1), (0, 2), (1, 0)] {
-            let mut order = Order::default();
+            let mut order = RowOrder::default();
             for (n, thread) in [(0, 0), (1, 1), (2, 0)] {
                 order.advance(position(0, thread, n)).unwrap();
             }
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    fn sorted(order: &Order) -> (Vec<u32>, Vec<(u32, u64)>) {
+    fn sorted(order: &RowOrder) -> (Vec<u32>, Vec<(u32, u64)>) {
         let mut ranks: Vec<u32> = order.ranks.iter().copied().collect();
         let mut starts: Vec<_> = order.starts.iter().map(|(&thread, &ns)| (thread, ns)).collect();
         ranks.sort_unstable();

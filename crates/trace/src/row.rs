@@ -17,7 +17,7 @@ const N_COLUMNS: usize = 15;
 
 /// An event whose `detail` still lies in the line.
 #[derive(Debug)]
-pub(crate) struct Row<'a> {
+pub(crate) struct EventRow<'a> {
     pub(crate) position: Position,
     function: Function,
     pub(crate) context: ContextId,
@@ -31,9 +31,12 @@ pub(crate) struct Row<'a> {
     detail: &'a str,
 }
 
-impl<'a> Row<'a> {
-    pub(crate) fn parse(line: &'a [u8], functions: &FunctionNames) -> Result<Row<'a>, RowFault> {
-        Row::parse_fields(line, functions).map_err(|fault| {
+impl<'a> EventRow<'a> {
+    pub(crate) fn parse(
+        line: &'a [u8],
+        functions: &FunctionNames,
+    ) -> Result<EventRow<'a>, RowFault> {
+        EventRow::parse_fields(line, functions).map_err(|fault| {
             // A missing field shifts all others, and what is then wrong with
             // one of those would mislead.
             let found = 1 + line.iter().filter(|&&byte| byte == b',').count();
@@ -44,7 +47,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    fn parse_fields(line: &'a [u8], functions: &FunctionNames) -> Result<Row<'a>, RowFault> {
+    fn parse_fields(line: &'a [u8], functions: &FunctionNames) -> Result<EventRow<'a>, RowFault> {
         let mut fields = Fields::new(line, N_COLUMNS);
         let stream = StreamId { rank: fields.small("rank")?, thread: fields.small("tid")? };
         let sequence = fields.count("seq")?;
@@ -63,7 +66,7 @@ impl<'a> Row<'a> {
             return Err(RowFault::EndBeforeStart { start_ns, end_ns });
         }
         let position = Position { stream, sequence, start_ns };
-        Ok(Row {
+        Ok(EventRow {
             position,
             function,
             context,

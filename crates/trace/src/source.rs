@@ -21,7 +21,7 @@ pub enum Encoding {
 
 /// A trace in memory: the content of its files.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct TraceFiles {
     /// How the three tables are encoded.
     pub encoding: Encoding,
     /// The table of events.
@@ -39,11 +39,11 @@ pub struct Parts {
 pub(crate) struct Source {
     path: Arc<str>,
     encoding: Encoding,
-    content: Content,
+    content: SourceContent,
 }
 
 #[derive(Clone, Debug)]
-enum Content {
+enum SourceContent {
     File(PathBuf),
     Bytes(Arc<[u8]>),
 }
@@ -58,7 +58,7 @@ impl Source {
             match fs::metadata(&file) {
                 // Opening a pipe would wait for its writer.
                 Ok(metadata) if !metadata.is_file() => return Err(Error::NotAFile { path }),
-                Ok(_) => return Ok(Source { path, encoding, content: Content::File(file) }),
+                Ok(_) => return Ok(Source { path, encoding, content: SourceContent::File(file) }),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(source) => return Err(Error::Unreadable { path, source }),
             }
@@ -78,7 +78,7 @@ impl Source {
             Encoding::Zstd => "csv.zst",
         };
         let path = format!("{table}.{extension}").into();
-        Source { path, encoding, content: Content::Bytes(bytes.into()) }
+        Source { path, encoding, content: SourceContent::Bytes(bytes.into()) }
     }
 
     pub(crate) fn path(&self) -> &Arc<str> {
@@ -89,11 +89,11 @@ impl Source {
     pub(crate) fn open(&self, expected: &'static str) -> Result<Input, Error> {
         let unreadable = |source| Error::Unreadable { path: self.path.clone(), source };
         let reader: Box<dyn BufRead + Send> = match &self.content {
-            Content::File(file) => {
+            SourceContent::File(file) => {
                 let file = File::open(file).map_err(unreadable)?;
                 self.decode(BufReader::with_capacity(BUFFER_BYTES, file))?
             }
-            Content::Bytes(bytes) => self.decode(Cursor::new(bytes.clone()))?,
+            SourceContent::Bytes(bytes) => self.decode(Cursor::new(bytes.clone()))?,
         };
         let mut input = Input { path: self.path.clone(), lines: Lines::new(reader) };
         input.check_header(expected)?;

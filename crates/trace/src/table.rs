@@ -12,7 +12,7 @@ use ioracle_events::{ContextId, FileId};
 use crate::error::{Error, RowFault};
 use crate::fields::Fields;
 use crate::source::Source;
-use crate::tally::Tally;
+use crate::tally::SkippedRows;
 
 /// The most rows that a table of stacks or files may have.
 pub const MAX_TABLE_ROWS: usize = 1 << 24;
@@ -22,7 +22,7 @@ pub const MAX_TABLE_BYTES: usize = 1 << 29;
 
 /// Texts by id: the frames of contexts, or the paths of files.
 #[derive(Clone, Debug)]
-pub struct Table<Id> {
+pub struct IdTable<Id> {
     /// Strictly increasing.
     ids: Vec<u32>,
     /// Where each row's text ends in `text`, which [`MAX_TABLE_BYTES`] keeps
@@ -79,7 +79,7 @@ impl TableId for FileId {
     }
 }
 
-impl<Id: TableId> Table<Id> {
+impl<Id: TableId> IdTable<Id> {
     /// The text of `id`.
     pub fn get(&self, id: Id) -> Option<&str> {
         self.text_at(self.position(id)?)
@@ -106,12 +106,12 @@ impl<Id: TableId> Table<Id> {
         self.ids.is_empty()
     }
 
-    pub(crate) fn empty() -> Table<Id> {
-        Table { ids: Vec::new(), ends: Vec::new(), text: String::new(), id: PhantomData }
+    pub(crate) fn empty() -> IdTable<Id> {
+        IdTable { ids: Vec::new(), ends: Vec::new(), text: String::new(), id: PhantomData }
     }
 
-    pub(crate) fn read(source: &Source, tally: &mut Tally) -> Result<Table<Id>, Error> {
-        let mut table = Table::empty();
+    pub(crate) fn read(source: &Source, tally: &mut SkippedRows) -> Result<IdTable<Id>, Error> {
+        let mut table = IdTable::empty();
         let mut input = source.open(Id::HEADER)?;
         loop {
             let pushed = match input.next_row() {

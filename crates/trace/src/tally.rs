@@ -6,16 +6,16 @@ use crate::error::Error;
 
 /// Counts what was skipped, if skipping is wanted.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct SkippedRows {
     lenient: bool,
     skipped: u64,
     first: Option<Error>,
     cut: Option<Error>,
 }
 
-impl Tally {
-    pub(crate) fn new(lenient: bool) -> Tally {
-        Tally { lenient, skipped: 0, first: None, cut: None }
+impl SkippedRows {
+    pub(crate) fn new(lenient: bool) -> SkippedRows {
+        SkippedRows { lenient, skipped: 0, first: None, cut: None }
     }
 
     /// A bad row: skipped and counted when lenient, given back when not.

@@ -11,13 +11,13 @@ use crate::error::Error;
 use crate::events::Events;
 use crate::meta::{Meta, MetaFile};
 use crate::native::{self, Grouping, Native};
-use crate::source::{Parts, Source};
-use crate::table::Table;
-use crate::tally::Tally;
+use crate::source::{Source, TraceFiles};
+use crate::table::IdTable;
+use crate::tally::SkippedRows;
 
 /// How to read a trace.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct ReadOptions {
     /// Skip and count what is wrong instead of stopping there.
     pub lenient: bool,
 }
@@ -28,11 +28,11 @@ pub struct Trace {
     name: String,
     meta: Meta,
     meta_bytes: Option<Vec<u8>>,
-    contexts: Table<ContextId>,
-    files: Table<FileId>,
+    contexts: IdTable<ContextId>,
+    files: IdTable<FileId>,
     form: Form,
-    options: Options,
-    tally: Tally,
+    options: ReadOptions,
+    tally: SkippedRows,
     incomplete: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Form {
 impl Trace {
     /// Opens a directory, in the native or the CSV form, and reads all but its
     /// events. A trace that is still being recorded is read as far as it goes.
-    pub fn open(directory: &Path, options: Options) -> Result<Trace, Error> {
+    pub fn open(directory: &Path, options: ReadOptions) -> Result<Trace, Error> {
         let fail = |source| Error::Directory { path: directory.into(), source };
         // The real path, because '.' has no name.
         let real_path = directory.canonicalize().map_err(fail)?;
@@ -68,7 +68,7 @@ impl Trace {
     }
 
     /// The same for a trace in memory.
-    pub fn from_parts(name: &str, parts: Parts, options: Options) -> Result<Trace, Error> {
+    pub fn from_parts(name: &str, parts: TraceFiles, options: ReadOptions) -> Result<Trace, Error> {
         let sources = Sources {
             events: Source::in_memory("events", parts.encoding, parts.events),
             stacks: Source::in_memory("stacks", parts.encoding, parts.stacks),
@@ -79,7 +79,7 @@ impl Trace {
     }
 
     /// The same for the bytes of `events.ioracle`.
-    pub fn from_bytes(name: &str, bytes: Vec<u8>, options: Options) -> Result<Trace, Error> {
+    pub fn from_bytes(name: &str, bytes: Vec<u8>, options: ReadOptions) -> Result<Trace, Error> {
         let opened = native::in_memory(bytes)?;
         Trace::assemble(name.to_owned(), Ok(None), options, |tally| opened.read(tally))
     }
@@ -95,7 +95,7 @@ impl Trace {
     }
 
     /// The frames of each call stack, innermost first, separated by `;`.
-    pub fn contexts(&self) -> &Table<ContextId> {
+    pub fn contexts(&self) -> &IdTable<ContextId> {
         &self.contexts
     }
 
@@ -107,7 +107,7 @@ impl Trace {
     }
 
     /// The path of each file.
-    pub fn files(&self) -> &Table<FileId> {
+    pub fn files(&self) -> &IdTable<FileId> {
         &self.files
     }
 
@@ -187,17 +187,17 @@ impl Trace {
         }
     }
 
-    pub(crate) fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> ReadOptions {
         self.options
     }
 
     fn assemble(
         name: String,
         meta: Result<Option<MetaFile>, Error>,
-        options: Options,
-        read: impl FnOnce(&mut Tally) -> Result<Content, Error>,
+        options: ReadOptions,
+        read: impl FnOnce(&mut SkippedRows) -> Result<TraceContent, Error>,
     ) -> Result<Trace, Error> {
-        let mut tally = Tally::new(options.lenient);
+        let mut tally = SkippedRows::new(options.lenient);
         let parsed = meta.and_then(|file| match file {
             Some((path, bytes)) => Ok((Meta::parse(&path, &bytes)?, Some(bytes))),
             None => Ok((Meta::default(), None)),
@@ -209,16 +209,16 @@ impl Trace {
                 (Meta::default(), None)
             }
         };
-        let Content { contexts, files, form, incomplete } = read(&mut tally)?;
+        let TraceContent { contexts, files, form, incomplete } = read(&mut tally)?;
         let incomplete = incomplete.or_else(|| meta.incomplete.clone());
         Ok(Trace { name, meta, meta_bytes, contexts, files, form, options, tally, incomplete })
     }
 }
 
 /// All of a trace but its description.
-pub(crate) struct Content {
-    pub(crate) contexts: Table<ContextId>,
-    pub(crate) files: Table<FileId>,
+pub(crate) struct TraceContent {
+    pub(crate) contexts: IdTable<ContextId>,
+    pub(crate) files: IdTable<FileId>,
     pub(crate) form: Form,
     pub(crate) incomplete: Option<String>,
 }
@@ -230,9 +230,9 @@ struct Sources {
 }
 
 impl Sources {
-    fn read(self, tally: &mut Tally) -> Result<Content, Error> {
-        let contexts = Table::read(&self.stacks, tally)?;
-        let files = Table::read(&self.files, tally)?;
-        Ok(Content { contexts, files, form: Form::Csv(self.events), incomplete: None })
+    fn read(self, tally: &mut SkippedRows) -> Result<TraceContent, Error> {
+        let contexts = IdTable::read(&self.stacks, tally)?;
+        let files = IdTable::read(&self.files, tally)?;
+        Ok(TraceContent { contexts, files, form: Form::Csv(self.events), incomplete: None })
     }
 }

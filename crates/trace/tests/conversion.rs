@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ioracle_trace::{Encoding, Options, Parts, Times, Trace, export_csv, import};
+use ioracle_trace::{Encoding, ReadOptions, TimePrecision, Trace, TraceFiles, export_csv, import};
 use proptest::prelude::*;
 
 fn corpora() -> Vec<PathBuf> {
@@ -21,7 +21,7 @@ fn traces() -> Vec<PathBuf> {
 }
 
 fn open(path: &Path) -> Trace {
-    Trace::open(path, Options::default()).unwrap()
+    Trace::open(path, ReadOptions::default()).unwrap()
 }
 
 /// The content of a table, whether compressed or not.
@@ -37,7 +37,7 @@ fn real_traces_come_back_byte_by_byte() {
     for path in traces() {
         let directory = tempfile::tempdir().unwrap();
         let [native, csv] = ["native", "csv"].map(|name| directory.path().join(name));
-        let written = import(&open(&path), &native, Times::Exact, &mut |_| {}).unwrap();
+        let written = import(&open(&path), &native, TimePrecision::Exact, &mut |_| {}).unwrap();
         let exported = export_csv(&open(&native), &csv, None, Encoding::Zstd, &mut |_| {}).unwrap();
         assert_eq!((written.n_events, written.n_ranks), (exported.n_events, exported.n_ranks));
         for name in ["events", "stacks", "files"] {
@@ -53,7 +53,7 @@ fn a_rank_is_read_without_the_others() {
     let directory = tempfile::tempdir().unwrap();
     let native = directory.path().join("native");
     let original = open(&traces()[0]);
-    import(&original, &native, Times::Exact, &mut |_| {}).unwrap();
+    import(&original, &native, TimePrecision::Exact, &mut |_| {}).unwrap();
     let copy = open(&native);
     assert_eq!(copy.ranks().unwrap(), original.ranks().unwrap());
     for rank in original.ranks().unwrap() {
@@ -69,7 +69,7 @@ fn a_rank_is_read_without_the_others() {
 #[test]
 fn coarser_times_change_nothing_else() {
     for path in traces() {
-        for times in [Times::Microsecond, Times::Percent] {
+        for times in [TimePrecision::Microsecond, TimePrecision::Percent] {
             check_coarser(&open(&path), times);
         }
     }
@@ -115,18 +115,18 @@ const HEADER: &str =
     "rank,tid,seq,level,op,stack,file,handle,offset,size,ret,start_ns,end_ns,depth,detail\n";
 
 fn made_up(events: &str, stacks: &str, files: &str) -> Trace {
-    let parts = Parts {
+    let parts = TraceFiles {
         encoding: Encoding::Plain,
         events: events.into(),
         stacks: stacks.into(),
         files: files.into(),
         meta: None,
     };
-    Trace::from_parts("made up", parts, Options::default()).unwrap()
+    Trace::from_parts("made up", parts, ReadOptions::default()).unwrap()
 }
 
 /// Checks that a trace is the same with coarser times, but for these.
-fn check_coarser(original: &Trace, times: Times) {
+fn check_coarser(original: &Trace, times: TimePrecision) {
     let directory = tempfile::tempdir().unwrap();
     import(original, directory.path(), times, &mut |_| {}).unwrap();
     let copy = open(directory.path());
@@ -135,7 +135,7 @@ fn check_coarser(original: &Trace, times: Times) {
         let (event, mut copy) = (event.unwrap(), copied.next().unwrap().unwrap());
         assert!(copy.start_ns <= copy.end_ns);
         assert!(copy.start_ns <= event.start_ns && copy.end_ns <= event.end_ns);
-        if times == Times::Microsecond {
+        if times == TimePrecision::Microsecond {
             assert!(event.start_ns - copy.start_ns < 1000);
             assert!(event.end_ns - copy.end_ns < 1000);
         }
@@ -154,7 +154,7 @@ fn a_level_that_is_skipped_does_not_turn_time_back() {
         0,0,2,posix,write,2,1,3,-1,1,1,49355,49355,2,\n\
         0,0,3,mpiio,mpi_write,2,1,3,-1,1,0,49356,80000,1,\n";
     let trace = made_up(&format!("{HEADER}{rows}"), "id,frames\n1,a\n2,b\n", "id,path\n1,x\n");
-    check_coarser(&trace, Times::Percent);
+    check_coarser(&trace, TimePrecision::Percent);
 }
 
 proptest! {
@@ -169,13 +169,13 @@ proptest! {
         let trace = made_up(&events, stacks, files);
         let directory = tempfile::tempdir().unwrap();
         let [native, csv] = ["native", "csv"].map(|name| directory.path().join(name));
-        import(&trace, &native, Times::Exact, &mut |_| {}).unwrap();
+        import(&trace, &native, TimePrecision::Exact, &mut |_| {}).unwrap();
         export_csv(&open(&native), &csv, None, Encoding::Plain, &mut |_| {}).unwrap();
         let read = |name: &str| fs::read_to_string(csv.join(format!("{name}.csv"))).unwrap();
         prop_assert_eq!(read("events"), events);
         prop_assert_eq!(read("stacks"), stacks);
         prop_assert_eq!(read("files"), files);
-        for times in [Times::Microsecond, Times::Percent] {
+        for times in [TimePrecision::Microsecond, TimePrecision::Percent] {
             check_coarser(&trace, times);
         }
     }

@@ -10,13 +10,13 @@ use std::path::Path;
 
 use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
 use ioracle_trace::{
-    Description, Encoding, Observer, Options, Process, ProcessNumber, Recorder, Times, Trace,
-    export_csv, import, repair,
+    Description, Encoding, JobProcess, Observer, ProcessNumber, ReadOptions, TimePrecision, Trace,
+    TraceRecorder, export_csv, import, repair,
 };
 use tempfile::TempDir;
 
-const STRICT: Options = Options { lenient: false };
-const LENIENT: Options = Options { lenient: true };
+const STRICT: ReadOptions = ReadOptions { lenient: false };
+const LENIENT: ReadOptions = ReadOptions { lenient: true };
 const EVENTS: &str = "events.ioracle";
 
 /// As many as the trace had that gave back none of them.
@@ -44,17 +44,17 @@ fn call(n: u64) -> Event {
     }
 }
 
-fn begin(recorder: &mut Recorder) {
+fn begin(recorder: &mut TraceRecorder) {
     (1..=3).for_each(|n| recorder.context(ContextId(n), &format!("app+0x{n}0")));
     (1..=5).for_each(|n| recorder.file(FileId(n), &format!("out.{n}")));
-    recorder.process(ProcessNumber(0), &Process { pid: 10, ..Process::default() });
+    recorder.process(ProcessNumber(0), &JobProcess { pid: 10, ..JobProcess::default() });
     recorder.stream_began(StreamId { rank: 0, thread: 0 }, 10);
 }
 
 /// A trace of one block, as small recordings are.
 fn recorded() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(directory.path(), Times::Exact).unwrap();
+    let mut recorder = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
     begin(&mut recorder);
     (0..N_EVENTS).for_each(|n| recorder.event(ProcessNumber(0), &call(n)));
     let description = Description { wall_s: Some(7.5), ..Description::default() };
@@ -69,11 +69,11 @@ fn imported() -> TempDir {
     let trace = Trace::open(recorded.path(), STRICT).unwrap();
     export_csv(&trace, tables.path(), None, Encoding::Plain, &mut |_| ()).unwrap();
     let trace = Trace::open(tables.path(), STRICT).unwrap();
-    import(&trace, directory.path(), Times::Exact, &mut |_| ()).unwrap();
+    import(&trace, directory.path(), TimePrecision::Exact, &mut |_| ()).unwrap();
     directory
 }
 
-fn read(directory: &Path, options: Options) -> Vec<Event> {
+fn read(directory: &Path, options: ReadOptions) -> Vec<Event> {
     let trace = Trace::open(directory, options).unwrap();
     trace.events(None).unwrap().map(Result::unwrap).collect()
 }
@@ -116,7 +116,7 @@ fn the_events_before_a_cut_come_back() {
         assert_eq!(trace.meta().events, Some(written.n_events));
         assert_eq!(trace.meta().wall_s, Some(7.5), "the description was not kept");
         assert!(trace.incomplete().unwrap().starts_with("was cut off behind byte"));
-        assert!(!Recorder::is_unfinished(directory));
+        assert!(!TraceRecorder::is_unfinished(directory));
     }
 }
 
@@ -160,7 +160,7 @@ fn a_full_disk_is_said_by_whoever_reads_the_recording() {
     const FULL: &str = "could not be written to the end: No space left on device";
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
-    let recorder = Recorder::create(directory, Times::Exact).unwrap();
+    let recorder = TraceRecorder::create(directory, TimePrecision::Exact).unwrap();
     let mut recorder = recorder.with_log_limit(5000);
     begin(&mut recorder);
     // The next log has no room.
@@ -191,7 +191,7 @@ fn a_full_disk_is_said_by_whoever_reads_the_recording() {
 #[test]
 fn a_recording_that_is_being_written_is_not_called_incomplete() {
     let directory = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(directory.path(), Times::Exact).unwrap();
+    let mut recorder = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
     begin(&mut recorder);
     recorder.event(ProcessNumber(0), &call(0));
     recorder.flush().unwrap();
@@ -214,11 +214,11 @@ fn a_repair_without_room_leaves_everything_as_it_was() {
 #[test]
 fn what_was_not_finished_is_discarded_and_what_is_whole_is_not() {
     let directory = recorded();
-    let error = Recorder::discard_unfinished(directory.path()).unwrap_err();
+    let error = TraceRecorder::discard_unfinished(directory.path()).unwrap_err();
     assert!(error.to_string().contains("is not a recording"), "{error}");
     cut(directory.path(), 5);
     fs::write(directory.path().join("notes.txt"), "mine").unwrap();
-    assert!(Recorder::discard_unfinished(directory.path()).unwrap() > 1000);
+    assert!(TraceRecorder::discard_unfinished(directory.path()).unwrap() > 1000);
     let left: io::Result<Vec<_>> = fs::read_dir(directory.path()).unwrap().collect();
     assert_eq!(left.unwrap().len(), 1);
 }

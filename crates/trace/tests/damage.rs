@@ -8,12 +8,13 @@ use std::path::Path;
 
 use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
 use ioracle_trace::{
-    Description, Observer, Options, Process, ProcessNumber, Recorder, Times, Trace,
+    Description, JobProcess, Observer, ProcessNumber, ReadOptions, TimePrecision, Trace,
+    TraceRecorder,
 };
 use tempfile::TempDir;
 
-const STRICT: Options = Options { lenient: false };
-const LENIENT: Options = Options { lenient: true };
+const STRICT: ReadOptions = ReadOptions { lenient: false };
+const LENIENT: ReadOptions = ReadOptions { lenient: true };
 const EVENTS: &str = "events.ioracle";
 const LOG: &str = "recording.part";
 
@@ -37,11 +38,11 @@ fn write(process: u32, n: u64) -> Event {
 }
 
 /// Tells two ranks, and `n_events` writes of each in turn.
-fn tell(recorder: &mut Recorder, n_events: u64) {
+fn tell(recorder: &mut TraceRecorder, n_events: u64) {
     recorder.context(ContextId(1), "app+0x10");
     recorder.file(FileId(1), "out.dat");
     for rank in 0..2 {
-        let process = Process { pid: 10 + rank, rank: Some(rank), ..Process::default() };
+        let process = JobProcess { pid: 10 + rank, rank: Some(rank), ..JobProcess::default() };
         recorder.process(ProcessNumber(rank), &process);
         recorder.stream_began(StreamId { rank, thread: 0 }, 10 + rank);
     }
@@ -52,9 +53,9 @@ fn tell(recorder: &mut Recorder, n_events: u64) {
 }
 
 /// A recording whose logs were short, so that it has blocks and a log.
-fn recording(n_events: u64) -> (TempDir, Recorder) {
+fn recording(n_events: u64) -> (TempDir, TraceRecorder) {
     let directory = tempfile::tempdir().unwrap();
-    let recorder = Recorder::create(directory.path(), Times::Exact).unwrap();
+    let recorder = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
     let mut recorder = recorder.with_log_limit(2000);
     tell(&mut recorder, n_events);
     recorder.flush().unwrap();
@@ -88,7 +89,7 @@ fn read(trace: Result<Trace, ioracle_trace::Error>) -> (u64, u64, Option<String>
     (n_read, events.skipped() + trace.skipped(), failure)
 }
 
-fn read_bytes(bytes: &[u8], options: Options) -> (u64, u64, Option<String>) {
+fn read_bytes(bytes: &[u8], options: ReadOptions) -> (u64, u64, Option<String>) {
     read(Trace::from_bytes("memory", bytes.to_vec(), options))
 }
 
@@ -129,7 +130,7 @@ fn a_recording_cut_off_at_any_byte_is_recovered() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join(EVENTS), &events).unwrap();
         fs::write(directory.path().join(LOG), &log[..cut]).unwrap();
-        let Ok(recorder) = Recorder::reopen(directory.path()) else {
+        let Ok(recorder) = TraceRecorder::reopen(directory.path()) else {
             assert!(cut < 28, "a log of {cut} bytes is refused");
             continue;
         };
@@ -158,8 +159,8 @@ fn a_trace_cut_off_at_any_byte_is_told_and_recovered() {
         if cut % 29 == 0 {
             let directory = tempfile::tempdir().unwrap();
             fs::write(directory.path().join(EVENTS), &whole[..cut]).unwrap();
-            assert!(Recorder::is_unfinished(directory.path()));
-            let recorder = Recorder::reopen(directory.path()).unwrap();
+            assert!(TraceRecorder::is_unfinished(directory.path()));
+            let recorder = TraceRecorder::reopen(directory.path()).unwrap();
             assert_eq!(recorder.finish(&Description::default()).unwrap().n_events, n_read);
             let (again, skipped, _) = read(Trace::open(directory.path(), STRICT));
             assert_eq!((again, skipped), (n_read, 0));
@@ -208,10 +209,12 @@ fn other_files_and_versions_are_refused() {
 #[test]
 fn two_recorders_do_not_share_a_directory() {
     let (directory, recorder) = recording(3);
-    let error = Recorder::create(directory.path(), Times::Exact).unwrap_err().to_string();
+    let error =
+        TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap_err().to_string();
     assert!(error.contains("holds a recording that was not finished"), "{error}");
     recorder.finish(&Description::default()).unwrap();
-    let error = Recorder::create(directory.path(), Times::Exact).unwrap_err().to_string();
+    let error =
+        TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap_err().to_string();
     assert!(error.contains("already holds a trace"), "{error}");
 }
 
@@ -219,10 +222,10 @@ fn two_recorders_do_not_share_a_directory() {
 fn ranks_that_do_the_same_are_stored_once() {
     let size = |n_ranks: u32| {
         let directory = tempfile::tempdir().unwrap();
-        let mut recorder = Recorder::create(directory.path(), Times::Exact).unwrap();
+        let mut recorder = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
         recorder.context(ContextId(1), "app+0x10");
         for rank in 0..n_ranks {
-            let process = Process { pid: 10 + rank, rank: Some(rank), ..Process::default() };
+            let process = JobProcess { pid: 10 + rank, rank: Some(rank), ..JobProcess::default() };
             recorder.process(ProcessNumber(rank), &process);
             recorder.stream_began(StreamId { rank, thread: 0 }, 10 + rank);
             // Each rank has a file of its own.
@@ -251,7 +254,7 @@ fn ranks_that_do_the_same_are_stored_once() {
 #[test]
 fn calls_that_are_told_late_have_their_place() {
     let directory = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(directory.path(), Times::Exact).unwrap();
+    let mut recorder = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
     tell(&mut recorder, 5);
     let outer = Event { sequence: 2, start_ns: 1500, end_ns: 9000, ..write(0, 2) };
     recorder.event(ProcessNumber(0), &outer);
@@ -269,6 +272,6 @@ fn a_directory_with_half_a_head_is_recovered_from_its_log() {
     drop(recorder);
     let path: &Path = &directory.path().join(EVENTS);
     fs::write(path, &fs::read(path).unwrap()[..9]).unwrap();
-    let recorder = Recorder::reopen(directory.path()).unwrap();
+    let recorder = TraceRecorder::reopen(directory.path()).unwrap();
     assert_eq!(recorder.finish(&Description::default()).unwrap().n_events, 8);
 }

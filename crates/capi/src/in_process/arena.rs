@@ -4,12 +4,12 @@
 //!
 //! A call that is learned may come from a signal handler that has interrupted
 //! `malloc`. So each thread that learns has one mapping of its own, of which only
-//! what is used takes memory, and all that is allocated while [`Arena::enter`]
+//! what is used takes memory, and all that is allocated while [`LearnerArena::enter`]
 //! runs comes from there and goes back there. Sizes are powers of two with a list
 //! of free pieces each; nothing is ever given back to the system before the end.
 //!
 //! An allocation that fails would end the program. So before each lesson there
-//! must be room for more than it can need ([`Arena::has_room`]): tables double at
+//! must be room for more than it can need ([`LearnerArena::has_room`]): tables double at
 //! most, and what is small is counted in kilobytes.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -27,11 +27,11 @@ const SMALLEST: usize = 16;
 
 thread_local! {
     /// Where this thread's allocations go; null: to the system's allocator.
-    static CURRENT: Cell<*mut Arena> = const { Cell::new(ptr::null_mut()) };
+    static CURRENT: Cell<*mut LearnerArena> = const { Cell::new(ptr::null_mut()) };
 }
 
 /// Lies at the beginning of its own mapping.
-pub(super) struct Arena {
+pub(super) struct LearnerArena {
     /// Bytes of the mapping, and how many of them have been given out once.
     bytes: usize,
     used: usize,
@@ -41,15 +41,20 @@ pub(super) struct Arena {
     pub(super) root: *mut c_void,
 }
 
-impl Arena {
+impl LearnerArena {
     /// A new arena; none if there is no memory for it.
-    pub(super) fn new() -> Option<NonNull<Arena>> {
+    pub(super) fn new() -> Option<NonNull<LearnerArena>> {
         let (base, bytes) = SIZES.iter().find_map(|&bytes| Some((map(bytes)?, bytes)))?;
-        let arena: NonNull<Arena> = base.cast();
+        let arena: NonNull<LearnerArena> = base.cast();
         let free = [ptr::null_mut(); N_CLASSES];
         // SAFETY: fresh memory, larger than the structure.
         unsafe {
-            arena.write(Arena { bytes, used: size_of::<Arena>(), free, root: ptr::null_mut() })
+            arena.write(LearnerArena {
+                bytes,
+                used: size_of::<LearnerArena>(),
+                free,
+                root: ptr::null_mut(),
+            })
         };
         Some(arena)
     }
@@ -58,7 +63,7 @@ impl Arena {
     ///
     /// # Safety
     /// Nothing in it is used any more, and nobody is in `enter`.
-    pub(super) unsafe fn release(arena: NonNull<Arena>) {
+    pub(super) unsafe fn release(arena: NonNull<LearnerArena>) {
         // SAFETY: mapped by `new`, and by the caller's promise not used.
         unsafe { libc::munmap(arena.as_ptr().cast(), arena.as_ref().bytes) };
     }
@@ -67,9 +72,9 @@ impl Arena {
     ///
     /// # Safety
     /// The arena has not been released.
-    pub(super) unsafe fn has_room(arena: NonNull<Arena>) -> bool {
+    pub(super) unsafe fn has_room(arena: NonNull<LearnerArena>) -> bool {
         // SAFETY: the caller's promise.
-        let Arena { bytes, used, .. } = unsafe { arena.as_ref() };
+        let LearnerArena { bytes, used, .. } = unsafe { arena.as_ref() };
         bytes - used > used + RESERVE_BYTES
     }
 
@@ -79,7 +84,7 @@ impl Arena {
     /// # Safety
     /// The arena is this thread's own and has not been released. The work does
     /// not unwind, and frees nothing that was allocated outside.
-    pub(super) unsafe fn enter<R>(arena: NonNull<Arena>, work: impl FnOnce() -> R) -> R {
+    pub(super) unsafe fn enter<R>(arena: NonNull<LearnerArena>, work: impl FnOnce() -> R) -> R {
         let before = CURRENT.replace(arena.as_ptr());
         let result = work();
         CURRENT.set(before);
@@ -134,15 +139,15 @@ fn map(bytes: usize) -> Option<NonNull<u8>> {
 }
 
 /// The allocator of this library.
-struct Apart;
+struct ArenaAllocator;
 
 #[global_allocator]
-static ALLOCATOR: Apart = Apart;
+static ALLOCATOR: ArenaAllocator = ArenaAllocator;
 
 // SAFETY: an arena gives out pieces that do not overlap, as large and aligned as
 // asked for; all else is the system's allocator. A piece is freed where it was
 // allocated, by the promise made to `enter`.
-unsafe impl GlobalAlloc for Apart {
+unsafe impl GlobalAlloc for ArenaAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match NonNull::new(CURRENT.get()) {
             // SAFETY: this thread's own, and nothing else refers to it.
@@ -189,13 +194,13 @@ mod tests {
 
     #[test]
     fn what_is_allocated_inside_comes_from_the_arena() {
-        let arena = Arena::new().unwrap();
+        let arena = LearnerArena::new().unwrap();
         let start = arena.as_ptr() as usize;
         // SAFETY: not released yet.
         let used = || unsafe { arena.as_ref() }.used;
         // SAFETY: all that is allocated inside is freed inside.
         unsafe {
-            Arena::enter(arena, || {
+            LearnerArena::enter(arena, || {
                 let mut numbers: Vec<u64> = Vec::new();
                 for number in 0..100_000 {
                     numbers.push(number);
@@ -205,18 +210,18 @@ mod tests {
             });
             let after_first = used();
             for _ in 0..1000 {
-                Arena::enter(arena, || drop(vec![7_u8; 100_000]));
+                LearnerArena::enter(arena, || drop(vec![7_u8; 100_000]));
             }
             assert_eq!(used(), after_first, "free pieces are used again");
             let outside = Box::new(1);
             assert!((&raw const *outside as usize).wrapping_sub(start) >= SIZES[0]);
-            Arena::release(arena);
+            LearnerArena::release(arena);
         }
     }
 
     #[test]
     fn pieces_are_aligned_and_do_not_overlap() {
-        let mut arena = Arena::new().unwrap();
+        let mut arena = LearnerArena::new().unwrap();
         // SAFETY: nobody else refers to it.
         let arena_ref = unsafe { arena.as_mut() };
         let mut pieces = Vec::new();
@@ -232,21 +237,21 @@ mod tests {
         assert!(pieces.is_sorted_by(|a, b| a.1 <= b.0));
         assert!(arena_ref.allocate(Layout::from_size_align(1 << 30, 8).unwrap()).is_null());
         // SAFETY: the pieces are not used any more.
-        unsafe { Arena::release(arena) };
+        unsafe { LearnerArena::release(arena) };
     }
 
     #[test]
     fn a_lesson_needs_as_much_room_as_is_used() {
-        let mut arena = Arena::new().unwrap();
+        let mut arena = LearnerArena::new().unwrap();
         // SAFETY: not released yet.
-        assert!(unsafe { Arena::has_room(arena) });
+        assert!(unsafe { LearnerArena::has_room(arena) });
         // SAFETY: nobody else refers to it.
         let full = unsafe { arena.as_mut() };
         full.used = full.bytes / 2;
         // SAFETY: not released yet, then not used any more.
         unsafe {
-            assert!(!Arena::has_room(arena));
-            Arena::release(arena);
+            assert!(!LearnerArena::has_room(arena));
+            LearnerArena::release(arena);
         }
     }
 }

@@ -9,10 +9,10 @@ use ioracle_events::{ContextId, Event, FileId, Level, PredictedFile, Prediction,
 use ioracle_spool::identity;
 use ioracle_spool::inside::{Definition, Inside, KEPT_RECORDS, Standing};
 use ioracle_spool::layout::{Call, DefinitionKind};
-use ioracle_trace::{Observer, OwnStream, Process, ProcessNumber};
+use ioracle_trace::{JobProcess, Observer, OwnStream, ProcessNumber};
 
 use crate::prediction::{PredictedName, ioracle_prediction, set_path};
-use crate::published::ioracle_basis;
+use crate::prediction_slot::ioracle_basis;
 
 /// Records that later ones must follow before one that is missing is given up:
 /// it was begun by a signal handler that jumped away.
@@ -117,7 +117,7 @@ impl InProcessLearner {
 }
 
 impl Observer for EngineObserver {
-    fn process(&mut self, _: ProcessNumber, _: &Process) {}
+    fn process(&mut self, _: ProcessNumber, _: &JobProcess) {}
 
     fn stream_began(&mut self, _: StreamId, _: u32) {}
 

@@ -19,11 +19,11 @@ use std::ptr::NonNull;
 
 use ioracle_spool::inside::{GIVEN_UP, Inside, Lesson};
 
-use self::arena::Arena;
+use self::arena::LearnerArena;
 use self::learner::InProcessLearner;
 use crate::barrier;
 use crate::prediction::ioracle_prediction;
-use crate::published::ioracle_basis;
+use crate::prediction_slot::ioracle_basis;
 
 /// For the capture library alone: see `ioracle_spool::inside::Learn`.
 ///
@@ -101,14 +101,14 @@ impl Thread {
     /// # Safety
     /// The pointer is this thread's own, here and below.
     unsafe fn begin(self) {
-        let Some(mut arena) = Arena::new() else {
+        let Some(mut arena) = LearnerArena::new() else {
             // SAFETY: the caller's promise.
             return unsafe { self.learned.write(GIVEN_UP as *mut c_void) };
         };
         // SAFETY: the caller's promise; the arena is fresh and this thread's own.
         unsafe {
             self.learned.write(arena.as_ptr().cast());
-            let made = Arena::enter(arena, || {
+            let made = LearnerArena::enter(arena, || {
                 unless_it_panics(|| Box::into_raw(Box::new(InProcessLearner::new())))
             });
             match made {
@@ -125,8 +125,8 @@ impl Thread {
         // SAFETY: the arena is there and its root is a learner, which nobody else uses.
         let done = unsafe {
             let learner = arena.as_ref().root.cast::<InProcessLearner>();
-            let attend = || Arena::enter(arena, || unless_it_panics(|| work(&mut *learner)));
-            if Arena::has_room(arena) { attend() } else { None }
+            let attend = || LearnerArena::enter(arena, || unless_it_panics(|| work(&mut *learner)));
+            if LearnerArena::has_room(arena) { attend() } else { None }
         };
         if done.is_none() {
             // SAFETY: the caller's promise.
@@ -141,13 +141,13 @@ impl Thread {
         // SAFETY: the caller's promise, and nobody uses the arena any more.
         unsafe {
             if let Some(arena) = self.arena() {
-                Arena::release(arena);
+                LearnerArena::release(arena);
             }
             self.learned.write(instead);
         }
     }
 
-    unsafe fn arena(self) -> Option<NonNull<Arena>> {
+    unsafe fn arena(self) -> Option<NonNull<LearnerArena>> {
         // SAFETY: the caller's promise.
         let learned = unsafe { self.learned.read() };
         NonNull::new(learned.cast()).filter(|_| learned as usize != GIVEN_UP)

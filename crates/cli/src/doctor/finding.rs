@@ -13,7 +13,7 @@ use crate::shared::text::{shell_quoted, wrap};
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum DiagnosisLevel {
     /// As it should be.
     Ok,
     /// Good to know.
@@ -26,43 +26,47 @@ pub enum Level {
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    pub level: Level,
+pub struct Diagnosis {
+    pub level: DiagnosisLevel,
     /// What it is about.
     pub about: &'static str,
     /// What was found, and what to do.
     pub text: String,
 }
 
-impl Finding {
-    pub fn ok(about: &'static str, text: impl Display) -> Finding {
-        Finding { level: Level::Ok, about, text: text.to_string() }
+impl Diagnosis {
+    pub fn ok(about: &'static str, text: impl Display) -> Diagnosis {
+        Diagnosis { level: DiagnosisLevel::Ok, about, text: text.to_string() }
     }
 
-    pub fn note(about: &'static str, text: impl Display) -> Finding {
-        Finding { level: Level::Note, about, text: text.to_string() }
+    pub fn note(about: &'static str, text: impl Display) -> Diagnosis {
+        Diagnosis { level: DiagnosisLevel::Note, about, text: text.to_string() }
     }
 
-    pub fn warning(about: &'static str, text: impl Display) -> Finding {
-        Finding { level: Level::Warning, about, text: text.to_string() }
+    pub fn warning(about: &'static str, text: impl Display) -> Diagnosis {
+        Diagnosis { level: DiagnosisLevel::Warning, about, text: text.to_string() }
     }
 
-    pub fn problem(about: &'static str, text: impl Display) -> Finding {
-        Finding { level: Level::Problem, about, text: text.to_string() }
+    pub fn problem(about: &'static str, text: impl Display) -> Diagnosis {
+        Diagnosis { level: DiagnosisLevel::Problem, about, text: text.to_string() }
     }
 }
 
 /// All findings, then whether capture works: for a program if one was named.
-pub fn findings_as_text(findings: &[Finding], program: Option<&OsStr>, colours: Colours) -> String {
+pub fn findings_as_text(
+    findings: &[Diagnosis],
+    program: Option<&OsStr>,
+    colours: Colours,
+) -> String {
     const WIDTH: usize = 100;
     const INDENT: usize = 24;
     let mut text = String::new();
     for finding in findings {
         let (word, tone) = match finding.level {
-            Level::Ok => ("ok", Tone::Good),
-            Level::Note => ("note", Tone::Dim),
-            Level::Warning => ("warning", Tone::Bad),
-            Level::Problem => ("problem", Tone::Bad),
+            DiagnosisLevel::Ok => ("ok", Tone::Good),
+            DiagnosisLevel::Note => ("note", Tone::Dim),
+            DiagnosisLevel::Warning => ("warning", Tone::Bad),
+            DiagnosisLevel::Problem => ("problem", Tone::Bad),
         };
         let word = colours.paint(&Cell::new(format!("{word:<8}"), tone));
         for (n, line) in wrap(&finding.text, WIDTH - INDENT).into_iter().enumerate() {
@@ -73,7 +77,8 @@ pub fn findings_as_text(findings: &[Finding], program: Option<&OsStr>, colours: 
             text.push_str(&format!("{before}{line}\n"));
         }
     }
-    let n_problems = findings.iter().filter(|finding| finding.level == Level::Problem).count();
+    let n_problems =
+        findings.iter().filter(|finding| finding.level == DiagnosisLevel::Problem).count();
     let (what, command) = match program {
         Some(program) => (format!("'{}'", program.display()), shell_quoted(program)),
         None => ("Programs".to_owned(), "COMMAND".to_owned()),
@@ -95,9 +100,9 @@ mod tests {
     #[test]
     fn findings_stand_below_each_other_with_what_to_do() {
         let findings = [
-            Finding::ok("kernel", "6.1.0"),
-            Finding::warning("clock", "hpet takes 1.2 µs a look; choose another clock source"),
-            Finding::problem("preloading", ["the library was not loaded"; 5].join(", ")),
+            Diagnosis::ok("kernel", "6.1.0"),
+            Diagnosis::warning("clock", "hpet takes 1.2 µs a look; choose another clock source"),
+            Diagnosis::problem("preloading", ["the library was not loaded"; 5].join(", ")),
         ];
         expect![["
             ok       kernel         6.1.0
@@ -112,14 +117,14 @@ mod tests {
 
     #[test]
     fn the_verdict_is_about_the_program_that_was_named() {
-        let verdict = |findings: &[Finding]| {
+        let verdict = |findings: &[Diagnosis]| {
             let text = findings_as_text(findings, Some(OsStr::new("./my app")), Colours::Off);
             text.lines().last().map(str::to_owned)
         };
-        let well = verdict(&[Finding::ok("program", "")]);
+        let well = verdict(&[Diagnosis::ok("program", "")]);
         let expected = "'./my app' can be watched here: ioracle run -- \"./my app\"";
         assert_eq!(well.as_deref(), Some(expected));
-        let badly = verdict(&[Finding::problem("program", "it is statically linked")]);
+        let badly = verdict(&[Diagnosis::problem("program", "it is statically linked")]);
         assert!(badly.is_some_and(|line| line.starts_with("'./my app' cannot be watched")));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::finding::Finding;
+use super::finding::Diagnosis;
 
 /// A library that programs do their I/O through.
 struct Library {
@@ -68,7 +68,7 @@ const PLACES: [&str; 7] = [
 ];
 
 /// Which of them there are.
-pub fn examine() -> Vec<Finding> {
+pub fn examine() -> Vec<Diagnosis> {
     let given = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let places: Vec<PathBuf> =
         std::env::split_paths(&given).chain(PLACES.map(PathBuf::from)).collect();
@@ -76,9 +76,9 @@ pub fn examine() -> Vec<Finding> {
 }
 
 impl Library {
-    fn said(&self, found: &BTreeMap<&'static str, PathBuf>) -> Finding {
+    fn said(&self, found: &BTreeMap<&'static str, PathBuf>) -> Diagnosis {
         if found.is_empty() {
-            return Finding::note(
+            return Diagnosis::note(
                 self.name,
                 "none was found in the usual places or in LD_LIBRARY_PATH; one that a program \
                  brings is found when the program uses it",
@@ -86,7 +86,7 @@ impl Library {
         }
         let found: Vec<String> =
             found.iter().map(|(kind, path)| format!("{kind} ('{}')", path.display())).collect();
-        Finding::ok(self.name, format_args!("{}; {}", found.join(" and "), self.captured))
+        Diagnosis::ok(self.name, format_args!("{}; {}", found.join(" and "), self.captured))
     }
 
     /// The first file of each kind.

@@ -4,7 +4,7 @@
 
 use rustix::process::{Resource, getrlimit};
 
-use super::finding::Finding;
+use super::finding::Diagnosis;
 use crate::shared::numbers::{bytes, grouped};
 
 /// Largest file that a thread's records can need to begin with.
@@ -15,8 +15,8 @@ const ENOUGH_DESCRIPTORS: u64 = 64;
 const ENOUGH_ADDRESS_SPACE: u64 = 1024 * 1024 * 1024;
 
 /// One finding for all limits, or one for each that is low.
-pub fn examine() -> Vec<Finding> {
-    let low: Vec<Finding> = [
+pub fn examine() -> Vec<Diagnosis> {
+    let low: Vec<Diagnosis> = [
         file_size(getrlimit(Resource::Fsize).current),
         descriptors(getrlimit(Resource::Nofile).current),
         address_space(getrlimit(Resource::As).current),
@@ -25,30 +25,30 @@ pub fn examine() -> Vec<Finding> {
     .flatten()
     .collect();
     if low.is_empty() {
-        return vec![Finding::ok("limits", "file size, descriptors and address space suffice")];
+        return vec![Diagnosis::ok("limits", "file size, descriptors and address space suffice")];
     }
     low
 }
 
-fn file_size(limit: Option<u64>) -> Option<Finding> {
+fn file_size(limit: Option<u64>) -> Option<Diagnosis> {
     let limit = limit.filter(|limit| *limit < ENOUGH_FILE_BYTES)?;
     let remedy = "threads that make many calls will lose records; raise it with 'ulimit -f'";
     let found = format!("files may be at most {} large (RLIMIT_FSIZE): {remedy}", bytes(limit));
-    Some(Finding::warning("limits", found))
+    Some(Diagnosis::warning("limits", found))
 }
 
-fn descriptors(limit: Option<u64>) -> Option<Finding> {
+fn descriptors(limit: Option<u64>) -> Option<Diagnosis> {
     let limit = limit.filter(|limit| *limit < ENOUGH_DESCRIPTORS)?;
     let remedy = "new threads may be unable to record; raise it with 'ulimit -n'";
     let found = format!("at most {} open files (RLIMIT_NOFILE): {remedy}", grouped(limit));
-    Some(Finding::warning("limits", found))
+    Some(Diagnosis::warning("limits", found))
 }
 
-fn address_space(limit: Option<u64>) -> Option<Finding> {
+fn address_space(limit: Option<u64>) -> Option<Diagnosis> {
     let limit = limit.filter(|limit| *limit < ENOUGH_ADDRESS_SPACE)?;
     let remedy = "records are mapped and may not fit; raise it with 'ulimit -v'";
     let found = format!("address space of {} (RLIMIT_AS): {remedy}", bytes(limit));
-    Some(Finding::warning("limits", found))
+    Some(Diagnosis::warning("limits", found))
 }
 
 #[cfg(test)]

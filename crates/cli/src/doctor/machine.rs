@@ -9,7 +9,7 @@ use std::time::Instant;
 use ioracle_spool::settings;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::finding::Finding;
+use super::finding::Diagnosis;
 use crate::shared::numbers::nanoseconds;
 
 /// A look at the clock that takes longer makes capture slow: each call takes two.
@@ -21,7 +21,7 @@ const FAST_SOURCE: &str = "tsc";
 const PTRACE_SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
 /// All findings on the machine.
-pub fn examine() -> Vec<Finding> {
+pub fn examine() -> Vec<Diagnosis> {
     let mut findings = vec![kernel(), glibc(), clock()];
     findings.extend(switched_off());
     findings.extend(seccomp());
@@ -30,14 +30,14 @@ pub fn examine() -> Vec<Finding> {
     findings
 }
 
-fn kernel() -> Finding {
+fn kernel() -> Diagnosis {
     let system = rustix::system::uname();
     let release = system.release().to_string_lossy();
     let machine = system.machine().to_string_lossy();
     if machine == "x86_64" {
-        Finding::ok("kernel", format_args!("Linux {release} on {machine}"))
+        Diagnosis::ok("kernel", format_args!("Linux {release} on {machine}"))
     } else {
-        Finding::warning(
+        Diagnosis::warning(
             "kernel",
             format_args!(
                 "Linux {release} on {machine}, where call stacks are found by backtrace(), which \
@@ -48,11 +48,11 @@ fn kernel() -> Finding {
 }
 
 /// The C library that this command runs with says its version in itself.
-fn glibc() -> Finding {
+fn glibc() -> Diagnosis {
     let version = libc_file().and_then(|path| glibc_version(&fs::read(path).ok()?));
     match version {
-        Some(version) => Finding::ok("C library", format_args!("glibc {version}")),
-        None => Finding::warning(
+        Some(version) => Diagnosis::ok("C library", format_args!("glibc {version}")),
+        None => Diagnosis::warning(
             "C library",
             "the version of glibc could not be determined; the capture library needs glibc",
         ),
@@ -78,7 +78,7 @@ fn glibc_version(library: &[u8]) -> Option<String> {
     (!version.is_empty()).then(|| version.to_owned())
 }
 
-fn clock() -> Finding {
+fn clock() -> Diagnosis {
     const LOOKS: u32 = 20_000;
     let begin = Instant::now();
     for _ in 0..LOOKS {
@@ -90,11 +90,11 @@ fn clock() -> Finding {
     judge_clock(look_ns, source.trim(), &available)
 }
 
-fn judge_clock(look_ns: u64, source: &str, available: &str) -> Finding {
+fn judge_clock(look_ns: u64, source: &str, available: &str) -> Diagnosis {
     let shown = if source.is_empty() { String::new() } else { format!(" (source {source})") };
     let found = format!("reading it takes {}{shown}", nanoseconds(look_ns));
     if look_ns <= SLOW_CLOCK_NS {
-        return Finding::ok("clock", found);
+        return Diagnosis::ok("clock", found);
     }
     let has_fast = available.split_whitespace().any(|other| other == FAST_SOURCE);
     let remedy = if has_fast && source != FAST_SOURCE {
@@ -103,23 +103,23 @@ fn judge_clock(look_ns: u64, source: &str, available: &str) -> Finding {
         "this machine offers no faster one".to_owned()
     };
     let slow = "each captured call reads it twice, so capture is slower than elsewhere";
-    Finding::warning("clock", format_args!("{found}; {slow}; {remedy}"))
+    Diagnosis::warning("clock", format_args!("{found}; {slow}; {remedy}"))
 }
 
-fn switched_off() -> Option<Finding> {
+fn switched_off() -> Option<Diagnosis> {
     let value = std::env::var_os(settings::DISABLE)?;
     (!value.is_empty() && value != "0").then(|| {
         let sentence = "is set, so nothing will be recorded; unset it";
-        Finding::problem("switched off", format_args!("{} {sentence}", settings::DISABLE))
+        Diagnosis::problem("switched off", format_args!("{} {sentence}", settings::DISABLE))
     })
 }
 
-fn seccomp() -> Option<Finding> {
+fn seccomp() -> Option<Diagnosis> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"))?.trim().to_owned();
     Some(match mode.as_str() {
-        "0" => Finding::ok("sandbox", "no seccomp filter"),
-        _ => Finding::note(
+        "0" => Diagnosis::ok("sandbox", "no seccomp filter"),
+        _ => Diagnosis::note(
             "sandbox",
             "a seccomp filter is in force, as usual in containers; if it forbids what the library \
              needs, 'preloading' below fails",
@@ -127,19 +127,19 @@ fn seccomp() -> Option<Finding> {
     })
 }
 
-fn ptrace_scope() -> Option<Finding> {
+fn ptrace_scope() -> Option<Diagnosis> {
     let scope = fs::read_to_string(PTRACE_SCOPE).ok()?;
     let scope = scope.trim();
     let sentence = "processes may read their own memory, which is all that capture needs";
-    Some(Finding::ok("ptrace", format_args!("kernel.yama.ptrace_scope is {scope}; {sentence}")))
+    Some(Diagnosis::ok("ptrace", format_args!("kernel.yama.ptrace_scope is {scope}; {sentence}")))
 }
 
-fn strace() -> Finding {
+fn strace() -> Diagnosis {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|place| place.join("strace"));
     match found.into_iter().find(|file| file.is_file()) {
-        Some(file) => Finding::ok("tools", format_args!("strace is '{}'", file.display())),
-        None => Finding::note(
+        Some(file) => Diagnosis::ok("tools", format_args!("strace is '{}'", file.display())),
+        None => Diagnosis::note(
             "tools",
             "strace is not installed; it would help to see what cannot be captured",
         ),
@@ -148,7 +148,7 @@ fn strace() -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Level;
+    use super::super::finding::DiagnosisLevel;
     use super::*;
 
     #[test]
@@ -157,11 +157,11 @@ mod tests {
             let finding = judge_clock(look_ns, source, available);
             (finding.level, finding.text.contains("echo tsc"))
         };
-        assert_eq!(judge(25, "tsc", "tsc hpet"), (Level::Ok, false));
-        assert_eq!(judge(900, "hpet", "tsc hpet acpi_pm\n"), (Level::Warning, true));
-        assert_eq!(judge(900, "tsc", "tsc hpet"), (Level::Warning, false));
-        assert_eq!(judge(900, "hpet", "hpet"), (Level::Warning, false));
-        assert_eq!(judge(900, "", ""), (Level::Warning, false));
+        assert_eq!(judge(25, "tsc", "tsc hpet"), (DiagnosisLevel::Ok, false));
+        assert_eq!(judge(900, "hpet", "tsc hpet acpi_pm\n"), (DiagnosisLevel::Warning, true));
+        assert_eq!(judge(900, "tsc", "tsc hpet"), (DiagnosisLevel::Warning, false));
+        assert_eq!(judge(900, "hpet", "hpet"), (DiagnosisLevel::Warning, false));
+        assert_eq!(judge(900, "", ""), (DiagnosisLevel::Warning, false));
     }
 
     #[test]

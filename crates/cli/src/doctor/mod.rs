@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use self::finding::{Finding, Level, findings_as_text};
+use self::finding::{Diagnosis, DiagnosisLevel, findings_as_text};
 use crate::shared::table::Colours;
 use crate::shared::{jobs, output};
 
@@ -42,28 +42,28 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let program = arguments.program.as_deref();
     let of_program = program.into_iter().flat_map(program::examine);
-    let findings: Vec<Finding> = of_program.chain(examine()).collect();
+    let findings: Vec<Diagnosis> = of_program.chain(examine()).collect();
     if arguments.json {
         output::print_json(&findings)?;
     } else {
         output::print_text(&findings_as_text(&findings, program, Colours::for_stdout()))?;
     }
-    let works = findings.iter().all(|finding| finding.level != Level::Problem);
+    let works = findings.iter().all(|finding| finding.level != DiagnosisLevel::Problem);
     Ok(if works { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn examine() -> Vec<Finding> {
+fn examine() -> Vec<Diagnosis> {
     let mut findings = machine::examine();
     match jobs::base(std::env::var_os(ioracle_spool::settings::DIR).as_deref().map(AsRef::as_ref)) {
         Ok(base) => {
             findings.extend(place::examine(&base));
             findings.extend(preload::examine(&base));
         }
-        Err(error) => findings.push(Finding::problem("spool", error)),
+        Err(error) => findings.push(Diagnosis::problem("spool", error)),
     }
     findings.extend(libraries::examine());
     findings.extend(limits::examine());
-    findings.push(Finding::note(
+    findings.push(Diagnosis::note(
         "not captured",
         "static and musl programs, set-user-ID programs, programs of another architecture or \
          word size, system calls made without libc; requests to io_uring are only counted",

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::finding::Finding;
+use super::finding::Diagnosis;
 use crate::shared::jobs;
 use crate::shared::numbers::{bytes, counted};
 use crate::shared::text::shell_quoted;
@@ -14,43 +14,43 @@ const ENOUGH_BYTES: u64 = 256 * 1024 * 1024;
 
 /// File systems by the number that statfs gives: name, and whether mapped files
 /// in it are in local memory or on a local disk.
-const FILE_SYSTEMS: [(i64, &str, Kind); 12] = [
-    (0x0102_1994, "tmpfs", Kind::Memory),
-    (0x8584_58f6, "ramfs", Kind::Memory),
-    (0xef53, "ext4", Kind::Disk),
-    (0x5846_5342, "xfs", Kind::Disk),
-    (0x9123_683e, "btrfs", Kind::Disk),
-    (0x2fc1_2fc1, "zfs", Kind::Disk),
-    (0x794c_7630, "overlayfs", Kind::Disk),
-    (0x6969, "NFS", Kind::Network),
-    (0x0bd0_0bd0, "Lustre", Kind::Network),
-    (0x4750_4653, "GPFS", Kind::Network),
-    (0x1983_0326, "BeeGFS", Kind::Network),
-    (0x00c3_6400, "Ceph", Kind::Network),
+const FILE_SYSTEMS: [(i64, &str, FileSystemKind); 12] = [
+    (0x0102_1994, "tmpfs", FileSystemKind::Memory),
+    (0x8584_58f6, "ramfs", FileSystemKind::Memory),
+    (0xef53, "ext4", FileSystemKind::Disk),
+    (0x5846_5342, "xfs", FileSystemKind::Disk),
+    (0x9123_683e, "btrfs", FileSystemKind::Disk),
+    (0x2fc1_2fc1, "zfs", FileSystemKind::Disk),
+    (0x794c_7630, "overlayfs", FileSystemKind::Disk),
+    (0x6969, "NFS", FileSystemKind::Network),
+    (0x0bd0_0bd0, "Lustre", FileSystemKind::Network),
+    (0x4750_4653, "GPFS", FileSystemKind::Network),
+    (0x1983_0326, "BeeGFS", FileSystemKind::Network),
+    (0x00c3_6400, "Ceph", FileSystemKind::Network),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FileSystemKind {
     Memory,
     Disk,
     Network,
 }
 
 /// Findings on the directory for jobs.
-pub fn examine(base: &Path) -> Vec<Finding> {
+pub fn examine(base: &Path) -> Vec<Diagnosis> {
     let mut findings = vec![match rustix::fs::statfs(base) {
         Ok(about) => {
             let free = about.f_bavail.saturating_mul(about.f_bsize as u64);
             judge(base, about.f_type, free)
         }
-        Err(error) => Finding::warning(
+        Err(error) => Diagnosis::warning(
             "spool",
             format_args!("'{}' could not be checked for free space: {error}", base.display()),
         ),
     }];
     let left = jobs::left_behind(base);
     if let Some(first) = left.first() {
-        findings.push(Finding::note(
+        findings.push(Diagnosis::note(
             "earlier jobs",
             format_args!(
                 "{} left records behind; 'ioracle recover {} -o TRACE' makes a trace of the first",
@@ -62,33 +62,33 @@ pub fn examine(base: &Path) -> Vec<Finding> {
     findings
 }
 
-fn judge(base: &Path, number: i64, free: u64) -> Finding {
+fn judge(base: &Path, number: i64, free: u64) -> Diagnosis {
     let known = FILE_SYSTEMS.into_iter().find(|(other, ..)| *other == number);
     let (name, kind) = match known {
         Some((_, name, kind)) => (name.to_owned(), kind),
-        None => (format!("file system {number:#x}"), Kind::Disk),
+        None => (format!("file system {number:#x}"), FileSystemKind::Disk),
     };
     let found = format!("'{}' on {name}, {} free", base.display(), bytes(free));
     if free < ENOUGH_BYTES {
         let remedy = "a busy job may lose records; choose a directory with more space with --dir";
-        return Finding::warning("spool", format_args!("{found}: {remedy}"));
+        return Diagnosis::warning("spool", format_args!("{found}: {remedy}"));
     }
     match kind {
-        Kind::Memory => Finding::ok("spool", found),
-        Kind::Disk => {
+        FileSystemKind::Memory => Diagnosis::ok("spool", found),
+        FileSystemKind::Disk => {
             let remedy = "works; a directory in memory (/dev/shm) would avoid disk writes";
-            Finding::ok("spool", format_args!("{found}; {remedy}"))
+            Diagnosis::ok("spool", format_args!("{found}; {remedy}"))
         }
-        Kind::Network => {
+        FileSystemKind::Network => {
             let remedy = "records would cross the network; name a local directory with --dir";
-            Finding::warning("spool", format_args!("{found}: {remedy}"))
+            Diagnosis::warning("spool", format_args!("{found}: {remedy}"))
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Level;
+    use super::super::finding::DiagnosisLevel;
     use super::*;
 
     #[test]
@@ -96,10 +96,10 @@ mod tests {
         let check = |number, free, expected| {
             assert_eq!(judge(Path::new("/x"), number, free).level, expected);
         };
-        check(0x0102_1994, 1 << 30, Level::Ok);
-        check(0x0102_1994, 1 << 20, Level::Warning);
-        check(0xef53, 1 << 30, Level::Ok);
-        check(0x6969, 1 << 40, Level::Warning);
-        check(12345, 1 << 40, Level::Ok);
+        check(0x0102_1994, 1 << 30, DiagnosisLevel::Ok);
+        check(0x0102_1994, 1 << 20, DiagnosisLevel::Warning);
+        check(0xef53, 1 << 30, DiagnosisLevel::Ok);
+        check(0x6969, 1 << 40, DiagnosisLevel::Warning);
+        check(12345, 1 << 40, DiagnosisLevel::Ok);
     }
 }

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_spool::settings;
-use ioracle_trace::{Follower, JobSettings, Observer, Process, ProcessNumber};
+use ioracle_trace::{Follower, JobProcess, JobSettings, Observer, ProcessNumber};
 
-use super::finding::Finding;
+use super::finding::Diagnosis;
 use crate::shared::failure::sentence;
 use crate::shared::library;
 use crate::shared::numbers::seconds;
@@ -24,17 +24,17 @@ const LIMIT_BYTES: u64 = 16 * 1024 * 1024;
 const MUCH: Duration = Duration::from_millis(1);
 
 /// Findings on the library.
-pub fn examine(base: &Path) -> Vec<Finding> {
+pub fn examine(base: &Path) -> Vec<Diagnosis> {
     let library = match library::find() {
         Ok(library) => library,
         Err(error) => {
-            return vec![Finding::problem("library", format_args!("{}", sentence(&error)))];
+            return vec![Diagnosis::problem("library", format_args!("{}", sentence(&error)))];
         }
     };
-    let found = Finding::ok("library", format_args!("'{}'", library.display()));
+    let found = Diagnosis::ok("library", format_args!("'{}'", library.display()));
     let tried = match try_out(base, &library) {
         Ok(trial) => trial.judge(),
-        Err(error) => Finding::problem("preloading", format_args!("{}", sentence(&error))),
+        Err(error) => Diagnosis::problem("preloading", format_args!("{}", sentence(&error))),
     };
     vec![found, tried]
 }
@@ -49,16 +49,16 @@ struct Trial {
 }
 
 impl Trial {
-    fn judge(&self) -> Finding {
+    fn judge(&self) -> Diagnosis {
         if self.processes == 0 {
-            return Finding::problem(
+            return Diagnosis::problem(
                 "preloading",
                 "the library was not loaded into 'cat'; look for a message of the dynamic linker \
                  above, or for a loader that ignores LD_PRELOAD",
             );
         }
         if self.events == 0 {
-            return Finding::problem(
+            return Diagnosis::problem(
                 "preloading",
                 "the library was loaded into 'cat' and recorded nothing; look for its warning \
                  above, and check limits and the spool",
@@ -67,9 +67,9 @@ impl Trial {
         let added = seconds(Some(self.added.as_secs_f64()));
         let found = format!("works; it adds {added} to a program that does nothing");
         if self.added <= MUCH {
-            return Finding::ok("preloading", found);
+            return Diagnosis::ok("preloading", found);
         }
-        Finding::warning(
+        Diagnosis::warning(
             "preloading",
             format_args!("{found}, which is unusually high; is the node busy?"),
         )
@@ -80,7 +80,7 @@ impl Trial {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn process(&mut self, _: ProcessNumber, _: &Process) {}
+    fn process(&mut self, _: ProcessNumber, _: &JobProcess) {}
     fn context(&mut self, _: ContextId, _: &str) {}
     fn file(&mut self, _: FileId, _: &str) {}
     fn stream_began(&mut self, _: StreamId, _: u32) {}

@@ -13,7 +13,7 @@ use std::thread;
 
 use anyhow::Result;
 use ioracle_lab::{
-    Ablation, Evaluation, Options, RankReport, Survey, ablate, evaluate, measure_cost,
+    Ablation, EvaluateOptions, Evaluation, RankReport, Survey, ablate, evaluate, measure_cost,
 };
 use ioracle_trace::Trace;
 
@@ -146,13 +146,13 @@ fn evaluate_all(arguments: &Arguments) -> Result<Vec<Evaluated>> {
 }
 
 fn evaluate_one(path: &Path, arguments: &Arguments, progress: &Progress) -> Result<Evaluated> {
-    let trace = open_trace(path, ioracle_trace::Options { lenient: arguments.lenient })?;
+    let trace = open_trace(path, ioracle_trace::ReadOptions { lenient: arguments.lenient })?;
     let survey = Survey::of(&trace, arguments.rank)?;
     survey_warning(&trace, &survey);
-    let options = Options {
+    let options = EvaluateOptions {
         baselines: arguments.baselines,
         series: arguments.plots.is_some() || arguments.document.is_some(),
-        ..Options::default()
+        ..EvaluateOptions::default()
     };
     progress.expect(survey.operations());
     let mut told = 0;

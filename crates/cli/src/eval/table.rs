@@ -6,7 +6,7 @@ use ioracle_lab::Evaluation;
 use ioracle_lab::baselines::BaselineResult;
 
 use crate::shared::numbers::{bytes, counted, grouped, nanoseconds, percent, seconds};
-use crate::shared::table::{Cell, Colours, Side, Table, Tone};
+use crate::shared::table::{Alignment, Cell, Colours, TextTable, Tone};
 
 /// How far a percentage may be below a baseline and still count as equal.
 const TOLERANCE: f64 = 0.1;
@@ -62,20 +62,20 @@ pub fn render(evaluations: &[&Evaluation], colours: Colours) -> String {
 }
 
 fn overview(evaluations: &[&Evaluation], colours: Colours) -> String {
-    let mut table = Table::new(&[
-        ("trace", Side::Left),
-        ("rank", Side::Right),
-        ("operations", Side::Right),
-        ("context", Side::Right),
-        ("best", Side::Right),
-        ("offset", Side::Right),
-        ("best", Side::Right),
-        ("hit ratio", Side::Right),
-        ("best", Side::Right),
-        ("time error", Side::Right),
-        ("best", Side::Right),
-        ("grammar", Side::Right),
-        ("observe", Side::Right),
+    let mut table = TextTable::new(&[
+        ("trace", Alignment::Left),
+        ("rank", Alignment::Right),
+        ("operations", Alignment::Right),
+        ("context", Alignment::Right),
+        ("best", Alignment::Right),
+        ("offset", Alignment::Right),
+        ("best", Alignment::Right),
+        ("hit ratio", Alignment::Right),
+        ("best", Alignment::Right),
+        ("time error", Alignment::Right),
+        ("best", Alignment::Right),
+        ("grammar", Alignment::Right),
+        ("observe", Alignment::Right),
     ]);
     for evaluation in evaluations {
         let mut row: Vec<Cell> = vec![
@@ -109,11 +109,11 @@ fn block(evaluation: &Evaluation, colours: Colours) -> String {
         counted(evaluation.operations, "operation"),
         counted(evaluation.symbols, "context symbol")
     );
-    let mut table = Table::new(&[
-        ("predicted before it came", Side::Left),
-        ("ioracle", Side::Right),
-        ("best baseline", Side::Right),
-        ("", Side::Left),
+    let mut table = TextTable::new(&[
+        ("predicted before it came", Alignment::Left),
+        ("ioracle", Alignment::Right),
+        ("best baseline", Alignment::Right),
+        ("", Alignment::Left),
     ]);
     for duel in duels(evaluation) {
         let name = duel.best.map_or("", |(name, _)| name);
@@ -122,7 +122,7 @@ fn block(evaluation: &Evaluation, colours: Colours) -> String {
     text.push_str(&table.render(colours));
     text.push('\n');
     let plain = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
-    let mut table = Table::new(&[("also", Side::Left), ("", Side::Left)]);
+    let mut table = TextTable::new(&[("also", Alignment::Left), ("", Alignment::Left)]);
     let rows = [
         ("calibration error", plain(evaluation.calibration_error)),
         ("place calibration error", plain(evaluation.place_calibration_error)),
@@ -157,7 +157,7 @@ fn block(evaluation: &Evaluation, colours: Colours) -> String {
 
 /// The numbers that baselines have too, in the order of the block.
 fn duels(evaluation: &Evaluation) -> [Duel; 9] {
-    let duel = |name, ours, field: fn(&BaselineResult) -> Option<f64>, known: Known| {
+    let duel = |name, ours, field: fn(&BaselineResult) -> Option<f64>, known: KnownResult| {
         let is_time = name == "interarrival error";
         Duel { name, ours, best: best(evaluation, field, known, is_time), is_time }
     };
@@ -188,14 +188,14 @@ fn duels(evaluation: &Evaluation) -> [Duel; 9] {
 }
 
 /// A baseline that is measured even without `--baselines`.
-type Known = Option<(&'static str, f64)>;
+type KnownResult = Option<(&'static str, f64)>;
 
 fn best(
     evaluation: &Evaluation,
     field: fn(&BaselineResult) -> Option<f64>,
-    known: Known,
+    known: KnownResult,
     least: bool,
-) -> Known {
+) -> KnownResult {
     let named = evaluation.baselines.iter().flat_map(|results| results.named());
     let values = named.filter_map(|(name, result)| Some((name, field(result)?)));
     known.into_iter().chain(values).reduce(|best, next| {

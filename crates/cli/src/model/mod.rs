@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use ioracle_events::Level;
 use ioracle_oracle::{Model, Oracle};
-use ioracle_trace::Options;
+use ioracle_trace::ReadOptions;
 use serde::Serialize;
 
-use crate::shared::learn::{Extent, Learned, learn, learn_all};
+use crate::shared::learn::{LearnLimits, LearnedTrace, learn, learn_all};
 use crate::shared::numbers::{bytes, counted};
 use crate::shared::{models, output};
 
@@ -107,7 +107,7 @@ struct Written {
 
 impl Save {
     fn run(&self) -> Result<()> {
-        let options = Options { lenient: self.lenient };
+        let options = ReadOptions { lenient: self.lenient };
         if let Some(operations) = self.after {
             return self.save_stream(options, operations);
         }
@@ -118,10 +118,14 @@ impl Save {
     }
 
     /// A model in the middle of a stream, as it was then.
-    fn save_stream(&self, options: Options, operations: u64) -> Result<()> {
-        let extent =
-            Extent { rank: self.rank, operations: Some(operations), rest: 0, level: Level::Bytes };
-        let Learned { trace, stream, other_streams, oracle, .. } =
+    fn save_stream(&self, options: ReadOptions, operations: u64) -> Result<()> {
+        let extent = LearnLimits {
+            rank: self.rank,
+            operations: Some(operations),
+            rest: 0,
+            level: Level::Bytes,
+        };
+        let LearnedTrace { trace, stream, other_streams, oracle, .. } =
             learn(&self.trace, options, extent)?;
         let written = Written {
             rank: Some(stream.rank),

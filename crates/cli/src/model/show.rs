@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::shared::loops::loops_of;
 use crate::shared::numbers::{bytes, counted, grouped, nanoseconds, none};
-use crate::shared::table::{Cell, Colours, Side, Table, Tone};
+use crate::shared::table::{Alignment, Cell, Colours, TextTable, Tone};
 use crate::shared::{models, output};
 
 /// Rows of a table that are shown without `--all`.
@@ -198,15 +198,15 @@ fn render(name: &str, document: &Document, limit: usize, colours: Colours) -> St
 
 fn role_table(document: &Document, limit: usize, colours: Colours) -> String {
     let columns = [
-        ("program", Side::Left),
-        ("rank", Side::Right),
-        ("process", Side::Right),
-        ("thread", Side::Right),
-        ("runs", Side::Right),
-        ("operations", Side::Right),
-        ("oracle", Side::Right),
+        ("program", Alignment::Left),
+        ("rank", Alignment::Right),
+        ("process", Alignment::Right),
+        ("thread", Alignment::Right),
+        ("runs", Alignment::Right),
+        ("operations", Alignment::Right),
+        ("oracle", Alignment::Right),
     ];
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for row in document.roles.iter().take(limit) {
         let program = if row.program.is_empty() { "any" } else { row.program.as_str() };
         table.push(vec![
@@ -224,12 +224,12 @@ fn role_table(document: &Document, limit: usize, colours: Colours) -> String {
 
 fn loop_table(document: &OracleDocument, limit: usize, colours: Colours) -> String {
     let columns = [
-        ("turns", Side::Right),
-        ("operations each", Side::Right),
-        ("runs", Side::Right),
-        ("loop", Side::Left),
+        ("turns", Alignment::Right),
+        ("operations each", Alignment::Right),
+        ("runs", Alignment::Right),
+        ("loop", Alignment::Left),
     ];
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for row in document.loops.iter().take(limit) {
         let turns = match (row.turns_min, row.turns_max) {
             (least, most) if least == most => grouped(least),
@@ -247,12 +247,12 @@ fn loop_table(document: &OracleDocument, limit: usize, colours: Colours) -> Stri
 
 fn symbol_table(document: &OracleDocument, limit: usize, colours: Colours) -> String {
     let columns = [
-        ("symbol", Side::Right),
-        ("operation", Side::Left),
-        ("size", Side::Right),
-        ("I/O time", Side::Right),
+        ("symbol", Alignment::Right),
+        ("operation", Alignment::Left),
+        ("size", Alignment::Right),
+        ("I/O time", Alignment::Right),
     ];
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for row in document.symbols.iter().take(limit) {
         let size = match (row.size_min as u64, row.size_max as u64) {
             (0, 0) => none(),

@@ -20,7 +20,7 @@ use crate::pattern::runs::{self, RunFile};
 use crate::shared::numbers::{bytes, grouped, percent};
 use crate::shared::output;
 use crate::shared::progress::Progress;
-use crate::shared::table::{Colours, Side, Table};
+use crate::shared::table::{Alignment, Colours, TextTable};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -202,17 +202,17 @@ fn row(algorithm: Algorithm, kind: RequestKind, reports: &[&OrderReport]) -> Row
     }
 }
 
-fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&[
-        ("algorithm", Side::Left),
-        ("kind", Side::Left),
-        ("precision %", Side::Right),
-        ("recall %", Side::Right),
-        ("patterns", Side::Right),
-        ("matches", Side::Right),
-        ("known", Side::Right),
-        ("ms per pattern", Side::Right),
-        ("memory", Side::Right),
+fn table(rows: &[Row]) -> TextTable {
+    let mut table = TextTable::new(&[
+        ("algorithm", Alignment::Left),
+        ("kind", Alignment::Left),
+        ("precision %", Alignment::Right),
+        ("recall %", Alignment::Right),
+        ("patterns", Alignment::Right),
+        ("matches", Alignment::Right),
+        ("known", Alignment::Right),
+        ("ms per pattern", Alignment::Right),
+        ("memory", Alignment::Right),
     ]);
     for row in rows {
         table.push(vec![

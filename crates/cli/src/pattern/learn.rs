@@ -16,7 +16,7 @@ use crate::pattern::source::for_each_request;
 use crate::shared::numbers::{counted, grouped};
 use crate::shared::output;
 use crate::shared::progress::Progress;
-use crate::shared::table::{Colours, Side, Table};
+use crate::shared::table::{Alignment, Colours, TextTable};
 
 const LEARN_EXAMPLES: &str = "\
 Examples:
@@ -199,9 +199,10 @@ fn slice_row(server: &str, slice: u64, found: &RecognisedSlice) -> SliceRow {
     }
 }
 
-fn known_table(rows: &[KnownRow]) -> Table {
-    let columns = ["pattern", "seen", "files", "reads", "writes"].map(|name| (name, Side::Right));
-    let mut table = Table::new(&[&columns[..], &[("kind", Side::Left)]].concat());
+fn known_table(rows: &[KnownRow]) -> TextTable {
+    let columns =
+        ["pattern", "seen", "files", "reads", "writes"].map(|name| (name, Alignment::Right));
+    let mut table = TextTable::new(&[&columns[..], &[("kind", Alignment::Left)]].concat());
     for row in rows {
         let numbers = [u64::from(row.pattern), row.seen, row.files, row.reads, row.writes];
         let mut cells: Vec<_> = numbers.iter().map(|number| grouped(*number).into()).collect();
@@ -211,18 +212,18 @@ fn known_table(rows: &[KnownRow]) -> Table {
     table
 }
 
-fn slice_table(rows: &[SliceRow]) -> Table {
-    let mut table = Table::new(&[
-        ("server", Side::Left),
-        ("slice", Side::Right),
-        ("pattern", Side::Right),
-        ("", Side::Left),
-        ("score", Side::Right),
-        ("kind", Side::Left),
-        ("requests", Side::Right),
-        ("files", Side::Right),
-        ("since", Side::Right),
-        ("next", Side::Left),
+fn slice_table(rows: &[SliceRow]) -> TextTable {
+    let mut table = TextTable::new(&[
+        ("server", Alignment::Left),
+        ("slice", Alignment::Right),
+        ("pattern", Alignment::Right),
+        ("", Alignment::Left),
+        ("score", Alignment::Right),
+        ("kind", Alignment::Left),
+        ("requests", Alignment::Right),
+        ("files", Alignment::Right),
+        ("since", Alignment::Right),
+        ("next", Alignment::Left),
     ]);
     for row in rows {
         let next = match (row.next, row.next_in) {

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use ioracle_events::{Access, Event, Layer};
 use ioracle_pattern::{Request, RequestKind, RequestReader};
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 /// Hands each request of each server to `take`, with the server's name, one
 /// server after the other.
@@ -23,7 +23,7 @@ pub fn for_each_request(
         }
         return Ok(());
     }
-    let trace = Trace::open(path, Options::default())?;
+    let trace = Trace::open(path, ReadOptions::default())?;
     for event in trace.events(None)? {
         let event = event?;
         if let Some(request) = request_of(&event) {
@@ -40,7 +40,7 @@ pub fn requests_of_trace(
     rank: u32,
     under: Option<&str>,
 ) -> Result<Vec<(Request, String)>> {
-    let trace = Trace::open(path, Options::default())?;
+    let trace = Trace::open(path, ReadOptions::default())?;
     let mut requests = Vec::new();
     for event in trace.events(Some(rank))? {
         let event = event?;

@@ -2,14 +2,14 @@
 
 //! `ioracle predict --json`.
 
-use ioracle_events::{Hyperslab, Operation, PredictedFile, Prediction, plain};
+use ioracle_events::{Operation, PredictedFile, Prediction, VariablePart, plain};
 use serde::Serialize;
 
 use super::{Outlook, parts};
 
 /// The whole document.
 #[derive(Serialize)]
-pub struct Document<'a> {
+pub struct PredictDocument<'a> {
     /// The trace or model.
     source: &'a str,
     /// Whose oracle it is, where a model has several.
@@ -106,11 +106,11 @@ struct Burst {
 }
 
 /// The document of what is known.
-pub fn document(outlook: &Outlook) -> Document<'_> {
+pub fn document(outlook: &Outlook) -> PredictDocument<'_> {
     let learned = outlook.learned.as_ref();
     let predicted = |prediction: &Prediction| predicted(outlook, prediction);
     let observed = outlook.observed.iter().enumerate();
-    Document {
+    PredictDocument {
         source: &outlook.source,
         oracle: outlook.whose.as_deref(),
         from_start: outlook.from_start,
@@ -180,8 +180,8 @@ fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> Observed {
     }
 }
 
-impl From<Option<Hyperslab>> for Selected {
-    fn from(part: Option<Hyperslab>) -> Selected {
+impl From<Option<VariablePart>> for Selected {
+    fn from(part: Option<VariablePart>) -> Selected {
         let (start, count) = part.map_or((None, None), |part| (Some(part.starts), part.counts));
         Selected { start, count }
     }

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use ioracle_engine::Score;
 use ioracle_events::{
-    Hyperslab, Level, Operation, PredictedFile, Prediction, SEPARATOR, Variables,
+    Level, Operation, PredictedFile, Prediction, SEPARATOR, VariablePart, Variables,
 };
 use ioracle_oracle::{Model, Oracle, Role};
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 use crate::shared::failure::WrongUse;
-use crate::shared::learn::{Extent, Learned, learn, variable_name};
+use crate::shared::learn::{LearnLimits, LearnedTrace, learn, variable_name};
 use crate::shared::numbers::counted;
 use crate::shared::table::Colours;
 use crate::shared::{models, output};
@@ -134,10 +134,11 @@ fn from_trace(arguments: &Arguments) -> Result<Outlook> {
     }
     let steps = arguments.steps as usize;
     let level = if arguments.variables { Level::Variables } else { Level::Bytes };
-    let extent = Extent { rank: arguments.rank, operations: arguments.after, rest: steps, level };
-    let options = Options { lenient: arguments.lenient };
+    let extent =
+        LearnLimits { rank: arguments.rank, operations: arguments.after, rest: steps, level };
+    let options = ReadOptions { lenient: arguments.lenient };
     let learned = learn(&arguments.source, options, extent)?;
-    let Learned {
+    let LearnedTrace {
         trace,
         stream,
         other_streams,
@@ -218,7 +219,12 @@ impl Outlook {
     }
 
     /// The part of a variable that an access is about, as far as it is known.
-    fn part_of(&self, file: &PredictedFile, offset: Option<u64>, size: u64) -> Option<Hyperslab> {
+    fn part_of(
+        &self,
+        file: &PredictedFile,
+        offset: Option<u64>,
+        size: u64,
+    ) -> Option<VariablePart> {
         self.learned.as_ref()?.variables.as_ref()?.part(file, offset?, size)
     }
 

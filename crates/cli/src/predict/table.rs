@@ -4,12 +4,12 @@
 
 use ioracle_engine::Score;
 use ioracle_events::{
-    Burst, ContextSymbol, Hyperslab, Operation, PredictedFile, Prediction, readable,
+    Burst, ContextSymbol, Operation, PredictedFile, Prediction, VariablePart, readable,
 };
 
 use super::{Outlook, parts};
 use crate::shared::numbers::{bytes, counted, grouped, nanoseconds, none, noun_for};
-use crate::shared::table::{Cell, Colours, Side, Table, Tone};
+use crate::shared::table::{Alignment, Cell, Colours, TextTable, Tone};
 use crate::shared::text::shorten_start;
 
 /// Longer paths are shown by their end.
@@ -26,30 +26,30 @@ pub fn render(outlook: &Outlook, colours: Colours) -> String {
     let mut text = headline(outlook);
     let with_observed = !outlook.observed.is_empty();
     let (file, place) = if outlook.is_of_variables() {
-        (("file: variable", Side::Left), ("part", Side::Left))
+        (("file: variable", Alignment::Left), ("part", Alignment::Left))
     } else {
-        (("file", Side::Left), ("offset", Side::Right))
+        (("file", Alignment::Left), ("offset", Alignment::Right))
     };
     let mut columns = vec![
-        ("step", Side::Right),
-        ("operation", Side::Left),
+        ("step", Alignment::Right),
+        ("operation", Alignment::Left),
         file,
         place,
-        ("size", Side::Right),
-        ("when", Side::Right),
-        ("I/O time", Side::Right),
-        ("probability", Side::Right),
+        ("size", Alignment::Right),
+        ("when", Alignment::Right),
+        ("I/O time", Alignment::Right),
+        ("probability", Alignment::Right),
     ];
     if with_observed {
         columns.extend([
-            ("│ observed", Side::Left),
+            ("│ observed", Alignment::Left),
             file,
             place,
-            ("size", Side::Right),
-            ("when", Side::Right),
+            ("size", Alignment::Right),
+            ("when", Alignment::Right),
         ]);
     }
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for (step, prediction) in outlook.ahead.iter().enumerate() {
         let observed = outlook.observed.get(step);
         let mut row = predicted(outlook, step, prediction, observed);
@@ -225,7 +225,7 @@ fn place(outlook: &Outlook, file: &PredictedFile, offset: Option<u64>, size: u64
 
 /// A part as `5, 0:32, 0:48`: one element along the first dimension, and of the
 /// others those from the first number to before the second.
-fn in_words(part: &Hyperslab) -> String {
+fn in_words(part: &VariablePart) -> String {
     let list = |texts: Vec<String>| texts.join(", ");
     let Some(counts) = &part.counts else {
         return format!("from {}", list(part.starts.iter().map(u64::to_string).collect()));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use ioracle_events::{ContextId, Event, FileId, StreamId};
-use ioracle_trace::{Follower, Observer, Process, ProcessNumber, Recorder};
+use ioracle_trace::{Follower, JobProcess, Observer, ProcessNumber, TraceRecorder};
 use serde_json::json;
 
 use crate::recover::{is_job, refuse_ranks, refuse_trace};
@@ -18,11 +18,11 @@ pub fn run(directory: &Path, as_json: bool) -> Result<()> {
     if is_job(directory) {
         discard_job(directory)?;
     } else {
-        if !Recorder::is_unfinished(directory) {
+        if !TraceRecorder::is_unfinished(directory) {
             refuse_ranks(directory)?;
             refuse_trace(directory)?;
         }
-        Recorder::discard_unfinished(directory)?;
+        TraceRecorder::discard_unfinished(directory)?;
         // Stays if it holds something else.
         let _ = std::fs::remove_dir(directory);
     }
@@ -56,7 +56,7 @@ fn discard_job(directory: &Path) -> Result<()> {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn process(&mut self, _: ProcessNumber, _: &Process) {}
+    fn process(&mut self, _: ProcessNumber, _: &JobProcess) {}
     fn stream_began(&mut self, _: StreamId, _: u32) {}
     fn context(&mut self, _: ContextId, _: &str) {}
     fn file(&mut self, _: FileId, _: &str) {}

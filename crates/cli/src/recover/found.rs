@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ioracle_trace::{Follower, NotRecorded, Written};
 
 /// What a job or a recording held.
-pub struct Found {
+pub struct RecoveredTrace {
     /// What was recovered.
     pub source: PathBuf,
     /// The trace that was written.
@@ -20,7 +20,7 @@ pub struct Found {
 
 /// What was there of the trace before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recording {
+pub enum EarlierRecording {
     /// Nothing.
     New,
     /// What the reader of the job had recorded until it was killed.
@@ -51,19 +51,19 @@ pub struct FoundJob {
     pub n_damaged: u64,
 }
 
-impl Found {
+impl RecoveredTrace {
     /// A recording that was finished.
-    pub fn recording(directory: &Path, written: Written) -> Found {
-        Found { source: directory.into(), written, job: None, removed: None }
+    pub fn recording(directory: &Path, written: Written) -> RecoveredTrace {
+        RecoveredTrace { source: directory.into(), written, job: None, removed: None }
     }
 
     /// A job that was read to its end.
     pub fn job(
         directory: &Path,
         follower: &Follower,
-        recording: Recording,
+        recording: EarlierRecording,
         written: Written,
-    ) -> Found {
+    ) -> RecoveredTrace {
         let totals = follower.totals();
         let job = FoundJob {
             n_processes: follower.processes().len() as u64,
@@ -72,11 +72,11 @@ impl Found {
             not_recorded: totals.not_recorded(),
             n_holes: totals.spool.n_holes,
             n_taken_before: totals.spool.n_consumed_before,
-            continued: recording == Recording::Continued,
+            continued: recording == EarlierRecording::Continued,
             n_io_uring: totals.spool.n_io_uring,
             damaged: totals.spool.damaged,
             n_damaged: totals.spool.n_damaged,
         };
-        Found { source: directory.into(), written, job: Some(job), removed: None }
+        RecoveredTrace { source: directory.into(), written, job: Some(job), removed: None }
     }
 }

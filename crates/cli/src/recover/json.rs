@@ -4,10 +4,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::recover::found::{Found, FoundJob};
+use crate::recover::found::{FoundJob, RecoveredTrace};
 
 /// The document.
-pub fn document(found: &Found) -> Value {
+pub fn document(found: &RecoveredTrace) -> Value {
     let written = &found.written;
     let mut document = json!({
         "source": found.source.to_string_lossy(),

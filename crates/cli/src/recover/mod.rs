@@ -15,9 +15,11 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ioracle_trace::{Description, Follower, Options, Recorder, Times, Trace, Written, repair};
+use ioracle_trace::{
+    Description, Follower, ReadOptions, TimePrecision, Trace, TraceRecorder, Written, repair,
+};
 
-use crate::recover::found::{Found, Recording};
+use crate::recover::found::{EarlierRecording, RecoveredTrace};
 use crate::shared::failure::WrongUse;
 use crate::shared::numbers::counted;
 use crate::shared::output;
@@ -51,7 +53,7 @@ pub struct Arguments {
     relative_to: Option<PathBuf>,
     /// Precision of times in a new trace: exact, 1us or 1%
     #[arg(long, value_name = "PRECISION", default_value_t)]
-    times: Times,
+    times: TimePrecision,
     /// Read the job even if another process is reading it and may take records away
     #[arg(long)]
     force: bool,
@@ -73,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.discard {
         return discard::run(directory, arguments.json);
     }
-    let (found, kept) = if !is_job(directory) && Recorder::is_unfinished(directory) {
+    let (found, kept) = if !is_job(directory) && TraceRecorder::is_unfinished(directory) {
         (finish_recording(arguments)?, Ok(()))
     } else {
         recover_job(arguments)?
@@ -90,20 +92,22 @@ fn is_job(directory: &Path) -> bool {
     directory.join(ioracle_spool::layout::JOB_FILE).exists()
 }
 
-fn finish_recording(arguments: &Arguments) -> Result<Found> {
+fn finish_recording(arguments: &Arguments) -> Result<RecoveredTrace> {
     if arguments.output.is_some() {
         let sentence = "a recording is completed in its own directory; leave out -o";
         return Err(WrongUse(sentence.to_owned()).into());
     }
     let written = repair(&arguments.directory)?;
-    Ok(Found::recording(&arguments.directory, written))
+    Ok(RecoveredTrace::recording(&arguments.directory, written))
 }
 
 /// Tells how to go on if a directory holds a recording per rank.
 fn refuse_ranks(directory: &Path) -> Result<()> {
     let entries = directory.read_dir().into_iter().flatten().flatten();
-    let mut ranks: Vec<PathBuf> =
-        entries.map(|entry| entry.path()).filter(|path| Recorder::is_unfinished(path)).collect();
+    let mut ranks: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| TraceRecorder::is_unfinished(path))
+        .collect();
     ranks.sort();
     match ranks.first() {
         Some(first) => Err(WrongUse(format!(
@@ -119,7 +123,7 @@ fn refuse_ranks(directory: &Path) -> Result<()> {
 
 /// Tells that there is nothing to do if a directory holds a whole trace.
 fn refuse_trace(directory: &Path) -> Result<()> {
-    match Trace::open(directory, Options::default()) {
+    match Trace::open(directory, ReadOptions::default()) {
         Ok(_) => bail!(
             "'{}' holds a complete trace; there is nothing to recover, read it as it is",
             directory.display()
@@ -130,7 +134,7 @@ fn refuse_trace(directory: &Path) -> Result<()> {
 
 /// Writes the trace of a job; also whether the job could be removed, if that
 /// was asked for.
-fn recover_job(arguments: &Arguments) -> Result<(Found, Result<()>)> {
+fn recover_job(arguments: &Arguments) -> Result<(RecoveredTrace, Result<()>)> {
     if !is_job(&arguments.directory) {
         refuse_ranks(&arguments.directory)?;
         refuse_trace(&arguments.directory)?;
@@ -146,12 +150,12 @@ fn recover_job(arguments: &Arguments) -> Result<(Found, Result<()>)> {
         );
     }
     follower.relative_to(&working_directory(arguments)?);
-    let recording = match Recorder::is_unfinished(output) {
-        true => Recording::Continued,
-        false => Recording::New,
+    let recording = match TraceRecorder::is_unfinished(output) {
+        true => EarlierRecording::Continued,
+        false => EarlierRecording::New,
     };
     let written = write(&mut follower, recording, output, arguments.times)?;
-    let mut found = Found::job(&arguments.directory, &follower, recording, written);
+    let mut found = RecoveredTrace::job(&arguments.directory, &follower, recording, written);
     if !arguments.remove {
         return Ok((found, Ok(())));
     }
@@ -173,23 +177,23 @@ fn working_directory(arguments: &Arguments) -> Result<PathBuf> {
 /// again when that fails: the job still has everything.
 fn write(
     follower: &mut Follower,
-    recording: Recording,
+    recording: EarlierRecording,
     output: &Path,
-    times: Times,
+    times: TimePrecision,
 ) -> Result<Written> {
-    if recording == Recording::Continued {
-        let mut writer = Recorder::reopen(output)?;
+    if recording == EarlierRecording::Continued {
+        let mut writer = TraceRecorder::reopen(output)?;
         follower.finish(&mut writer)?;
         return Ok(writer.finish(&description(follower))?);
     }
-    let mut writer = Recorder::create(output, times)?;
+    let mut writer = TraceRecorder::create(output, times)?;
     if let Err(error) = follower.finish(&mut writer) {
         writer.discard()?;
         return Err(error.into());
     }
     let finished = writer.finish(&description(follower));
-    if finished.is_err() && Recorder::is_unfinished(output) {
-        Recorder::reopen(output)?.discard()?;
+    if finished.is_err() && TraceRecorder::is_unfinished(output) {
+        TraceRecorder::reopen(output)?.discard()?;
     }
     Ok(finished?)
 }

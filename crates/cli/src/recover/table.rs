@@ -2,7 +2,7 @@
 
 //! What was found, for people: numbers and what they count, one per line.
 
-use crate::recover::found::{Found, FoundJob};
+use crate::recover::found::{FoundJob, RecoveredTrace};
 use crate::shared::numbers::{counted, grouped, noun_for};
 use crate::shared::table::{Cell, Colours, Tone};
 
@@ -10,7 +10,7 @@ use crate::shared::table::{Cell, Colours, Tone};
 type Line = (u64, String, Tone);
 
 /// The text for standard output.
-pub fn render(found: &Found, colours: Colours) -> String {
+pub fn render(found: &RecoveredTrace, colours: Colours) -> String {
     let (source, trace) = (found.source.display(), found.written.directory.display());
     let mut text = match &found.job {
         Some(FoundJob { continued: true, .. }) => {
@@ -42,7 +42,7 @@ pub fn render(found: &Found, colours: Colours) -> String {
     text
 }
 
-fn lines(found: &Found) -> Vec<Line> {
+fn lines(found: &RecoveredTrace) -> Vec<Line> {
     let written = &found.written;
     let ranks = counted(written.n_ranks as u64, "rank");
     let is_continued = found.job.as_ref().is_some_and(|job| job.continued);

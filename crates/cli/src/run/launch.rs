@@ -25,13 +25,13 @@ pub const LD_PRELOAD: &str = "LD_PRELOAD";
 const SHELL: &str = "/bin/sh";
 
 /// Variables to set in the program's environment.
-pub type Variables = Vec<(&'static str, OsString)>;
+pub type EnvironmentVariables = Vec<(&'static str, OsString)>;
 
 /// Starts a program and returns at once.
 pub fn start(
     path: &Path,
     command: &[OsString],
-    variables: &Variables,
+    variables: &EnvironmentVariables,
     mask: &SigSet,
 ) -> Result<Pid, NotStarted> {
     let environment = environment(std::env::vars_os(), variables);
@@ -79,7 +79,10 @@ fn spawn(
 }
 
 /// Our environment in its order, with some variables set.
-fn environment(ours: impl Iterator<Item = (OsString, OsString)>, set: &Variables) -> Vec<CString> {
+fn environment(
+    ours: impl Iterator<Item = (OsString, OsString)>,
+    set: &EnvironmentVariables,
+) -> Vec<CString> {
     let is_set = |name: &OsStr| set.iter().any(|(other, _)| name == OsStr::new(other));
     let kept = ours.filter(|(name, _)| !is_set(name));
     let added = set.iter().map(|(name, value)| (OsString::from(name), value.clone()));

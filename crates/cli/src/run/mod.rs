@@ -26,12 +26,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use ioracle_trace::Times;
+use ioracle_trace::TimePrecision;
 
-use self::ranks::Place;
+use self::ranks::RankInJob;
 use self::session::Plan;
 use self::settings::Settings;
-use crate::shared::executable::Kind;
+use crate::shared::executable::ExecutableKind;
 use crate::shared::failure;
 use crate::shared::find::find;
 use crate::shared::output::{self, say};
@@ -65,7 +65,7 @@ pub struct Arguments {
     /// Precision of times in the trace: exact, 1us (start and end to the microsecond) or 1% (waits
     /// and durations to a percent); coarser times make it smaller
     #[arg(long, value_name = "PRECISION", default_value_t, requires = "record")]
-    times: Times,
+    times: TimePrecision,
     /// Start from what earlier runs learned, if the file exists, and save it with what this run adds
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
@@ -82,7 +82,7 @@ pub struct Arguments {
 
 impl Arguments {
     /// Where the summary of this rank is written to.
-    fn summary_file(&self, place: Option<Place>) -> Option<PathBuf> {
+    fn summary_file(&self, place: Option<RankInJob>) -> Option<PathBuf> {
         let file = self.summary.as_ref()?;
         Some(place.map_or_else(|| file.clone(), |place| place.own_file(file)))
     }
@@ -92,9 +92,9 @@ impl Arguments {
 struct Ran {
     application: String,
     command: Vec<OsString>,
-    kind: Kind,
+    kind: ExecutableKind,
     disabled: bool,
-    place: Option<Place>,
+    place: Option<RankInJob>,
     ending: Ending,
     wall_s: f64,
     own_cpu_s: f64,
@@ -123,7 +123,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// Tells the summary wherever it was asked for. If that fails somewhere, it is
 /// said, and the program's run is no failure for it.
 fn tell(arguments: &Arguments, summary: &RunSummary) {
-    let place = summary.rank.map(|rank| Place { rank, world_size: summary.world_size });
+    let place = summary.rank.map(|rank| RankInJob { rank, world_size: summary.world_size });
     if !arguments.settings.quiet {
         output::print_error_text(&summary::render(summary, Screen::of_stderr()));
     }

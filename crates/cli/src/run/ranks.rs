@@ -18,17 +18,17 @@ const LAUNCHERS: [(&str, &str, Option<&str>); 5] = [
 
 /// A place in a parallel job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RankInJob {
     /// This rank.
     pub rank: u32,
     /// How many there are, if that is told.
     pub world_size: Option<u32>,
 }
 
-impl Place {
+impl RankInJob {
     /// Of this process; `None` outside a parallel job.
-    pub fn of_environment() -> Option<Place> {
-        Place::told_by(&|name| env::var(name).ok())
+    pub fn of_environment() -> Option<RankInJob> {
+        RankInJob::told_by(&|name| env::var(name).ok())
     }
 
     /// The file of this rank where all were told to write the same one:
@@ -43,13 +43,13 @@ impl Place {
         file.with_file_name(name)
     }
 
-    fn told_by(variable: &dyn Fn(&str) -> Option<String>) -> Option<Place> {
+    fn told_by(variable: &dyn Fn(&str) -> Option<String>) -> Option<RankInJob> {
         let number = |name: &str| variable(name)?.parse::<u32>().ok();
         LAUNCHERS.into_iter().find_map(|(rank, size, needed)| {
             if needed.is_some_and(|needed| variable(needed).is_none()) {
                 return None;
             }
-            Some(Place { rank: number(rank)?, world_size: number(size) })
+            Some(RankInJob { rank: number(rank)?, world_size: number(size) })
         })
     }
 }
@@ -58,16 +58,16 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn check(variables: &[(&str, &str)], expected: Option<Place>) {
+    fn check(variables: &[(&str, &str)], expected: Option<RankInJob>) {
         let variable = |name: &str| {
             variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
         };
-        assert_eq!(Place::told_by(&variable), expected);
+        assert_eq!(RankInJob::told_by(&variable), expected);
     }
 
     #[test]
     fn ranks_are_told_by_their_launcher() {
-        let place = |rank, world_size| Some(Place { rank, world_size });
+        let place = |rank, world_size| Some(RankInJob { rank, world_size });
         check(&[], None);
         check(&[("OMPI_COMM_WORLD_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "8")], place(3, Some(8)));
         check(&[("PMI_RANK", "1")], place(1, None));
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn every_rank_has_its_own_file() {
-        let own = |file: &str| Place { rank: 1, world_size: None }.own_file(Path::new(file));
+        let own = |file: &str| RankInJob { rank: 1, world_size: None }.own_file(Path::new(file));
         assert_eq!(own("out/s.json"), Path::new("out/s.rank-1.json"));
         assert_eq!(own("a.b/s"), Path::new("a.b/s.rank-1"));
     }
@@ -85,6 +85,6 @@ mod tests {
     fn a_batch_script_is_no_rank() {
         check(&[("SLURM_PROCID", "0")], None);
         let in_step = [("SLURM_PROCID", "2"), ("SLURM_STEP_ID", "0")];
-        check(&in_step, Some(Place { rank: 2, world_size: None }));
+        check(&in_step, Some(RankInJob { rank: 2, world_size: None }));
     }
 }

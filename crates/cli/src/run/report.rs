@@ -6,19 +6,24 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use ioracle_insight::Surroundings;
-use ioracle_trace::{Process, Totals};
+use ioracle_trace::{JobProcess, JobTotals};
 
 use super::Ran;
-use super::watch::Watch;
+use super::watch::RunObserver;
 use crate::shared::linked::{LinkedIn, Module, linked_into};
 use crate::shared::process::is_alive;
 use crate::shared::summary::{
-    Circumstances, Missing, Processes, RunSummary, StacksCompared, Unrecorded, UnrecordedProcess,
-    Unseen, in_words,
+    Circumstances, MissingCalls, ProcessTotals, RunSummary, StacksCompared, UnrecordedProcessRow,
+    UnrecordedTotals, Unseen, in_words,
 };
 
 /// The summary of a run.
-pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Totals) -> RunSummary {
+pub fn summarise(
+    ran: &Ran,
+    watch: &RunObserver,
+    processes: &[JobProcess],
+    totals: &JobTotals,
+) -> RunSummary {
     let ranks = (0..).zip(processes).filter_map(|(n, process)| Some((n, process.rank?))).collect();
     let surroundings = Surroundings {
         engine: &watch.learner.engine,
@@ -57,13 +62,13 @@ pub fn summarise(ran: &Ran, watch: &Watch, processes: &[Process], totals: &Total
     }
 }
 
-fn who_took_part(ran: &Ran, processes: &[Process], totals: &Totals) -> Processes {
+fn who_took_part(ran: &Ran, processes: &[JobProcess], totals: &JobTotals) -> ProcessTotals {
     let told: BTreeSet<u32> = processes.iter().filter_map(|process| process.rank).collect();
     let expected = processes.iter().filter_map(|process| process.world_size).max().unwrap_or(0);
     // One of many ranks itself, this command cannot miss the others.
     let (ranks_seen, ranks_expected) =
         if ran.place.is_some() { (0, 0) } else { (told.len() as u32, expected) };
-    Processes {
+    ProcessTotals {
         seen: totals.spool.n_processes,
         threads: totals.spool.n_streams,
         still_running: still_running(processes),
@@ -73,7 +78,7 @@ fn who_took_part(ran: &Ran, processes: &[Process], totals: &Totals) -> Processes
 }
 
 /// Libraries that are linked into what made calls. This command has their names too.
-fn linked_in(watch: &Watch, processes: &[Process]) -> Vec<LinkedIn> {
+fn linked_in(watch: &RunObserver, processes: &[JobProcess]) -> Vec<LinkedIn> {
     let programs: HashSet<&Path> =
         processes.iter().map(|process| Path::new(&process.executable)).collect();
     let own = std::env::current_exe().ok();
@@ -85,26 +90,26 @@ fn linked_in(watch: &Watch, processes: &[Process]) -> Vec<LinkedIn> {
     found.collect()
 }
 
-fn still_running(processes: &[Process]) -> u64 {
+fn still_running(processes: &[JobProcess]) -> u64 {
     let pids: BTreeSet<u32> = processes.iter().map(|process| process.pid).collect();
     pids.into_iter().filter(|pid| is_alive(*pid)).count() as u64
 }
 
-fn stacks(totals: &Totals) -> Option<StacksCompared> {
+fn stacks(totals: &JobTotals) -> Option<StacksCompared> {
     let checked = totals.spool.n_stacks_checked;
     let different = totals.spool.n_stacks_different;
     (checked > 0).then_some(StacksCompared { checked, different })
 }
 
-fn unrecorded(watch: &Watch, totals: &Totals) -> Unrecorded {
+fn unrecorded(watch: &RunObserver, totals: &JobTotals) -> UnrecordedTotals {
     let spool = &totals.spool;
-    let programs = spool.unrecorded_processes.iter().map(|process| UnrecordedProcess {
+    let programs = spool.unrecorded_processes.iter().map(|process| UnrecordedProcessRow {
         pid: process.pid,
         name: process.name.clone(),
         cause: in_words(process.cause).0,
     });
-    Unrecorded {
-        calls: Missing::all(|cause, _| spool.unrecorded(cause)),
+    UnrecordedTotals {
+        calls: MissingCalls::all(|cause, _| spool.unrecorded(cause)),
         recorded: watch.insight.events(),
         processes: spool.n_unrecorded_processes,
         threads: spool.n_unrecorded_threads,

@@ -14,19 +14,19 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use ioracle_oracle::Model;
 use ioracle_spool::settings::SPOOL;
-use ioracle_trace::{Description, Follower, Recorder};
+use ioracle_trace::{Description, Follower, TraceRecorder};
 use nix::unistd::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::launch::{self, LD_PRELOAD, Variables};
-use super::model::{Identity, Recognition, RunModel};
-use super::ranks::Place;
+use super::launch::{self, EnvironmentVariables, LD_PRELOAD};
+use super::model::{RunIdentity, RunModel, RunRecognition};
+use super::ranks::RankInJob;
 use super::report::summarise;
 use super::signals::Signals;
 use super::supervise::supervise;
-use super::watch::Watch;
+use super::watch::RunObserver;
 use super::{Arguments, Ran, settings};
-use crate::shared::executable::Kind;
+use crate::shared::executable::ExecutableKind;
 use crate::shared::failure::sentence;
 use crate::shared::find::NotStarted;
 use crate::shared::output::{self, say};
@@ -38,8 +38,8 @@ use crate::shared::{jobs, library};
 pub struct Plan<'a> {
     arguments: &'a Arguments,
     path: PathBuf,
-    kind: Kind,
-    place: Option<Place>,
+    kind: ExecutableKind,
+    place: Option<RankInJob>,
     /// To be preloaded; none if that would do harm.
     libraries: Vec<PathBuf>,
     base: PathBuf,
@@ -50,8 +50,8 @@ pub struct Plan<'a> {
 impl Plan<'_> {
     /// Looks at everything that may be missing, and makes nothing.
     pub fn make(arguments: &Arguments, path: PathBuf) -> Result<Plan<'_>> {
-        let kind = Kind::of(&path);
-        let place = Place::of_environment();
+        let kind = ExecutableKind::of(&path);
+        let place = RankInJob::of_environment();
         let mut libraries = Vec::new();
         if kind.bears_preloading() {
             libraries.push(library::find()?);
@@ -61,7 +61,7 @@ impl Plan<'_> {
         }
         let base = jobs::base(arguments.settings.dir.as_deref())?;
         let trace = arguments.record.as_ref().map(|directory| match place {
-            Some(Place { rank, .. }) => directory.join(format!("rank-{rank}")),
+            Some(RankInJob { rank, .. }) => directory.join(format!("rank-{rank}")),
             None => directory.clone(),
         });
         if let Some(file) = arguments.summary_file(place) {
@@ -116,7 +116,7 @@ impl Plan<'_> {
             follower.relative_to(&here);
         }
         let times = self.arguments.times;
-        let recorder = self.trace.as_deref().map(|trace| Recorder::create(trace, times));
+        let recorder = self.trace.as_deref().map(|trace| TraceRecorder::create(trace, times));
         let recorder = recorder.transpose()?;
         let variables = self.variables(follower);
         let mask = signals.inherited_mask();
@@ -124,7 +124,7 @@ impl Plan<'_> {
         match launch::start(&self.path, &self.arguments.command, &variables, mask) {
             Ok(program) => self.follow((program, started), follower, signals, recorder).map(Ok),
             Err(not_started) => {
-                recorder.map(Recorder::discard).transpose()?;
+                recorder.map(TraceRecorder::discard).transpose()?;
                 Ok(Err(not_started))
             }
         }
@@ -136,13 +136,13 @@ impl Plan<'_> {
         (program, started): (Pid, Instant),
         follower: &mut Follower,
         signals: &Signals,
-        recorder: Option<Recorder>,
+        recorder: Option<TraceRecorder>,
     ) -> Result<RunSummary> {
         let ended = Arc::new(AtomicBool::new(false));
-        let mut watch = Watch::new(recorder, Arc::clone(&ended), signals);
+        let mut watch = RunObserver::new(recorder, Arc::clone(&ended), signals);
         let model = self.model().map(|(model, known)| {
             let (name, stacks) = (self.arguments.name.as_deref(), known.stacks().clone());
-            watch.begin_with(known, Recognition::new(stacks, &self.path, name));
+            watch.begin_with(known, RunRecognition::new(stacks, &self.path, name));
             model
         });
         let waker = follower.waker();
@@ -176,9 +176,9 @@ impl Plan<'_> {
     }
 
     /// What the program's environment gets.
-    fn variables(&self, follower: &Follower) -> Variables {
+    fn variables(&self, follower: &Follower) -> EnvironmentVariables {
         if self.libraries.is_empty() {
-            return Variables::new();
+            return EnvironmentVariables::new();
         }
         let mut variables = self.arguments.settings.variables();
         variables
@@ -207,11 +207,11 @@ impl Plan<'_> {
     fn model(&self) -> Option<(RunModel, Model)> {
         let file = self.arguments.model.as_ref()?;
         let (application, is_named) = (self.application(), self.arguments.name.is_some());
-        Some(RunModel::open(file, &Identity { application: &application, is_named }))
+        Some(RunModel::open(file, &RunIdentity { application: &application, is_named }))
     }
 
     /// The directory of the trace, if it was asked for and is complete.
-    fn finish_recording(&self, watch: &mut Watch, summary: &RunSummary) -> Option<PathBuf> {
+    fn finish_recording(&self, watch: &mut RunObserver, summary: &RunSummary) -> Option<PathBuf> {
         let description = Description {
             application: summary.application.clone(),
             command: summary.command.join(" "),
@@ -230,7 +230,8 @@ impl Plan<'_> {
         match finished {
             Ok(written) => Some(written.directory),
             Err(error) => {
-                let unfinished = self.trace.as_deref().filter(|it| Recorder::is_unfinished(it));
+                let unfinished =
+                    self.trace.as_deref().filter(|it| TraceRecorder::is_unfinished(it));
                 let recover = unfinished.map_or_else(String::new, |directory| {
                     format!(
                         "; then 'ioracle recover {}' makes a trace of what was recorded until \

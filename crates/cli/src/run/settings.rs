@@ -15,7 +15,7 @@ use clap::{Arg, Command, Error};
 use ioracle_spool::settings::{self, SETTINGS, Setting};
 use ioracle_trace::JobSettings;
 
-use super::launch::Variables;
+use super::launch::EnvironmentVariables;
 use crate::shared::numbers::parse_bytes;
 use crate::shared::text::wrap;
 
@@ -58,7 +58,7 @@ impl Settings {
     }
 
     /// What the library must be told.
-    pub fn variables(&self) -> Variables {
+    pub fn variables(&self) -> EnvironmentVariables {
         let text = |variable, value: &Option<OsString>| Some((variable, value.clone()?));
         let switch = |variable, on: bool| on.then(|| (variable, OsString::from("1")));
         let told = [

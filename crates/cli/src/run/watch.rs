@@ -19,10 +19,10 @@ use anyhow::{Context, Result};
 use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_insight::Insight;
 use ioracle_oracle::Model;
-use ioracle_trace::{Follower, Observer, Process, ProcessNumber, Recorder};
+use ioracle_trace::{Follower, JobProcess, Observer, ProcessNumber, TraceRecorder};
 
 use super::learner::Learner;
-use super::model::Recognition;
+use super::model::RunRecognition;
 use super::signals::Signals;
 
 const NICENESS: i32 = 10;
@@ -48,28 +48,28 @@ const FLUSH_EVERY: Duration = Duration::from_secs(1);
 const MAX_MODULES: usize = 256;
 
 /// All that is known of a job.
-pub struct Watch<'a> {
+pub struct RunObserver<'a> {
     pub learner: Learner,
     pub insight: Insight,
     /// Files of programs and libraries that made calls.
     pub modules: BTreeSet<PathBuf>,
     /// Only if there is a model to be learned for.
-    pub recognition: Option<Recognition>,
-    recorder: Option<Recorder>,
+    pub recognition: Option<RunRecognition>,
+    recorder: Option<TraceRecorder>,
     not_recorded: Option<anyhow::Error>,
     ended: Arc<AtomicBool>,
     signals: &'a Signals,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> RunObserver<'a> {
     /// Nothing seen yet. `ended` is set by whoever sees the program end, and
     /// reads no signals from then on.
     pub fn new(
-        recorder: Option<Recorder>,
+        recorder: Option<TraceRecorder>,
         ended: Arc<AtomicBool>,
         signals: &'a Signals,
-    ) -> Watch<'a> {
-        Watch {
+    ) -> RunObserver<'a> {
+        RunObserver {
             learner: Learner::new(),
             insight: Insight::default(),
             modules: BTreeSet::new(),
@@ -82,7 +82,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Streams begin with what earlier ones of their role have learned.
-    pub fn begin_with(&mut self, model: Model, recognition: Recognition) {
+    pub fn begin_with(&mut self, model: Model, recognition: RunRecognition) {
         self.learner.begin_with(model);
         self.recognition = Some(recognition);
     }
@@ -169,7 +169,7 @@ impl<'a> Watch<'a> {
     }
 
     /// The recording to finish, or why there is none.
-    pub fn take_recording(&mut self) -> Option<Result<Recorder>> {
+    pub fn take_recording(&mut self) -> Option<Result<TraceRecorder>> {
         self.flush();
         let recorder = self.recorder.take()?;
         Some(self.not_recorded.take().map_or(Ok(recorder), Err))
@@ -184,8 +184,8 @@ impl<'a> Watch<'a> {
 
 const NOT_FOLLOWED: &str = "the records of the program could not be read completely";
 
-impl Observer for Watch<'_> {
-    fn process(&mut self, number: ProcessNumber, process: &Process) {
+impl Observer for RunObserver<'_> {
+    fn process(&mut self, number: ProcessNumber, process: &JobProcess) {
         if let Some(recognition) = &mut self.recognition {
             recognition.process(number, process);
         }

@@ -20,7 +20,7 @@ const SET_GROUP_ID: u32 = 0o2000;
 
 /// What capture can do with a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ExecutableKind {
     /// Dynamically linked against glibc, or not to be told: it is tried.
     Ordinary,
     /// Statically linked: no library can be preloaded.
@@ -34,24 +34,24 @@ pub enum Kind {
     Privileged,
 }
 
-impl Kind {
+impl ExecutableKind {
     /// Of the program that the kernel starts for this file: a script's is its
     /// interpreter.
-    pub fn of(path: &Path) -> Kind {
+    pub fn of(path: &Path) -> ExecutableKind {
         let mut path = path.to_owned();
         for _ in 0..MAX_INTERPRETERS {
-            let Ok(file) = File::open(&path) else { return Kind::Ordinary };
+            let Ok(file) = File::open(&path) else { return ExecutableKind::Ordinary };
             match script_interpreter(&file) {
                 Some(interpreter) => path = interpreter,
                 None => return of_program(&path, &file),
             }
         }
-        Kind::Ordinary
+        ExecutableKind::Ordinary
     }
 
     /// Whether preloading the library can do no harm.
     pub fn bears_preloading(self) -> bool {
-        !matches!(self, Kind::Musl | Kind::Foreign)
+        !matches!(self, ExecutableKind::Musl | ExecutableKind::Foreign)
     }
 }
 
@@ -71,18 +71,18 @@ pub fn missing_interpreter(path: &Path) -> Option<PathBuf> {
     None
 }
 
-fn of_program(path: &Path, file: &File) -> Kind {
-    let Some(elf) = Elf::read(file) else { return Kind::Ordinary };
+fn of_program(path: &Path, file: &File) -> ExecutableKind {
+    let Some(elf) = Elf::read(file) else { return ExecutableKind::Ordinary };
     if !elf.is_native {
-        return Kind::Foreign;
+        return ExecutableKind::Foreign;
     }
     match elf.interpreter {
-        None => Kind::Static,
-        Some(linker) if linker.contains("ld-musl") => Kind::Musl,
+        None => ExecutableKind::Static,
+        Some(linker) if linker.contains("ld-musl") => ExecutableKind::Musl,
         Some(_) if file.metadata().is_ok_and(|about| gains_privileges(path, &about)) => {
-            Kind::Privileged
+            ExecutableKind::Privileged
         }
-        Some(_) => Kind::Ordinary,
+        Some(_) => ExecutableKind::Ordinary,
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
 
     const LINKER: &str = "/lib64/ld-linux-x86-64.so.2";
 
-    fn check(bytes: &[u8], mode: u32, expected: Kind) {
+    fn check(bytes: &[u8], mode: u32, expected: ExecutableKind) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("program");
         fs::write(&path, bytes).unwrap();
@@ -126,7 +126,7 @@ mod tests {
             let _ = std::os::unix::fs::chown(&path, Some(12345), None);
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        assert_eq!(Kind::of(&path), expected);
+        assert_eq!(ExecutableKind::of(&path), expected);
         // The same through two scripts.
         let script = |name: &str, interpreter: &Path| {
             let script = directory.path().join(name);
@@ -134,24 +134,24 @@ mod tests {
             script
         };
         let outer = script("outer", &script("inner", &path));
-        assert_eq!(Kind::of(&outer), expected);
+        assert_eq!(ExecutableKind::of(&outer), expected);
     }
 
     #[test]
     fn programs_are_told_apart() {
-        check(&program(Some(LINKER)), 0o755, Kind::Ordinary);
-        check(&program(None), 0o755, Kind::Static);
-        check(&program(Some("/lib/ld-musl-x86_64.so.1")), 0o755, Kind::Musl);
+        check(&program(Some(LINKER)), 0o755, ExecutableKind::Ordinary);
+        check(&program(None), 0o755, ExecutableKind::Static);
+        check(&program(Some("/lib/ld-musl-x86_64.so.1")), 0o755, ExecutableKind::Musl);
         let mut foreign = program(Some(LINKER));
         foreign[18] ^= 0xff;
-        check(&foreign, 0o755, Kind::Foreign);
-        check(b"echo a shell script without a first line", 0o755, Kind::Ordinary);
+        check(&foreign, 0o755, ExecutableKind::Foreign);
+        check(b"echo a shell script without a first line", 0o755, ExecutableKind::Ordinary);
     }
 
     #[test]
     fn a_program_of_another_user_with_the_set_user_id_bit_is_privileged() {
         if rustix::process::geteuid().is_root() {
-            check(&program(Some(LINKER)), 0o4755, Kind::Privileged);
+            check(&program(Some(LINKER)), 0o4755, ExecutableKind::Privileged);
         }
     }
 
@@ -178,6 +178,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let script = directory.path().join("script");
         fs::write(&script, format!("#!{}\n", script.display())).unwrap();
-        assert_eq!(Kind::of(&script), Kind::Ordinary);
+        assert_eq!(ExecutableKind::of(&script), ExecutableKind::Ordinary);
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 use crate::shared::output::say;
 
@@ -33,7 +33,7 @@ pub fn without_lenient(sentence: &str) -> String {
 }
 
 /// Opens a trace; whoever reads leniently already is not advised to.
-pub fn open_trace(path: &Path, options: Options) -> Result<Trace> {
+pub fn open_trace(path: &Path, options: ReadOptions) -> Result<Trace> {
     Trace::open(path, options).map_err(|error| match options.lenient {
         true => anyhow!(without_lenient(&error.to_string())),
         false => error.into(),

@@ -9,7 +9,7 @@ use ioracle_engine::{Config, Levels, ObservedOperation, Score, Watcher};
 use ioracle_events::{FileId, Level, Operation, SEPARATOR, StreamId, Variables};
 use ioracle_lab::{Survey, engine_for};
 use ioracle_oracle::{Model, Oracle, Role};
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 use crate::shared::failure::{open_trace, without_lenient};
 use crate::shared::numbers::counted;
@@ -20,7 +20,7 @@ use crate::shared::progress::Progress;
 const PROGRESS_STEP: u64 = 4096;
 
 /// What was learned, and what came after it.
-pub struct Learned {
+pub struct LearnedTrace {
     /// The trace it came from.
     pub trace: Trace,
     /// The stream that was learned.
@@ -43,7 +43,7 @@ pub struct Learned {
 
 /// How much of a stream to learn.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Extent {
+pub struct LearnLimits {
     /// The rank; without it the first one of the trace.
     pub rank: Option<u32>,
     /// Operations to learn; without it all of them.
@@ -55,7 +55,7 @@ pub struct Extent {
 }
 
 /// Learns the longest stream of a rank.
-pub fn learn(path: &Path, options: Options, extent: Extent) -> Result<Learned> {
+pub fn learn(path: &Path, options: ReadOptions, extent: LearnLimits) -> Result<LearnedTrace> {
     let trace = open_trace(path, options)?;
     let survey = Survey::at(extent.level, &trace, extent.rank)?;
     survey_warning(&trace, &survey);
@@ -72,8 +72,8 @@ pub fn learn(path: &Path, options: Options, extent: Extent) -> Result<Learned> {
         );
     }
     let other_streams = survey.streams.keys().filter(|other| other.rank == rank).count() - 1;
-    learn_stream(trace, stream, Extent { operations: Some(operations), ..extent })
-        .map(|learned| Learned { other_streams, ..learned })
+    learn_stream(trace, stream, LearnLimits { operations: Some(operations), ..extent })
+        .map(|learned| LearnedTrace { other_streams, ..learned })
 }
 
 /// The name of a variable for an oracle, and for people.
@@ -84,7 +84,7 @@ pub fn variable_name(trace: &Trace, variables: &Variables, number: FileId) -> Op
 }
 
 /// Learns all streams of a rank, or of all ranks, each in its role.
-pub fn learn_all(path: &Path, options: Options, rank: Option<u32>) -> Result<(Trace, Model)> {
+pub fn learn_all(path: &Path, options: ReadOptions, rank: Option<u32>) -> Result<(Trace, Model)> {
     let trace = open_trace(path, options)?;
     let survey = Survey::of(&trace, rank)?;
     survey_warning(&trace, &survey);
@@ -139,8 +139,8 @@ pub fn survey_warning(trace: &Trace, survey: &Survey) {
     }
 }
 
-fn learn_stream(trace: Trace, stream: StreamId, extent: Extent) -> Result<Learned> {
-    let Extent { level, rest, .. } = extent;
+fn learn_stream(trace: Trace, stream: StreamId, extent: LearnLimits) -> Result<LearnedTrace> {
+    let LearnLimits { level, rest, .. } = extent;
     let operations = extent.operations.unwrap_or(u64::MAX);
     let config = Config { levels: Levels::Only(level), ..Config::default() };
     let mut engine = engine_for(&trace, config, Model::default());
@@ -172,7 +172,17 @@ fn learn_stream(trace: Trace, stream: StreamId, extent: Extent) -> Result<Learne
         None => Oracle::new(ioracle_oracle::Config::default()),
     };
     let other_streams = 0;
-    Ok(Learned { trace, stream, other_streams, operations, end_ns, oracle, score, rest, variables })
+    Ok(LearnedTrace {
+        trace,
+        stream,
+        other_streams,
+        operations,
+        end_ns,
+        oracle,
+        score,
+        rest,
+        variables,
+    })
 }
 
 /// Learns so many operations, and keeps those that follow.

@@ -22,7 +22,7 @@ const PIECE_BYTES: usize = 1 << 18;
 
 /// A library that programs do their I/O through.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Library {
+pub struct LinkedLibrary {
     pub name: &'static str,
     /// A text that it has in all versions, and what uses it does not.
     text: &'static [u8],
@@ -32,20 +32,20 @@ pub struct Library {
     advice: &'static str,
 }
 
-static LIBRARIES: [Library; 3] = [
-    Library {
+static LIBRARIES: [LinkedLibrary; 3] = [
+    LinkedLibrary {
         name: "HDF5",
         text: b"HDF5: infinite loop closing library",
         export: b"H5open",
         advice: "link it shared (h5cc -shlib)",
     },
-    Library {
+    LinkedLibrary {
         name: "netCDF",
         text: b"NetCDF: NC_MAX_DIMS exceeded",
         export: b"nc_inq_libvers",
         advice: "link libnetcdf.so instead of libnetcdf.a",
     },
-    Library {
+    LinkedLibrary {
         name: "PnetCDF",
         text: b"NC_EMULTIDEFINE_OMODE",
         export: b"ncmpi_inq_libvers",
@@ -79,9 +79,9 @@ pub fn linked_into(path: &Path, module: Module) -> Vec<LinkedIn> {
     found.into_iter().map(|library| library.linked_into(name())).collect()
 }
 
-impl Library {
+impl LinkedLibrary {
     fn linked_into(&self, module: String) -> LinkedIn {
-        let Library { name, advice, .. } = self;
+        let LinkedLibrary { name, advice, .. } = self;
         let sentence = format!(
             "{name} is linked into '{module}' itself: its calls are not seen, only the file \
              operations inside them; {advice}"
@@ -90,7 +90,7 @@ impl Library {
     }
 }
 
-fn found_in(path: &Path, module: Module) -> Option<Vec<&'static Library>> {
+fn found_in(path: &Path, module: Module) -> Option<Vec<&'static LinkedLibrary>> {
     let file = File::open(path).ok()?;
     if !file.metadata().ok()?.is_file() {
         return None;
@@ -107,7 +107,7 @@ fn found_in(path: &Path, module: Module) -> Option<Vec<&'static Library>> {
         }
     }
     if module == Module::Shared && !found.is_empty() {
-        let exports = |library: &&Library| {
+        let exports = |library: &&LinkedLibrary| {
             let mut symbols = elf.dynamic_symbols();
             symbols.any(|it| it.is_definition() && it.name_bytes() == Ok(library.export))
         };
@@ -117,7 +117,7 @@ fn found_in(path: &Path, module: Module) -> Option<Vec<&'static Library>> {
 }
 
 /// Looks for all texts in a part of a file.
-fn look_through(file: &File, start: u64, size: u64, found: &mut Vec<&'static Library>) {
+fn look_through(file: &File, start: u64, size: u64, found: &mut Vec<&'static LinkedLibrary>) {
     let longest = LIBRARIES.iter().map(|library| library.text.len()).max().unwrap_or(1);
     let mut piece = vec![0; size.min(PIECE_BYTES as u64) as usize];
     let mut begin = 0;

@@ -58,17 +58,17 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<u64> {
 
 /// A file at some time; another one when it has been replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
+pub struct FileStamp {
     place: (u64, u64),
     changed: (i64, i64),
     bytes: u64,
 }
 
-impl Stamp {
+impl FileStamp {
     /// Of the file as it is now; `None` if there is none.
-    pub fn of(path: &Path) -> Option<Stamp> {
+    pub fn of(path: &Path) -> Option<FileStamp> {
         let now = std::fs::metadata(path).ok()?;
-        Some(Stamp {
+        Some(FileStamp {
             place: (now.dev(), now.ino()),
             changed: (now.mtime(), now.mtime_nsec()),
             bytes: now.len(),

@@ -61,7 +61,7 @@ impl<T: Into<String>> From<T> for Cell {
 
 /// On which side of its column a cell stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Alignment {
     /// Text.
     Left,
     /// Numbers.
@@ -70,16 +70,16 @@ pub enum Side {
 
 /// Rows below a header.
 #[derive(Debug)]
-pub struct Table {
-    sides: Vec<Side>,
+pub struct TextTable {
+    sides: Vec<Alignment>,
     rows: Vec<Vec<Cell>>,
 }
 
-impl Table {
+impl TextTable {
     /// A table with these columns.
-    pub fn new(columns: &[(&str, Side)]) -> Table {
+    pub fn new(columns: &[(&str, Alignment)]) -> TextTable {
         let header = columns.iter().map(|(name, _)| Cell::new(*name, Tone::Header)).collect();
-        Table { sides: columns.iter().map(|(_, side)| *side).collect(), rows: vec![header] }
+        TextTable { sides: columns.iter().map(|(_, side)| *side).collect(), rows: vec![header] }
     }
 
     /// Adds a row; what goes beyond the columns is not shown.
@@ -100,8 +100,8 @@ impl Table {
                 let padding = " ".repeat(width.saturating_sub(cell.width()));
                 let shown = colours.paint(cell);
                 match side {
-                    Side::Left => line.push_str(&format!("{shown}{padding}  ")),
-                    Side::Right => line.push_str(&format!("{padding}{shown}  ")),
+                    Alignment::Left => line.push_str(&format!("{shown}{padding}  ")),
+                    Alignment::Right => line.push_str(&format!("{padding}{shown}  ")),
                 }
             }
             text.push_str(line.trim_end());
@@ -150,8 +150,8 @@ impl Colours {
 mod tests {
     use super::*;
 
-    fn example() -> Table {
-        let mut table = Table::new(&[("name", Side::Left), ("size", Side::Right)]);
+    fn example() -> TextTable {
+        let mut table = TextTable::new(&[("name", Alignment::Left), ("size", Alignment::Right)]);
         table.push(vec!["a".into(), "12".into()]);
         table.push(vec!["longer".into(), Cell::new("3", Tone::Good)]);
         table

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 use crate::compile::{c, c_with, shared};
 use crate::run::{Done, Program};
@@ -71,6 +71,6 @@ fn different_lines_have_different_contexts() {
 
 /// The call stacks of a trace; one of which nothing is known is `?`.
 pub fn frames(done: &Done) -> BTreeSet<String> {
-    let trace = Trace::open(&done.beside().join("trace"), Options::default()).expect("a trace");
+    let trace = Trace::open(&done.beside().join("trace"), ReadOptions::default()).expect("a trace");
     trace.contexts().iter().map(|(_, frames)| frames.to_owned()).collect()
 }

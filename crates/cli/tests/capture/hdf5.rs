@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use ioracle_events::Layer;
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 use crate::compile::{c_with, other, shared, sources};
 use crate::listed::{check_listed, events};
@@ -37,7 +37,7 @@ fn contexts_of_nested_calls_hold_no_frame_of_ours() {
     let done = Program::new(program).env("IORACLE_CHECK_STACKS", "1").recorded();
     assert_eq!(done.status(), 0, "{}", done.err);
     assert_eq!(done.summary()["stacks"]["different"], 0, "{}", done.err);
-    let trace = Trace::open(&done.beside().join("trace"), Options::default()).expect("a trace");
+    let trace = Trace::open(&done.beside().join("trace"), ReadOptions::default()).expect("a trace");
     let contexts: Vec<&str> = trace.contexts().iter().map(|(_, frames)| frames).collect();
     assert!(contexts.iter().any(|frames| frames.contains("libhdf5")), "{contexts:?}");
     let ours = contexts.iter().find(|frames| frames.contains("ioracle"));

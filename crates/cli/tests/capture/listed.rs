@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use ioracle_events::{Event, Layer};
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 use crate::agree::behaves_the_same;
 use crate::run::{Done, Program};
@@ -48,7 +48,7 @@ pub fn check_listed(program: &Program, of_library: &str) -> Done {
 
 /// The events of a recording.
 pub fn events(done: &Done) -> Vec<Event> {
-    let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
+    let trace = Trace::open(&done.beside().join("trace"), ReadOptions::default()).unwrap();
     trace.events(None).unwrap().map(Result::unwrap).collect()
 }
 
@@ -58,7 +58,7 @@ fn lists(done: &Done) -> Vec<Vec<String>> {
 }
 
 fn recorded(done: &Done, of_library: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<Vec<String>> {
-    let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
+    let trace = Trace::open(&done.beside().join("trace"), ReadOptions::default()).unwrap();
     let mut threads = BTreeMap::<_, Vec<String>>::new();
     for event in trace.events(None).unwrap().map(Result::unwrap) {
         let function = event.function;

@@ -15,7 +15,7 @@ use std::process::Command;
 use ioracle_capi as capi;
 use ioracle_engine::OperationStreams;
 use ioracle_events::{Level, Operation, StreamId};
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 use serde_json::Value;
 
 use crate::compile::{c, has_header, other};
@@ -111,7 +111,7 @@ fn check_model(done: &Done, operations: u64) {
 
 /// The operations of a trace, as its streams made them.
 fn streams_of(trace: &Path) -> BTreeMap<StreamId, Vec<Operation>> {
-    let trace = Trace::open(trace, Options::default()).expect("a trace");
+    let trace = Trace::open(trace, ReadOptions::default()).expect("a trace");
     let mut operations = OperationStreams::new(Level::Bytes);
     trace.contexts().iter().for_each(|(id, frames)| operations.define_context(id, frames));
     let mut streams: BTreeMap<StreamId, Vec<Operation>> = BTreeMap::new();
@@ -126,7 +126,7 @@ fn streams_of(trace: &Path) -> BTreeMap<StreamId, Vec<Operation>> {
 
 /// The score of an oracle that is told the operations of a stream.
 fn told_to_c(trace: &Path, streams: &BTreeMap<StreamId, Vec<Operation>>) -> capi::ioracle_score {
-    let trace = Trace::open(trace, Options::default()).expect("a trace");
+    let trace = Trace::open(trace, ReadOptions::default()).expect("a trace");
     let mut oracle = std::ptr::null_mut();
     let mut score = capi::ioracle_score::default();
     let ok = capi::ioracle_result::IORACLE_OK;

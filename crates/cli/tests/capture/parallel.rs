@@ -7,7 +7,7 @@ use std::process::Command;
 
 use ioracle_events::Layer;
 use ioracle_testing::skip;
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 use crate::agree::{behaves_the_same, check_library};
 use crate::compile::{c_with, other, sources};
@@ -168,7 +168,7 @@ fn posix_calls_are_nested_in_those_of_mpi_and_waits_name_what_they_complete() {
     for mpi in installed() {
         let Some(program) = mpi.c("mpi_io") else { continue };
         let done = mpi.run(&program, 1).recorded();
-        let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
+        let trace = Trace::open(&done.beside().join("trace"), ReadOptions::default()).unwrap();
         let events: Vec<_> = trace.events(None).unwrap().map(Result::unwrap).collect();
         let calls =
             |name: &'static str| events.iter().filter(move |event| event.function.name() == name);

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use ioracle_events::Layer;
 use ioracle_testing::skip;
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 use crate::agree::check_library;
 use crate::compile::{fortran_ways, has_header, other};
@@ -71,7 +71,7 @@ fn pnetcdf_in_fortran_is_recorded_by_either_interface() {
 fn mpi_io_is_nested_in_pnetcdf_and_waits_name_what_they_complete() {
     let Some(program) = built_in_c("pnetcdf_io.c") else { return };
     let done = OPEN_MPI.run(&program, 1).recorded();
-    let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
+    let trace = Trace::open(&done.beside().join("trace"), ReadOptions::default()).unwrap();
     let events: Vec<_> = trace.events(None).unwrap().map(Result::unwrap).collect();
     let calls = |name: &str| {
         let of_name = |event: &&ioracle_events::Event| event.function.name() == name;

@@ -2,7 +2,7 @@
 
 //! One test per hazard: the program's own list of calls against the trace.
 
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 use crate::agree::{behaves_the_same, check, check_files};
 use crate::compile::{c, c_with, shared};
@@ -321,7 +321,7 @@ fn files_without_a_name_are_files() {
 #[test]
 fn files_that_are_opened_without_open_are_opened_once() {
     let done = checked("temporary");
-    let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
+    let trace = Trace::open(&done.beside().join("trace"), ReadOptions::default()).unwrap();
     let mut elsewhere = Vec::new();
     for event in trace.events(None).unwrap() {
         let event = event.unwrap();

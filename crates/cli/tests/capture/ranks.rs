@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 use crate::agree::behaves_the_same;
 use crate::parallel::installed;
@@ -20,7 +20,7 @@ fn mpi_tells_the_rank_where_the_launcher_does_not() {
         let told = (processes["ranks_seen"].as_u64(), processes["ranks_expected"].as_u64());
         assert_eq!(told, (Some(4), Some(4)), "{}: {}", mpi.name, done.err);
         check_alike(&done.summary()["ranks"], mpi.name);
-        let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
+        let trace = Trace::open(&done.beside().join("trace"), ReadOptions::default()).unwrap();
         let mut places = BTreeSet::new();
         for event in trace.events(None).unwrap().map(Result::unwrap) {
             if event.function.name() == "mpi_write_at" {
@@ -60,7 +60,7 @@ fn what_mpi_does_for_itself_is_told_apart() {
         assert!(operations > Some(5), "{}: {}", mpi.name, summary["mpi_own"]);
         assert!(done.err.contains("MPI's own"), "{}: {}", mpi.name, done.err);
         check_operations(&done, summary["io"]["operations"].as_u64().expect("a number"));
-        let trace = Trace::open(&done.beside().join("trace"), Options::default()).unwrap();
+        let trace = Trace::open(&done.beside().join("trace"), ReadOptions::default()).unwrap();
         assert!(trace.files().iter().any(|(_, path)| is_own(path)), "{}", mpi.name);
     }
 }

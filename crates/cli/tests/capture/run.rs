@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use ioracle_events::FileId;
-use ioracle_trace::{Error, Options, Trace};
+use ioracle_trace::{Error, ReadOptions, Trace};
 use tempfile::TempDir;
 
 use crate::expected::{self, Call};
@@ -205,7 +205,7 @@ pub fn read_trace(directory: &Path) -> Vec<Vec<Call>> {
 }
 
 fn read_functions(directory: &Path, wanted: impl Fn(&str) -> bool) -> Vec<Vec<Call>> {
-    let trace = Trace::open(directory, Options::default()).expect("the trace can be read");
+    let trace = Trace::open(directory, ReadOptions::default()).expect("the trace can be read");
     let mut threads = std::collections::BTreeMap::<_, Vec<Call>>::new();
     for event in trace.events(None).expect("the events can be read") {
         let event = match event {

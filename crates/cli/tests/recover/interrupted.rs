@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
-use ioracle_trace::{Observer, Process, ProcessNumber, Recorder, Times};
+use ioracle_trace::{JobProcess, Observer, ProcessNumber, TimePrecision, TraceRecorder};
 use tempfile::tempdir;
 
 use crate::support::spool::{NOBODY, Spool, Stream};
@@ -16,8 +16,8 @@ use crate::{TRACE, Target, names, table};
 
 /// A recording whose writer was killed after a few events of the first process.
 pub fn interrupted_recording(directory: &Path, n_events: u64) {
-    let mut writer = Recorder::create(directory, Times::Exact).unwrap();
-    let process = Process { pid: NOBODY, start_ns: 1_000_000, ..Process::default() };
+    let mut writer = TraceRecorder::create(directory, TimePrecision::Exact).unwrap();
+    let process = JobProcess { pid: NOBODY, start_ns: 1_000_000, ..JobProcess::default() };
     let stream = StreamId { rank: 0, thread: 0 };
     writer.process(ProcessNumber(0), &process);
     writer.stream_began(stream, NOBODY);

@@ -9,7 +9,7 @@ const MAX_DIMENSIONS: usize = 32;
 /// A part of a variable: where it begins along each dimension, and how many
 /// elements it has there, if that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hyperslab {
+pub struct VariablePart {
     /// The first element along each dimension.
     pub starts: Vec<u64>,
     /// As many as `starts`.
@@ -51,7 +51,7 @@ impl Shape {
 
     /// The part that begins at an offset and has so many bytes; `None` while the
     /// variable was only accessed as a whole.
-    pub(super) fn part(&self, offset: u64, bytes: u64) -> Option<Hyperslab> {
+    pub(super) fn part(&self, offset: u64, bytes: u64) -> Option<VariablePart> {
         let mut first = offset.checked_div(self.element)?;
         let mut starts = vec![0; self.counts.len()];
         for dimension in (1..starts.len()).rev() {
@@ -61,7 +61,7 @@ impl Shape {
         }
         *starts.first_mut()? = first;
         let is_usual = product(&self.counts).saturating_mul(self.element) == bytes;
-        Some(Hyperslab { starts, counts: is_usual.then(|| self.counts.clone()) })
+        Some(VariablePart { starts, counts: is_usual.then(|| self.counts.clone()) })
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
             ([7, 4, 0], "start=7:4:0 count=1:4:10"),
         ] {
             let offset = shape.offset(selection, 320).unwrap();
-            let part = Hyperslab { starts: starts.to_vec(), counts: Some(vec![1, 4, 10]) };
+            let part = VariablePart { starts: starts.to_vec(), counts: Some(vec![1, 4, 10]) };
             assert_eq!(shape.part(offset, 320), Some(part));
             assert_eq!(shape.part(offset, 80).unwrap().counts, None);
         }

@@ -13,7 +13,7 @@ use super::rules::{
 use super::{Held, Measured, busiest, is_most, nominal_ns};
 use crate::file_groups::{FileGroup, FileKind};
 use crate::numbers::{bytes, counted, grouped};
-use crate::tally::{Accesses, Library, Moved, SMALL};
+use crate::tally::{Accesses, CountedLibrary, SMALL, TransferTally};
 
 /// What holds of files. Where something is known of the variables of a file, the
 /// calls that its library makes are nothing of their own.
@@ -47,7 +47,7 @@ pub fn named(group: &FileGroup) -> String {
 }
 
 /// A rule that holds for a group, on some of its calls.
-fn about(group: &FileGroup, kind: &'static str, moved: &Moved) -> Held {
+fn about(group: &FileGroup, kind: &'static str, moved: &TransferTally) -> Held {
     Held {
         kind,
         path: Some(group.path.clone()),
@@ -92,7 +92,7 @@ fn accesses(group: &FileGroup, access: Access, is_explained: bool) -> Option<Hel
         return None;
     }
     let library =
-        group.tally.library_calls.first().and_then(|(function, _)| Library::of(*function));
+        group.tally.library_calls.first().and_then(|(function, _)| CountedLibrary::of(*function));
     let library = library.filter(|_| by_library);
     let held = scattered(group, done, &way).or_else(|| small(group, done, &way))?;
     let functions = busiest(&group.tally.calls, |function| function.access() == access);
@@ -140,7 +140,7 @@ fn scattered(group: &FileGroup, done: &Accesses, way: &Way) -> Option<Held> {
 }
 
 /// What to do depends on who makes the calls.
-fn remedy(kind: &str, library: Option<Library>) -> &'static str {
+fn remedy(kind: &str, library: Option<CountedLibrary>) -> &'static str {
     match (kind, library) {
         ("small_writes", None) => {
             "collect them in a buffer of some 100 KB or more (setvbuf, or a buffered writer)"
@@ -150,15 +150,15 @@ fn remedy(kind: &str, library: Option<Library>) -> &'static str {
         }
         ("scattered_writes", None) => "write in order, or collect the data and sort it first",
         ("scattered_reads", None) => "read in order, or in one piece if it fits into memory",
-        (_, Some(Library::Hdf5)) => {
+        (_, Some(CountedLibrary::Hdf5)) => {
             "HDF5 makes them: access larger parts of datasets, or raise its buffers \
              (H5Pset_sieve_buf_size, H5Pset_chunk_cache, H5Pset_meta_block_size)"
         }
-        (_, Some(Library::NetCdf)) => {
+        (_, Some(CountedLibrary::NetCdf)) => {
             "netCDF makes them: access larger parts of variables, or give it a larger buffer \
              (nc__open with bufrsizehintp, nc_set_chunk_cache)"
         }
-        (_, Some(Library::PnetCdf | Library::MpiIo)) => {
+        (_, Some(CountedLibrary::PnetCdf | CountedLibrary::MpiIo)) => {
             "MPI-IO makes them: use collective calls, or larger buffers (hints cb_buffer_size, \
              ind_rd_buffer_size, ind_wr_buffer_size)"
         }
@@ -235,7 +235,7 @@ fn read_again(group: &FileGroup) -> Option<Held> {
     }
     let again = 1.0 - extent as f64 / read as f64;
     let part = |n: u64| (n as f64 * again) as u64;
-    let moved = Moved { io_ns: part(done.moved.io_ns), bytes: read - extent, ..done.moved };
+    let moved = TransferTally { io_ns: part(done.moved.io_ns), bytes: read - extent, ..done.moved };
     let n_processes = done.processes.n() as u64;
     let is_by_all = n_processes >= AGAIN_TIMES && read / n_processes <= extent;
     let times = read as f64 / extent as f64;
@@ -274,10 +274,10 @@ fn read_again(group: &FileGroup) -> Option<Held> {
 fn library_opens(group: &FileGroup) -> Option<Held> {
     let is_open = |function: Function| {
         let is_file = matches!(function.access(), Access::Open | Access::Close);
-        is_file && !matches!(Library::of(function), None | Some(Library::MpiIo))
+        is_file && !matches!(CountedLibrary::of(function), None | Some(CountedLibrary::MpiIo))
     };
     let calls = group.tally.library_calls.iter().filter(|(function, _)| is_open(*function));
-    let mut moved = Moved::default();
+    let mut moved = TransferTally::default();
     calls.for_each(|(_, calls)| moved.join(calls));
     if moved.operations < LIBRARY_OPENS {
         return None;
@@ -339,7 +339,7 @@ fn many_files(measured: &Measured) -> Option<Held> {
         .filter(|group| group.tally.opens > 0 && group.tally.opens < REOPENS * group.n_files as u64)
         .collect();
     let n_files: usize = opened.iter().map(|group| group.n_files).sum();
-    let mut moved = Moved::default();
+    let mut moved = TransferTally::default();
     opened.iter().for_each(|group| moved.join(&group.tally.metadata));
     let nominal_ns = moved.operations.saturating_mul(nominal::METADATA_NS);
     if (n_files as u64) < MANY

@@ -10,8 +10,8 @@ use super::rules::{EXCESS, MANY, PIECE, SEVERAL, TINY};
 use super::{Held, Measured, busiest, nominal_ns};
 use crate::file_groups::{FileGroup, FileKind};
 use crate::numbers::{bytes, grouped};
-use crate::tally::{Independent, Library, Moved};
-use crate::variables::Series;
+use crate::tally::{CountedLibrary, Independent, TransferTally};
+use crate::variables::VariableGroup;
 
 /// What holds of variables, and of accesses of MPI-IO.
 pub fn held(measured: &Measured) -> Vec<Held> {
@@ -27,7 +27,7 @@ pub fn held(measured: &Measured) -> Vec<Held> {
 }
 
 /// A rule that holds for a variable, on some of its calls.
-fn about(variable: &Series, kind: &'static str, moved: &Moved) -> Held {
+fn about(variable: &VariableGroup, kind: &'static str, moved: &TransferTally) -> Held {
     Held {
         kind,
         path: Some(variable.path.clone()),
@@ -43,7 +43,7 @@ fn about(variable: &Series, kind: &'static str, moved: &Moved) -> Held {
 }
 
 /// Many calls that each move next to nothing.
-fn tiny(variable: &Series) -> Option<Held> {
+fn tiny(variable: &VariableGroup) -> Option<Held> {
     let accesses = variable.calls.iter().filter(|(function, _)| function.access().is_data());
     let (function, moved) = accesses.max_by_key(|(f, moved)| (moved.operations, *f))?;
     // What is written once in each of many files cannot be put together.
@@ -60,9 +60,9 @@ fn tiny(variable: &Series) -> Option<Held> {
         variable.name,
         readable(&variable.path)
     );
-    let remedy = match Library::of(*function) {
-        Some(Library::Hdf5) => "larger hyperslabs at once",
-        Some(Library::PnetCdf) => {
+    let remedy = match CountedLibrary::of(*function) {
+        Some(CountedLibrary::Hdf5) => "larger hyperslabs at once",
+        Some(CountedLibrary::PnetCdf) => {
             "larger slabs, or put them together (ncmpi_iput…, ncmpi_wait_all)"
         }
         _ if function.name().contains("var1") => "larger slabs at once (the vara functions)",
@@ -73,7 +73,7 @@ fn tiny(variable: &Series) -> Option<Held> {
 }
 
 /// Accesses that touch many chunks and want little of each.
-fn chunks(variable: &Series) -> Option<Held> {
+fn chunks(variable: &VariableGroup) -> Option<Held> {
     let (touched, chunk) = (variable.touched, variable.chunk.as_ref()?);
     if touched.accesses < MANY || touched.excess() < EXCESS || touched.chunks < 2 * touched.accesses
     {
@@ -96,9 +96,9 @@ fn chunks(variable: &Series) -> Option<Held> {
     };
     let mut moved = variable.read;
     moved.join(&variable.written);
-    let moved = Moved { operations: touched.accesses, io_ns: touched.io_ns, ..moved };
+    let moved = TransferTally { operations: touched.accesses, io_ns: touched.io_ns, ..moved };
     // Every chunk is an access of its own.
-    let nominal = nominal_ns(&Moved { operations: touched.chunks, ..moved });
+    let nominal = nominal_ns(&TransferTally { operations: touched.chunks, ..moved });
     Some(Held { seen, remedy, nominal_ns: nominal, ..about(variable, "chunk_shape", &moved) })
 }
 

@@ -6,7 +6,7 @@ use super::rules::{ONE_RANK, RANK_BYTES, UNEVEN};
 use super::{Held, Measured, nominal_ns};
 use crate::numbers::bytes;
 use crate::rank_groups::RankBytes;
-use crate::tally::Moved;
+use crate::tally::TransferTally;
 
 /// What holds of ranks.
 pub fn held(measured: &Measured) -> Option<Held> {
@@ -52,7 +52,7 @@ fn uneven(ranks: &[RankBytes]) -> Option<Held> {
     Some(Held { is_minor: true, ..about("uneven_ranks", both, seen, remedy) })
 }
 
-fn about(kind: &'static str, moved: Moved, seen: String, remedy: &str) -> Held {
+fn about(kind: &'static str, moved: TransferTally, seen: String, remedy: &str) -> Held {
     Held {
         kind,
         calls: moved.operations,
@@ -72,8 +72,8 @@ mod tests {
 
     fn ranks(written: &[u64]) -> Vec<RankBytes> {
         let one = |(rank, &bytes): (u32, &u64)| {
-            let written = Moved { operations: 1000, bytes, io_ns: bytes / 20 };
-            RankBytes { rank, read: Moved::default(), written }
+            let written = TransferTally { operations: 1000, bytes, io_ns: bytes / 20 };
+            RankBytes { rank, read: TransferTally::default(), written }
         };
         (0..).zip(written).map(one).collect()
     }

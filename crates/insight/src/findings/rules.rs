@@ -73,7 +73,7 @@ pub mod nominal {
 }
 
 /// A rule of advice, as the documentation has it.
-pub struct Rule {
+pub struct AdviceRule {
     /// The kind of its findings.
     pub kind: &'static str,
     /// When it holds.
@@ -83,28 +83,28 @@ pub struct Rule {
 }
 
 /// All rules of advice.
-pub const RULES: &[Rule] = &[
-    Rule {
+pub const RULES: &[AdviceRule] = &[
+    AdviceRule {
         kind: "small_writes",
         when: || small("write"),
         remedy: "collect the data in a buffer, or raise that of the library",
     },
-    Rule {
+    AdviceRule {
         kind: "small_reads",
         when: || small("read"),
         remedy: "read larger pieces at once, or raise the buffer of the library",
     },
-    Rule {
+    AdviceRule {
         kind: "scattered_writes",
         when: || scattered("writes", SMALL),
         remedy: "write in order",
     },
-    Rule {
+    AdviceRule {
         kind: "scattered_reads",
         when: || scattered("reads", JUMP_BYTES),
         remedy: "read in order, or everything at once",
     },
-    Rule {
+    AdviceRule {
         kind: "stdio_bulk",
         when: || {
             format!(
@@ -116,12 +116,12 @@ pub const RULES: &[Rule] = &[
         },
         remedy: "give the stream a larger buffer, or use `read` and `write`",
     },
-    Rule {
+    AdviceRule {
         kind: "syncs",
         when: || format!("a group of files is synced at least {SEVERAL_SYNCS} times"),
         remedy: "sync once, after the last write of a step",
     },
-    Rule {
+    AdviceRule {
         kind: "reopened",
         when: || {
             format!(
@@ -131,7 +131,7 @@ pub const RULES: &[Rule] = &[
         },
         remedy: "keep them open between uses",
     },
-    Rule {
+    AdviceRule {
         kind: "read_again",
         when: || {
             format!(
@@ -142,7 +142,7 @@ pub const RULES: &[Rule] = &[
         },
         remedy: "keep the data in memory",
     },
-    Rule {
+    AdviceRule {
         kind: "read_by_all",
         when: || {
             format!(
@@ -152,7 +152,7 @@ pub const RULES: &[Rule] = &[
         },
         remedy: "let one rank read and broadcast, or read collectively",
     },
-    Rule {
+    AdviceRule {
         kind: "many_files",
         when: || {
             format!(
@@ -162,7 +162,7 @@ pub const RULES: &[Rule] = &[
         },
         remedy: "put the data into fewer, larger files",
     },
-    Rule {
+    AdviceRule {
         kind: "library_opens",
         when: || {
             format!(
@@ -172,7 +172,7 @@ pub const RULES: &[Rule] = &[
         },
         remedy: "keep files open, or put the data into fewer files",
     },
-    Rule {
+    AdviceRule {
         kind: "misaligned_writes",
         when: || {
             format!(
@@ -182,7 +182,7 @@ pub const RULES: &[Rule] = &[
         },
         remedy: "align what each rank writes",
     },
-    Rule {
+    AdviceRule {
         kind: "one_rank_writes",
         when: || {
             format!(
@@ -192,7 +192,7 @@ pub const RULES: &[Rule] = &[
         },
         remedy: "let all ranks write",
     },
-    Rule {
+    AdviceRule {
         kind: "uneven_ranks",
         when: || {
             format!(
@@ -203,17 +203,17 @@ pub const RULES: &[Rule] = &[
         },
         remedy: "share the data out evenly",
     },
-    Rule {
+    AdviceRule {
         kind: "independent_writes",
         when: || independent("writes"),
         remedy: "use collective calls",
     },
-    Rule {
+    AdviceRule {
         kind: "independent_reads",
         when: || independent("reads"),
         remedy: "use collective calls",
     },
-    Rule {
+    AdviceRule {
         kind: "tiny_variable_accesses",
         when: || {
             format!(
@@ -224,7 +224,7 @@ pub const RULES: &[Rule] = &[
         },
         remedy: "access larger slabs at once",
     },
-    Rule {
+    AdviceRule {
         kind: "chunk_shape",
         when: || {
             format!(

@@ -8,9 +8,9 @@ use ioracle_events::Event;
 
 /// The calls of a thread so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Behaviour(u64);
+pub struct CallsHash(u64);
 
-impl Behaviour {
+impl CallsHash {
     /// Adds a call. How many requests a wait finds complete is chance.
     pub fn add(&mut self, event: &Event) {
         if event.is_further_part() {
@@ -21,9 +21,9 @@ impl Behaviour {
     }
 
     /// That of several threads together, in whatever order they began.
-    pub fn of_all(mut threads: Vec<Behaviour>) -> Behaviour {
+    pub fn of_all(mut threads: Vec<CallsHash>) -> CallsHash {
         threads.sort_unstable();
-        let mut all = Behaviour::default();
+        let mut all = CallsHash::default();
         threads.iter().for_each(|thread| all.mix(thread.0));
         all
     }
@@ -46,8 +46,8 @@ mod tests {
     use super::super::tests::event;
     use super::*;
 
-    fn of(events: &[Event]) -> Behaviour {
-        let mut behaviour = Behaviour::default();
+    fn of(events: &[Event]) -> CallsHash {
+        let mut behaviour = CallsHash::default();
         events.iter().for_each(|event| behaviour.add(event));
         behaviour
     }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn threads_may_begin_in_any_order() {
         let (one, other) = (of(&[event("open", 1, None)]), of(&[event("close", 1, None)]));
-        assert_eq!(Behaviour::of_all(vec![one, other]), Behaviour::of_all(vec![other, one]));
-        assert_ne!(Behaviour::of_all(vec![one, other]), Behaviour::of_all(vec![one, one]));
+        assert_eq!(CallsHash::of_all(vec![one, other]), CallsHash::of_all(vec![other, one]));
+        assert_ne!(CallsHash::of_all(vec![one, other]), CallsHash::of_all(vec![one, one]));
     }
 }

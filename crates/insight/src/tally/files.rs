@@ -8,7 +8,7 @@
 use ioracle_events::{Access, Event, Function, Layer};
 
 use super::mapped::MappedBytes;
-use super::{Library, Moved, calls_of, duration_ns};
+use super::{CountedLibrary, TransferTally, calls_of, duration_ns};
 
 /// Accesses below this are small: what they cost is mostly the call.
 pub const SMALL: u64 = 32 * 1024;
@@ -32,13 +32,13 @@ pub struct FileTally {
     pub written: Accesses,
     pub opens: u64,
     /// Opens, closes and truncations.
-    pub metadata: Moved,
-    pub syncs: Moved,
+    pub metadata: TransferTally,
+    pub syncs: TransferTally,
     /// By function; few on any one file. With the time that each took itself, also
     /// inside calls of libraries, whose time alone is in `io_ns`.
-    pub calls: Vec<(Function, Moved)>,
+    pub calls: Vec<(Function, TransferTally)>,
     /// Calls of libraries that the program itself makes.
-    pub library_calls: Vec<(Function, Moved)>,
+    pub library_calls: Vec<(Function, TransferTally)>,
     /// Accesses of MPI-IO that ranks make each on their own.
     pub independent_reads: Independent,
     pub independent_writes: Independent,
@@ -49,11 +49,11 @@ pub struct FileTally {
 /// Reads, or writes, of one file.
 #[derive(Clone, Debug, Default)]
 pub struct Accesses {
-    pub moved: Moved,
+    pub moved: TransferTally,
     /// Those of stdio.
-    pub stdio: Moved,
+    pub stdio: TransferTally,
     /// Those that did not go on where the thread had left off in the file.
-    pub jumps: Moved,
+    pub jumps: TransferTally,
     /// Those that a library makes for the program.
     pub within_library: u64,
     /// Those of at least a [`BLOCK`] that do not begin at one.
@@ -61,17 +61,17 @@ pub struct Accesses {
     /// Who makes them.
     pub processes: Shared,
     /// Bytes between the first and the last one accessed, of each file.
-    pub extent: Extent,
+    pub extent: ByteExtent,
     /// Below [`SMALL`], by POSIX calls and by those of stdio.
-    small_posix: Moved,
-    small_stdio: Moved,
+    small_posix: TransferTally,
+    small_stdio: TransferTally,
     /// Those of stdio that were long enough for a system call.
     n_slow_stdio: u64,
 }
 
 /// Bytes of one file, or the sum over several.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Extent {
+pub struct ByteExtent {
     range: Option<(u64, u64)>,
     others: u64,
 }
@@ -83,7 +83,7 @@ pub struct Shared(Vec<u32>);
 /// Accesses of MPI-IO to one file that are not collective.
 #[derive(Clone, Debug, Default)]
 pub struct Independent {
-    pub moved: Moved,
+    pub moved: TransferTally,
     /// Those that another library makes for the program.
     pub within_library: u64,
     pub processes: Shared,
@@ -96,7 +96,7 @@ impl FileTally {
         if event.depth == 0 && !event.is_further_part() {
             calls_of(&mut self.library_calls, event.function).add(event.transferred(), io_ns);
         }
-        if Library::of(event.function) == Some(Library::MpiIo) {
+        if CountedLibrary::of(event.function) == Some(CountedLibrary::MpiIo) {
             match event.function.access() {
                 Access::Write => self.independent_writes.add(event),
                 Access::Read => self.independent_reads.add(event),
@@ -180,7 +180,7 @@ impl Accesses {
     /// Those below [`SMALL`] that no buffer has collected. Whether stdio has a
     /// buffer most of its calls tell: of a stream either nearly all are slow or
     /// nearly none.
-    pub fn small(&self) -> Moved {
+    pub fn small(&self) -> TransferTally {
         let mut small = self.small_posix;
         if self.n_slow_stdio * 2 > self.small_stdio.operations {
             small.join(&self.small_stdio);
@@ -189,7 +189,7 @@ impl Accesses {
     }
 }
 
-impl Extent {
+impl ByteExtent {
     fn add(&mut self, start: u64, end: u64) {
         let (first, last) = self.range.unwrap_or((start, end));
         self.range = Some((first.min(start), last.max(end)));

@@ -7,26 +7,28 @@ use std::collections::HashMap;
 
 use ioracle_events::{Access, Event, Function, Layer, StreamId};
 
-use super::{MAX_STREAMS, Moved, calls_of, duration_ns, entry};
+use super::{MAX_STREAMS, TransferTally, calls_of, duration_ns, entry};
 
 /// A library whose calls are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Library {
+pub enum CountedLibrary {
     MpiIo,
     Hdf5,
     NetCdf,
     PnetCdf,
 }
 
-impl Library {
+impl CountedLibrary {
     /// The one that a function belongs to.
-    pub fn of(function: Function) -> Option<Library> {
+    pub fn of(function: Function) -> Option<CountedLibrary> {
         match function.layer() {
             Layer::Posix | Layer::Stdio => None,
-            Layer::MpiIo => Some(Library::MpiIo),
-            Layer::HighLevel if function.name().starts_with("H5") => Some(Library::Hdf5),
-            Layer::HighLevel if function.name().starts_with("ncmpi_") => Some(Library::PnetCdf),
-            Layer::HighLevel => Some(Library::NetCdf),
+            Layer::MpiIo => Some(CountedLibrary::MpiIo),
+            Layer::HighLevel if function.name().starts_with("H5") => Some(CountedLibrary::Hdf5),
+            Layer::HighLevel if function.name().starts_with("ncmpi_") => {
+                Some(CountedLibrary::PnetCdf)
+            }
+            Layer::HighLevel => Some(CountedLibrary::NetCdf),
         }
     }
 }
@@ -37,12 +39,12 @@ pub struct LibraryTally {
     pub calls: u64,
     /// Those that all ranks of a group make together.
     pub collective: u64,
-    pub read: Moved,
-    pub written: Moved,
+    pub read: TransferTally,
+    pub written: TransferTally,
     /// Also in calls that failed, as of all time in I/O.
     pub io_ns: u64,
     /// Calls that move no data, by function.
-    pub others: Vec<(Function, Moved)>,
+    pub others: Vec<(Function, TransferTally)>,
 }
 
 /// Calls of all of them.
@@ -56,19 +58,19 @@ pub struct Libraries {
 #[derive(Debug)]
 struct Enclosing {
     depth: u32,
-    library: Library,
+    library: CountedLibrary,
     is_collective: bool,
 }
 
 impl Libraries {
     /// The calls of one library.
-    pub fn of(&self, library: Library) -> &LibraryTally {
+    pub fn of(&self, library: CountedLibrary) -> &LibraryTally {
         &self.tallies[library as usize]
     }
 
     /// Counts an event, if it is a library's.
     pub fn add(&mut self, event: &Event) {
-        let Some(library) = Library::of(event.function) else { return self.leave(event) };
+        let Some(library) = CountedLibrary::of(event.function) else { return self.leave(event) };
         if event.is_further_part() {
             return self.add_part(event);
         }
@@ -106,8 +108,8 @@ impl Libraries {
     }
 
     /// What a function adds its data to.
-    fn moved(&mut self, function: Function) -> Option<&mut Moved> {
-        let tally = &mut self.tallies[Library::of(function)? as usize];
+    fn moved(&mut self, function: Function) -> Option<&mut TransferTally> {
+        let tally = &mut self.tallies[CountedLibrary::of(function)? as usize];
         match function.access() {
             Access::Read => Some(&mut tally.read),
             Access::Write => Some(&mut tally.written),
@@ -117,12 +119,13 @@ impl Libraries {
 
     /// The names of HDF5's and netCDF's functions do not tell what is
     /// collective; what they ask of MPI-IO does.
-    fn enclose(&mut self, event: &Event, library: Library, is_collective: bool) {
+    fn enclose(&mut self, event: &Event, library: CountedLibrary, is_collective: bool) {
         let Some(calls) = entry(&mut self.enclosing, event.stream, MAX_STREAMS) else { return };
         while calls.pop_if(|call| call.depth >= event.depth).is_some() {}
         if is_collective {
             let untold = |call: &&mut Enclosing| {
-                !call.is_collective && matches!(call.library, Library::Hdf5 | Library::NetCdf)
+                !call.is_collective
+                    && matches!(call.library, CountedLibrary::Hdf5 | CountedLibrary::NetCdf)
             };
             for call in calls.iter_mut().filter(untold) {
                 call.is_collective = true;
@@ -174,11 +177,11 @@ mod tests {
             let of: &LibraryTally = libraries.of(library);
             (of.calls, of.collective, of.read.bytes, of.written.bytes, of.io_ns)
         };
-        assert_eq!(told(Library::NetCdf), (1, 1, 0, 800, 10_000));
+        assert_eq!(told(CountedLibrary::NetCdf), (1, 1, 0, 800, 10_000));
         // With the time of the call that failed.
-        assert_eq!(told(Library::Hdf5), (2, 1, 0, 1100, 30_000));
-        assert_eq!(told(Library::MpiIo), (5, 4, 0, 1900, 50_000));
-        assert_eq!(told(Library::PnetCdf), (2, 1, 70, 70, 20_000));
+        assert_eq!(told(CountedLibrary::Hdf5), (2, 1, 0, 1100, 30_000));
+        assert_eq!(told(CountedLibrary::MpiIo), (5, 4, 0, 1900, 50_000));
+        assert_eq!(told(CountedLibrary::PnetCdf), (2, 1, 70, 70, 20_000));
     }
 
     /// One `ncmpi_wait_all` for 100 requests was once told as 100 collective calls.
@@ -197,10 +200,10 @@ mod tests {
         libraries.add(&Event { depth: 1, ..event("mpi_read_at_all", 1, Some((0, 30))) });
         libraries.add(&part("H5Dread", 20, "/b part=2"));
         libraries.add(&Event { result: -1, ..part("H5Dread", 20, "/b part=2") });
-        let pnetcdf = libraries.of(Library::PnetCdf);
+        let pnetcdf = libraries.of(CountedLibrary::PnetCdf);
         assert_eq!((pnetcdf.calls, pnetcdf.collective), (2, 2));
         assert_eq!((pnetcdf.written.operations, pnetcdf.written.bytes), (1, 88));
-        let hdf5 = libraries.of(Library::Hdf5);
+        let hdf5 = libraries.of(CountedLibrary::Hdf5);
         assert_eq!((hdf5.calls, hdf5.collective), (1, 1));
         assert_eq!((hdf5.read.operations, hdf5.read.bytes), (1, 30));
     }

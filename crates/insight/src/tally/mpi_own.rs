@@ -11,7 +11,7 @@ use super::{MAX_FILES, io_time_ns};
 
 /// What MPI has done for itself so far.
 #[derive(Debug, Default)]
-pub struct MpiOwn {
+pub struct MpiInternalTally {
     /// Calls that would be operations if the program had made them.
     pub operations: u64,
     pub failed: u64,
@@ -21,7 +21,7 @@ pub struct MpiOwn {
     pub files: HashSet<FileId>,
 }
 
-impl MpiOwn {
+impl MpiInternalTally {
     /// Counts a call.
     pub fn add(&mut self, event: &Event) {
         self.io_ns = self.io_ns.saturating_add(io_time_ns(event));
@@ -46,13 +46,13 @@ impl MpiOwn {
 mod tests {
     use ioracle_events::ContextId;
 
-    use super::super::Tally;
+    use super::super::JobTally;
     use super::super::tests::event;
     use super::*;
 
     #[test]
     fn what_mpi_does_for_itself_is_counted_apart() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         let of_mpi = ContextId(7);
         tally.define_context(of_mpi, "libmpich.so.12+0x1;app+0x2");
         tally.define_context(ContextId(1), "app+0x2");

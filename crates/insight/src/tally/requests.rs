@@ -8,30 +8,30 @@ use std::collections::HashMap;
 
 use ioracle_events::{Event, Function};
 
-use super::{Library, entry};
+use super::{CountedLibrary, entry};
 
 /// Requests under way of all processes.
 const MAX_UNDER_WAY: usize = 1 << 18;
 
 /// The requests that are under way, by process and number.
 #[derive(Debug, Default)]
-pub struct Requests {
+pub struct PendingRequests {
     under_way: HashMap<(u32, u32), Option<Function>>,
 }
 
 /// What became of a request, and the function that had submitted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RequestOutcome {
     Completed(Function),
     /// Or it has failed.
     GivenUp(Function),
 }
 
-impl Requests {
+impl PendingRequests {
     /// Takes an event in, and tells what became of the request that it is the
     /// end of.
-    pub fn add(&mut self, event: &Event) -> Option<Outcome> {
-        if Library::of(event.function) != Some(Library::PnetCdf) {
+    pub fn add(&mut self, event: &Event) -> Option<RequestOutcome> {
+        if CountedLibrary::of(event.function) != Some(CountedLibrary::PnetCdf) {
             return None;
         }
         let key = (event.stream.rank, event.request()?);
@@ -43,7 +43,7 @@ impl Requests {
         }
         let submitted = self.under_way.remove(&key)??;
         let is_given_up = event.failed() || event.function.name() == "ncmpi_cancel";
-        let outcome = if is_given_up { Outcome::GivenUp } else { Outcome::Completed };
+        let outcome = if is_given_up { RequestOutcome::GivenUp } else { RequestOutcome::Completed };
         Some(outcome(submitted))
     }
 }
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_request_ends_once_and_in_its_own_process() {
-        let mut requests = Requests::default();
+        let mut requests = PendingRequests::default();
         let mut ends = |name: &str, rank: u32, detail: &str| {
             let mut event = event(name, 1, Some((0, 8)));
             (event.detail, event.stream.rank) = (detail.into(), rank);
@@ -67,8 +67,8 @@ mod tests {
         assert_eq!(ends("ncmpi_bput_var", 0, "U request=2"), None);
         assert_eq!(ends("ncmpi_iget_var", 0, "U request=3"), None);
         let named = |outcome| match outcome {
-            Some(Outcome::Completed(function)) => function.name().to_owned(),
-            Some(Outcome::GivenUp(function)) => format!("no {}", function.name()),
+            Some(RequestOutcome::Completed(function)) => function.name().to_owned(),
+            Some(RequestOutcome::GivenUp(function)) => format!("no {}", function.name()),
             None => String::new(),
         };
         assert_eq!(named(ends("ncmpi_wait_all", 0, "T request=1")), "ncmpi_iput_vara");
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_request_that_failed_has_moved_nothing() {
-        let mut requests = Requests::default();
+        let mut requests = PendingRequests::default();
         let submitted = Event { detail: "T request=1".into(), ..event("ncmpi_iput_var", 1, None) };
         let waited = Event {
             detail: submitted.detail.clone(),
@@ -89,6 +89,6 @@ mod tests {
             ..event("ncmpi_wait_all", 1, None)
         };
         assert_eq!(requests.add(&submitted), None);
-        assert_eq!(requests.add(&waited), Some(Outcome::GivenUp(submitted.function)));
+        assert_eq!(requests.add(&waited), Some(RequestOutcome::GivenUp(submitted.function)));
     }
 }

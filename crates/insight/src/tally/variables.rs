@@ -14,10 +14,10 @@ use std::collections::HashMap;
 use ioracle_events::{Access, Event, FileId, Function, Layer, StreamId};
 
 use self::part::Selected;
-pub use self::part::{Part, Parts};
+pub use self::part::{SelectionPattern, SelectionTally};
 use self::shared::{Counted, LastCall};
-use super::requests::Outcome;
-use super::{MAX_STREAMS, Moved, calls_of, duration_ns, entry};
+use super::requests::RequestOutcome;
+use super::{MAX_STREAMS, TransferTally, calls_of, duration_ns, entry};
 
 /// Variables counted apart, and bytes of their names.
 const MAX_VARIABLES: usize = 1 << 16;
@@ -29,7 +29,7 @@ const NAMELESS: &str = "(no name yet)";
 
 /// All variables that were seen.
 #[derive(Debug, Default)]
-pub struct Variables {
+pub struct VariableTallies {
     /// Numbers by file, and name without the slash before it, which only HDF5 writes.
     files: HashMap<FileId, HashMap<Box<str>, usize>>,
     known: Vec<(FileId, VariableTally)>,
@@ -43,13 +43,13 @@ pub struct Variables {
 pub struct VariableTally {
     /// As the program calls it.
     pub name: Box<str>,
-    pub read: Moved,
-    pub written: Moved,
+    pub read: TransferTally,
+    pub written: TransferTally,
     /// By function. A call of several parts is one, of however many of them the
     /// variable is.
-    pub calls: Vec<(Function, Moved)>,
+    pub calls: Vec<(Function, TransferTally)>,
     /// What parts of it are accessed.
-    pub parts: Parts,
+    pub parts: SelectionTally,
     /// Elements of a chunk along each dimension, where there are chunks.
     pub chunk: Option<Box<[u64]>>,
     pub touched: Touched,
@@ -66,10 +66,10 @@ pub struct Touched {
     pub io_ns: u64,
 }
 
-impl Variables {
+impl VariableTallies {
     /// Takes an event in, if it is of a variable, or is the end of a request that
     /// is.
-    pub fn add(&mut self, event: &Event, outcome: Option<Outcome>) {
+    pub fn add(&mut self, event: &Event, outcome: Option<RequestOutcome>) {
         let is_of_attribute = event.function.name().starts_with("H5A");
         let is_nothing = event.failed() && outcome.is_none();
         if event.function.layer() != Layer::HighLevel || is_nothing || is_of_attribute {
@@ -134,9 +134,9 @@ impl Variables {
         let Some(call) = self.last_calls.get(&stream) else { return };
         let Some(first) = call.first() else { return };
         for (part, io_ns) in call.shares() {
-            let time = |moved: &mut Moved| moved.io_ns = moved.io_ns.saturating_add(io_ns);
+            let time = |moved: &mut TransferTally| moved.io_ns = moved.io_ns.saturating_add(io_ns);
             self.known[part.variable].1.change(part, time);
-            let time = |moved: &mut Moved| moved.io_ns = moved.io_ns.saturating_sub(io_ns);
+            let time = |moved: &mut TransferTally| moved.io_ns = moved.io_ns.saturating_sub(io_ns);
             self.known[first.variable].1.change(first, time);
         }
     }
@@ -164,7 +164,11 @@ impl VariableTally {
         let (bytes, io_ns) = (event.transferred(), duration_ns(event));
         let way = event.function.access();
         self.moved(way).add(bytes, io_ns);
-        calls_of(&mut self.calls, event.function).join(&Moved { operations: 0, bytes, io_ns });
+        calls_of(&mut self.calls, event.function).join(&TransferTally {
+            operations: 0,
+            bytes,
+            io_ns,
+        });
         let selected = self.parts.add(selection);
         if let (Some(selected), Some(chunk)) = (&selected, &self.chunk) {
             self.touched.add(selected, chunk, io_ns);
@@ -174,13 +178,13 @@ impl VariableTally {
 
     /// Counts a call that ends a request. Its data was counted when it was
     /// submitted.
-    fn add_outcome(&mut self, event: &Event, outcome: Outcome) -> Access {
-        let (Outcome::Completed(submitted) | Outcome::GivenUp(submitted)) = outcome;
+    fn add_outcome(&mut self, event: &Event, outcome: RequestOutcome) -> Access {
+        let (RequestOutcome::Completed(submitted) | RequestOutcome::GivenUp(submitted)) = outcome;
         let io_ns = duration_ns(event);
         let way = submitted.access();
         let moved = self.moved(way);
         moved.io_ns = moved.io_ns.saturating_add(io_ns);
-        if let Outcome::GivenUp(_) = outcome {
+        if let RequestOutcome::GivenUp(_) = outcome {
             moved.take_back(event.requested);
             let calls = calls_of(&mut self.calls, submitted);
             calls.bytes = calls.bytes.saturating_sub(event.requested);
@@ -191,12 +195,12 @@ impl VariableTally {
     }
 
     /// Changes all that a part of a call was added to.
-    fn change(&mut self, part: &Counted, change: impl Fn(&mut Moved)) {
+    fn change(&mut self, part: &Counted, change: impl Fn(&mut TransferTally)) {
         change(self.moved(part.way));
         change(calls_of(&mut self.calls, part.function));
     }
 
-    fn moved(&mut self, way: Access) -> &mut Moved {
+    fn moved(&mut self, way: Access) -> &mut TransferTally {
         if way == Access::Read { &mut self.read } else { &mut self.written }
     }
 }
@@ -229,7 +233,7 @@ impl Touched {
 #[cfg(test)]
 mod tests {
     use super::super::tests::event;
-    use super::super::{Library, Tally};
+    use super::super::{CountedLibrary, JobTally};
     use super::*;
 
     fn call(name: &str, file: u32, bytes: u64, detail: &str) -> Event {
@@ -238,7 +242,7 @@ mod tests {
 
     #[test]
     fn calls_are_counted_by_file_and_variable_and_only_the_programs_own() {
-        let mut variables = Variables::default();
+        let mut variables = VariableTallies::default();
         for step in 0..4 {
             let detail = format!("T start={step}:0 count=1:100");
             variables.add(&call("nc_put_vara", 1, 800, &detail), None);
@@ -253,8 +257,9 @@ mod tests {
         let mut told: Vec<_> =
             variables.iter().map(|(file, it)| (file.0, &*it.name, it.read, it.written)).collect();
         told.sort_unstable_by_key(|row| (row.0, row.1));
-        let moved = |operations, bytes| Moved { operations, bytes, io_ns: operations * 10_000 };
-        let none = Moved::default();
+        let moved =
+            |operations, bytes| TransferTally { operations, bytes, io_ns: operations * 10_000 };
+        let none = TransferTally::default();
         let of_second = moved(1, 30);
         let expected = [
             (1, "T", none, moved(4, 3200)),
@@ -267,7 +272,7 @@ mod tests {
     /// netCDF names a variable `T` and HDF5 the dataset that it is `/T`.
     #[test]
     fn chunks_that_hdf5_tells_are_those_of_the_variable() {
-        let mut variables = Variables::default();
+        let mut variables = VariableTallies::default();
         let inner = call("H5Dopen", 1, 0, "/T chunk=10:10 filters=deflate");
         variables.add(&Event { depth: 1, ..inner }, None);
         assert_eq!(variables.iter().count(), 0);
@@ -282,7 +287,7 @@ mod tests {
 
     #[test]
     fn names_beyond_the_bound_are_not_kept() {
-        let mut variables = Variables::default();
+        let mut variables = VariableTallies::default();
         let long = "x".repeat(MAX_NAME_BYTES - 1);
         variables.add(&call("nc_get_var", 1, 8, &long), None);
         variables.add(&call("nc_get_var", 1, 8, "ab"), None);
@@ -293,7 +298,7 @@ mod tests {
     }
 
     /// What the tables of a variable say.
-    fn rows(tally: &Tally) -> Vec<(&str, Moved, Moved)> {
+    fn rows(tally: &JobTally) -> Vec<(&str, TransferTally, TransferTally)> {
         let all = tally.variables.iter();
         let mut rows: Vec<_> = all.map(|(_, it)| (&*it.name, it.read, it.written)).collect();
         rows.sort_unstable_by_key(|(name, ..)| *name);
@@ -303,7 +308,7 @@ mod tests {
     /// Waits once belonged to nobody, and what was given up counted as written.
     #[test]
     fn requests_belong_to_their_variables_to_the_end() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         tally.add(&call("ncmpi_iput_vara", 1, 100, "T start=0 count=1 request=1"));
         tally.add(&call("ncmpi_bput_vara", 1, 60, "U start=0 count=1 request=2"));
         tally.add(&call("ncmpi_iget_var", 1, 30, "T request=3"));
@@ -311,10 +316,10 @@ mod tests {
         tally.add(&call("ncmpi_wait_all", 1, 100, "T request=1"));
         // It is complete, and has failed.
         tally.add(&Event { result: -1, ..call("ncmpi_wait", 1, 30, "T request=3") });
-        let moved = |operations, bytes, io_ns| Moved { operations, bytes, io_ns };
+        let moved = |operations, bytes, io_ns| TransferTally { operations, bytes, io_ns };
         let of_t = ("T", moved(0, 0, 20_000), moved(1, 100, 20_000));
-        assert_eq!(rows(&tally), [of_t, ("U", Moved::default(), moved(0, 0, 20_000))]);
-        let library = tally.libraries.of(Library::PnetCdf);
+        assert_eq!(rows(&tally), [of_t, ("U", TransferTally::default(), moved(0, 0, 20_000))]);
+        let library = tally.libraries.of(CountedLibrary::PnetCdf);
         assert_eq!((library.calls, library.read.bytes, library.written.bytes), (5, 0, 100));
         assert_eq!((library.read.operations, library.written.operations), (0, 1));
     }
@@ -322,7 +327,7 @@ mod tests {
     /// Ten waits for ten requests each were once told as 100 calls.
     #[test]
     fn a_call_of_several_parts_is_one_call_of_each_of_its_variables() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         for wait in 0..10 {
             for n in 0..10 {
                 let name = if n < 7 { "T" } else { "U" };
@@ -356,7 +361,7 @@ mod tests {
 
     #[test]
     fn the_time_of_one_wait_is_shared_by_what_it_waits_for() {
-        let mut tally = Tally::default();
+        let mut tally = JobTally::default();
         let at_once = |call: Event| Event { start_ns: 500, end_ns: 500, ..call };
         for (n, (name, bytes)) in [("T", 599), ("U", 299), ("V", 99)].into_iter().enumerate() {
             let submitted = call("ncmpi_iput_var", 1, bytes, &format!("{name} request={n}"));
@@ -368,7 +373,7 @@ mod tests {
         tally.add(&Event { depth: 1, ..call("H5Dwrite", 1, 8, "/other") });
         tally.add(&at_once(call("ncmpi_wait_all", 1, 299, "U request=1 part=2")));
         tally.add(&at_once(call("ncmpi_wait_all", 1, 99, "V request=2 part=3")));
-        let times = |tally: &Tally| -> Vec<u64> {
+        let times = |tally: &JobTally| -> Vec<u64> {
             rows(tally).iter().map(|(_, _, written)| written.io_ns).collect()
         };
         assert_eq!(times(&tally), [10_000, 0, 0]);

@@ -13,14 +13,14 @@
 
 mod contiguous;
 mod history;
-mod published;
+mod omniscio;
 mod sequitur;
 
 use serde::Serialize;
 
 pub use contiguous::Contiguous;
 pub use history::{History, ORDERS};
-pub use published::Published;
+pub use omniscio::OmniscioBaseline;
 
 use ioracle_engine::score::{ContextScore, PlaceScore};
 

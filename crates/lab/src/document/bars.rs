@@ -4,7 +4,7 @@
 
 use super::Subject;
 use super::markdown::table;
-use super::published::PROTOTYPE;
+use super::reported::PROTOTYPE;
 use crate::baselines::BaselineResult;
 use crate::evaluation::Evaluation;
 

@@ -7,7 +7,7 @@
 
 mod bars;
 pub(crate) mod markdown;
-mod published;
+mod reported;
 mod tables;
 
 use crate::ablation::Ablation;

@@ -4,7 +4,7 @@
 
 use super::Subject;
 use super::markdown::{bytes, number, percent, seconds, table};
-use super::published::{PUBLISHED, Published};
+use super::reported::{REPORTED, ReportedApplication};
 use crate::baselines::BaselineResult;
 use crate::evaluation::Evaluation;
 
@@ -23,12 +23,12 @@ fn ours(subjects: &[Subject], row: impl Fn(&Subject) -> Vec<String>) -> Rows {
 }
 
 /// The report's rows, marked as such, above ours.
-fn beside(theirs: impl Fn(&Published) -> Vec<String>, ours: Rows) -> Rows {
-    let mut rows: Rows = PUBLISHED
+fn beside(theirs: impl Fn(&ReportedApplication) -> Vec<String>, ours: Rows) -> Rows {
+    let mut rows: Rows = REPORTED
         .iter()
-        .map(|published| {
-            let mut cells = vec![format!("*report:* {}", published.application)];
-            cells.extend(theirs(published));
+        .map(|reported| {
+            let mut cells = vec![format!("*report:* {}", reported.application)];
+            cells.extend(theirs(reported));
             cells
         })
         .collect();
@@ -143,7 +143,7 @@ pub(super) fn table_6(subjects: &[Subject]) -> String {
         let sizes = &subject.report.details.access_size;
         vec![bytes(sizes.min()), bytes(sizes.max()), bytes(sizes.mean()), bytes(sizes.deviation())]
     });
-    let rows = beside(|published| texts(&published.sizes), own);
+    let rows = beside(|reported| texts(&reported.sizes), own);
     let header = ["application", "min", "max", "average", "std. dev."];
     format!("## Table 6: access sizes\n\n{}", table(&header, &rows))
 }
@@ -155,8 +155,8 @@ pub(super) fn table_7(subjects: &[Subject]) -> String {
         vec![percent(e.contiguous_accuracy), percent(e.offset_accuracy), percent(published)]
     });
     let rows = beside(
-        |published| {
-            let mut cells = texts(&published.offsets);
+        |reported| {
+            let mut cells = texts(&reported.offsets);
             cells.push("–".to_owned());
             cells
         },
@@ -202,7 +202,7 @@ pub(super) fn table_8(subjects: &[Subject]) -> String {
             baseline(|results| &results.sequitur_equal),
         ]
     });
-    let rows = beside(|published| texts(&[published.hit_ratio, "–", "–", "–"]), own);
+    let rows = beside(|reported| texts(&[reported.hit_ratio, "–", "–", "–"]), own);
     let header = ["application", "hit ratio, %", "second half", "contiguous", "sequitur_equal"];
     format!("## Table 8: hit ratio\n\n{}", table(&header, &rows))
 }
@@ -220,8 +220,8 @@ pub(super) fn table_9(subjects: &[Subject]) -> String {
         ]
     });
     let rows = beside(
-        |published| {
-            let [difference, immediate] = published.times;
+        |reported| {
+            let [difference, immediate] = reported.times;
             texts(&[difference, "–", immediate, "–", "–"])
         },
         own,
@@ -248,8 +248,8 @@ pub(super) fn table_10(subjects: &[Subject]) -> String {
         ]
     });
     let rows = beside(
-        |published| {
-            let [mean, deviation] = published.overhead;
+        |reported| {
+            let [mean, deviation] = reported.overhead;
             texts(&[mean, deviation, "–"])
         },
         own,

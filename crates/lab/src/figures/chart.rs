@@ -58,7 +58,7 @@ impl Curve {
 }
 
 /// What stands around the curves.
-pub(crate) struct Frame<'a> {
+pub(crate) struct ChartFrame<'a> {
     pub title: &'a str,
     pub x: (f64, f64),
     pub y: (f64, f64),
@@ -72,7 +72,7 @@ type Failure = Box<dyn std::error::Error>;
 type Area<'b> = DrawingArea<SVGBackend<'b>, Shift>;
 
 /// The picture as SVG text.
-pub(crate) fn render(frame: &Frame<'_>, curves: &[Curve]) -> Result<String, Failure> {
+pub(crate) fn render(frame: &ChartFrame<'_>, curves: &[Curve]) -> Result<String, Failure> {
     let mut svg = String::new();
     let mut dots = String::new();
     {
@@ -146,7 +146,7 @@ type Context<'a, 'b, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoo
 
 fn draw<'a, 'b: 'a, Y>(
     mut chart: Context<'a, 'b, Y>,
-    frame: &Frame<'_>,
+    frame: &ChartFrame<'_>,
     curves: &[Curve],
     dots: &mut String,
 ) -> Result<(), Failure>

@@ -7,6 +7,6 @@ mod plot;
 mod series;
 
 pub use plot::{Figure, draw};
-pub use series::{Bin, Binned, Series};
+pub use series::{Bin, Binned, FigureSeries};
 
-pub(crate) use series::Recorder;
+pub(crate) use series::SeriesRecorder;

@@ -2,8 +2,8 @@
 
 //! What each of the report's figures shows.
 
-use super::chart::{BLUE, Curve, Frame, GREY, Mark, render};
-use super::series::{Binned, Series};
+use super::chart::{BLUE, ChartFrame, Curve, GREY, Mark, render};
+use super::series::{Binned, FigureSeries};
 use crate::error::Error;
 use ioracle_engine::score::SIZE_ERROR_CAP;
 
@@ -75,7 +75,7 @@ impl Figure {
 
 /// Draws a figure of a stream as SVG; `None` if there is nothing to show, such
 /// as sizes of a stream without data accesses.
-pub fn draw(figure: Figure, trace: &str, series: &Series) -> Result<Option<String>, Error> {
+pub fn draw(figure: Figure, trace: &str, series: &FigureSeries) -> Result<Option<String>, Error> {
     let curves: Vec<Curve> =
         curves(figure, series).into_iter().filter(|curve| !curve.points.is_empty()).collect();
     if curves.is_empty() {
@@ -90,7 +90,7 @@ pub fn draw(figure: Figure, trace: &str, series: &Series) -> Result<Option<Strin
     })
 }
 
-fn curves(figure: Figure, series: &Series) -> Vec<Curve> {
+fn curves(figure: Figure, series: &FigureSeries) -> Vec<Curve> {
     let means = |binned: &Binned| -> Vec<(f64, f64)> {
         binned.iter().map(|bin| (bin.position, bin.mean)).collect()
     };
@@ -155,7 +155,12 @@ fn curves(figure: Figure, series: &Series) -> Vec<Curve> {
     }
 }
 
-fn frame<'a>(figure: Figure, title: &'a str, series: &Series, curves: &[Curve]) -> Frame<'a> {
+fn frame<'a>(
+    figure: Figure,
+    title: &'a str,
+    series: &FigureSeries,
+    curves: &[Curve],
+) -> ChartFrame<'a> {
     let x = match figure {
         Figure::TimeError => (series.last_from as f64, series.operations as f64),
         _ => (0.0, series.operations as f64),
@@ -170,5 +175,5 @@ fn frame<'a>(figure: Figure, title: &'a str, series: &Series, curves: &[Curve]) 
         Figure::Interarrival => ((0.0, (highest * 1.08).max(1e-6)), "seconds"),
         Figure::TimeError => ((LEAST_DIFFERENCE_S, (highest * 3.0).max(1e-6)), "seconds"),
     };
-    Frame { title, x, y, x_label: "operation", y_label, log: figure == Figure::TimeError }
+    ChartFrame { title, x, y, x_label: "operation", y_label, log: figure == Figure::TimeError }
 }

@@ -11,7 +11,7 @@ use ioracle_events::ContextSymbol;
 use ioracle_oracle::Oracle;
 
 use crate::metrics::horizon::{Horizon, Reached};
-use crate::stream::{Shown, best_iterator};
+use crate::stream::{ShownOperation, best_iterator};
 use ioracle_engine::score::Moments;
 
 const BINS: u64 = 500;
@@ -25,7 +25,7 @@ const AHEAD_REACH: u64 = 10_000;
 
 /// The series of one stream.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct FigureSeries {
     /// Operations of the stream.
     pub operations: u64,
     /// Context accuracy over the last 10 operations, in percent.
@@ -104,23 +104,23 @@ impl Binned {
 
 /// Takes the series down while a stream is evaluated.
 #[derive(Clone, Debug)]
-pub(crate) struct Recorder {
+pub(crate) struct SeriesRecorder {
     position: u64,
     window: VecDeque<(f64, f64)>,
     last: VecDeque<f64>,
     ahead: Horizon,
-    series: Series,
+    series: FigureSeries,
 }
 
-impl Recorder {
-    pub(crate) fn new(length: u64) -> Recorder {
+impl SeriesRecorder {
+    pub(crate) fn new(length: u64) -> SeriesRecorder {
         let binned = || Binned::new(length);
-        Recorder {
+        SeriesRecorder {
             position: 0,
             window: VecDeque::with_capacity(WINDOW),
             last: VecDeque::with_capacity(LAST),
             ahead: Horizon::new(0, length, AHEAD_POSITIONS, AHEAD_REACH),
-            series: Series {
+            series: FigureSeries {
                 operations: length,
                 context: binned(),
                 context_unweighted: binned(),
@@ -143,7 +143,12 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn add(&mut self, came: ContextSymbol, shown: Shown, grammar_sizes: (usize, usize)) {
+    pub(crate) fn add(
+        &mut self,
+        came: ContextSymbol,
+        shown: ShownOperation,
+        grammar_sizes: (usize, usize),
+    ) {
         let position = self.position;
         self.position += 1;
         self.ahead.came(came);
@@ -177,11 +182,11 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn into_series(self) -> Series {
+    pub(crate) fn into_series(self) -> FigureSeries {
         let mut ahead = self.ahead.reached().to_vec();
         ahead.sort_by_key(|reached| reached.position);
         let last_from = self.position.saturating_sub(self.last.len() as u64);
-        Series { ahead, last_from, last_errors: self.last.into(), ..self.series }
+        FigureSeries { ahead, last_from, last_errors: self.last.into(), ..self.series }
     }
 }
 
@@ -213,11 +218,11 @@ mod tests {
 
     #[test]
     fn the_window_is_the_mean_of_the_last_ten() {
-        let mut recorder = Recorder::new(20);
+        let mut recorder = SeriesRecorder::new(20);
         for position in 0..20 {
             let weight = if position < 10 { 0.0 } else { 1.0 };
             let scored = Scored { weight, ..Scored::default() };
-            let shown = Shown { scored, ..Shown::default() };
+            let shown = ShownOperation { scored, ..ShownOperation::default() };
             recorder.add(ContextSymbol(0), shown, (0, 0));
         }
         let series = recorder.into_series();

@@ -5,7 +5,7 @@
 use plotters::prelude::RGBColor;
 
 use super::sweep::Accuracy;
-use crate::figures::chart::{BLUE, Curve, Frame, Mark, render};
+use crate::figures::chart::{BLUE, ChartFrame, Curve, Mark, render};
 
 const ORANGE: RGBColor = RGBColor(224, 122, 31);
 
@@ -36,7 +36,7 @@ pub(super) fn curves(
     let (left, right) =
         x.fold((f64::MAX, f64::MIN), |(least, most), x| (least.min(x), most.max(x)));
     let y = ((lowest - 5.0).max(0.0), 101.0);
-    let frame = Frame {
+    let frame = ChartFrame {
         title,
         x: (left, right.max(left + 1.0)),
         y,

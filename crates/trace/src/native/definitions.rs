@@ -11,8 +11,8 @@ use crate::native::code::Functions;
 use crate::native::container::{Chunks, Damage, IndexEntry};
 use crate::order::MAX_RANKS;
 use crate::source::MAX_WINDOW_LOG;
-use crate::table::{MAX_TABLE_BYTES, Table};
-use crate::writing::log::{Entry, LogReader, Seen};
+use crate::table::{IdTable, MAX_TABLE_BYTES};
+use crate::writing::log::{LogEntry, LogReader, LoggedProcess};
 
 /// The most streams that a trace may have.
 pub(crate) const MAX_STREAMS: usize = 1 << 24;
@@ -22,27 +22,27 @@ const MAX_UNPACKED_BYTES: u64 = 4 * MAX_TABLE_BYTES as u64;
 
 /// A thread of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Stream {
+pub(crate) struct StreamKey {
     pub(crate) process: u32,
     pub(crate) thread: u32,
 }
 
 /// All that was defined.
 #[derive(Debug)]
-pub(crate) struct Definitions {
-    pub(crate) contexts: Table<ContextId>,
-    pub(crate) files: Table<FileId>,
+pub(crate) struct StoredDefinitions {
+    pub(crate) contexts: IdTable<ContextId>,
+    pub(crate) files: IdTable<FileId>,
     pub(crate) functions: Functions,
-    pub(crate) processes: Vec<Seen>,
+    pub(crate) processes: Vec<LoggedProcess>,
     n_process_bytes: usize,
-    pub(crate) streams: Vec<Stream>,
+    pub(crate) streams: Vec<StreamKey>,
 }
 
-impl Definitions {
-    pub(crate) fn new() -> Definitions {
-        Definitions {
-            contexts: Table::empty(),
-            files: Table::empty(),
+impl StoredDefinitions {
+    pub(crate) fn new() -> StoredDefinitions {
+        StoredDefinitions {
+            contexts: IdTable::empty(),
+            files: IdTable::empty(),
             functions: Functions::new(),
             processes: Vec::new(),
             n_process_bytes: 0,
@@ -64,11 +64,11 @@ impl Definitions {
     }
 
     /// Takes one; `None` if it makes no sense after those before it.
-    pub(crate) fn add(&mut self, entry: Entry) -> Option<()> {
+    pub(crate) fn add(&mut self, entry: LogEntry) -> Option<()> {
         match entry {
-            Entry::Context { id, frames } => self.contexts.add(id, &frames).ok(),
-            Entry::File { id, path } if id > 0 => self.files.add(id, &path).ok(),
-            Entry::Function { number, layer, name } => {
+            LogEntry::Context { id, frames } => self.contexts.add(id, &frames).ok(),
+            LogEntry::File { id, path } if id > 0 => self.files.add(id, &path).ok(),
+            LogEntry::Function { number, layer, name } => {
                 // One that this version does not know is missed by those who
                 // name it.
                 let layer = Layer::from_name(&layer);
@@ -76,17 +76,20 @@ impl Definitions {
                 self.functions.extend(known.map(|function| (number, function)));
                 Some(())
             }
-            Entry::Process(seen) => self.add_process(seen),
-            Entry::Stream { process, thread, .. } => {
+            LogEntry::Process(seen) => self.add_process(seen),
+            LogEntry::Stream { process, thread, .. } => {
                 let is_sound =
                     (process as usize) < self.processes.len() && self.streams.len() < MAX_STREAMS;
-                is_sound.then(|| self.streams.push(Stream { process, thread }))
+                is_sound.then(|| self.streams.push(StreamKey { process, thread }))
             }
-            Entry::File { .. } | Entry::Event(_) | Entry::Writer { .. } | Entry::Loss(_) => None,
+            LogEntry::File { .. }
+            | LogEntry::Event(_)
+            | LogEntry::Writer { .. }
+            | LogEntry::Loss(_) => None,
         }
     }
 
-    fn add_process(&mut self, seen: Seen) -> Option<()> {
+    fn add_process(&mut self, seen: LoggedProcess) -> Option<()> {
         let place = seen.number as usize;
         self.n_process_bytes += seen.executable.len() + seen.command.len();
         if place > self.processes.len()
@@ -107,14 +110,14 @@ impl Definitions {
 pub(crate) fn each_definition(
     chunks: &Chunks,
     position: u64,
-    each: impl FnMut(Entry) -> Option<()>,
+    each: impl FnMut(LogEntry) -> Option<()>,
 ) -> Result<(), Damage> {
     let packed = chunks.definitions(position)?;
     let reason = "its definitions make no sense";
     unpack(&packed, each).ok_or(Damage::At { position, reason })
 }
 
-fn unpack(packed: &[u8], mut each: impl FnMut(Entry) -> Option<()>) -> Option<()> {
+fn unpack(packed: &[u8], mut each: impl FnMut(LogEntry) -> Option<()>) -> Option<()> {
     let mut decoder = zstd::Decoder::with_buffer(packed).ok()?;
     decoder.window_log_max(MAX_WINDOW_LOG).ok()?;
     let mut reader = LogReader::unchecked(BufReader::new(decoder.take(MAX_UNPACKED_BYTES)));

@@ -12,11 +12,11 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use ioracle_events::{Event, FileId, StreamId};
 
 use crate::error::Error;
-use crate::native::code::{BlockEvents, Fault, Order};
-use crate::native::definitions::Stream;
-use crate::native::trace::{Grouping, Native, Place, RankLane, RankLanes};
+use crate::native::code::{BlockEvents, BlockFault, EventOrder};
+use crate::native::definitions::StreamKey;
+use crate::native::trace::{BlockLocation, Grouping, Native, RankLane, RankLanes};
 use crate::order::MAX_THREADS;
-use crate::tally::Tally;
+use crate::tally::SkippedRows;
 use crate::trace::Trace;
 
 /// Gives all events of some ranks.
@@ -79,7 +79,7 @@ struct Lane {
 }
 
 struct OpenBlock {
-    place: Place,
+    place: BlockLocation,
     events: BlockEvents,
     n_given: u64,
 }
@@ -89,7 +89,7 @@ impl<'trace> NativeEvents<'trace> {
         trace: &'trace Trace,
         native: &'trace Native,
         (rank, grouping): (Option<u32>, Grouping),
-        tally: &mut Tally,
+        tally: &mut SkippedRows,
     ) -> Result<NativeEvents<'trace>, Error> {
         let mut ranks = native.ranks(tally, grouping)?;
         ranks.retain(|lanes| rank.is_none_or(|rank| rank == lanes.rank));
@@ -97,7 +97,7 @@ impl<'trace> NativeEvents<'trace> {
     }
 
     /// The next event; what cannot be read goes to `tally`.
-    pub(crate) fn next(&mut self, tally: &mut Tally) -> Result<Option<Event>, Error> {
+    pub(crate) fn next(&mut self, tally: &mut SkippedRows) -> Result<Option<Event>, Error> {
         loop {
             self.open_due(tally)?;
             let Some(Reverse(head)) = self.merge.heads.pop() else {
@@ -115,7 +115,7 @@ impl<'trace> NativeEvents<'trace> {
     }
 
     /// Opens the streams whose first event may be the next one.
-    fn open_due(&mut self, tally: &mut Tally) -> Result<(), Error> {
+    fn open_due(&mut self, tally: &mut SkippedRows) -> Result<(), Error> {
         while let Some(&(due, about)) = self.merge.waiting.last() {
             if self.merge.heads.peek().is_some_and(|Reverse(head)| head.due < due) {
                 break;
@@ -127,15 +127,15 @@ impl<'trace> NativeEvents<'trace> {
     }
 
     /// Reads the next event of a stream and puts it among the heads.
-    fn advance(&mut self, mut lane: Lane, tally: &mut Tally) -> Result<(), Error> {
+    fn advance(&mut self, mut lane: Lane, tally: &mut SkippedRows) -> Result<(), Error> {
         let Some(mut event) = self.read(&mut lane, tally)? else { return Ok(()) };
-        let RankLane { id, stream: Stream { process, thread }, shift_ns, .. } = lane.about;
+        let RankLane { id, stream: StreamKey { process, thread }, shift_ns, .. } = lane.about;
         let shifted = |time: u64| time.saturating_add(shift_ns).min(i64::MAX as u64);
         event.start_ns = shifted(event.start_ns);
         event.end_ns = shifted(event.end_ns);
         let time = match self.native.order() {
-            Order::ByTime => event.start_ns,
-            Order::Numbered => event.sequence,
+            EventOrder::ByTime => event.start_ns,
+            EventOrder::Numbered => event.sequence,
         };
         let due = (time, process, thread, id.lane);
         self.merge.heads.push(Reverse(Head { due, event, lane }));
@@ -143,7 +143,7 @@ impl<'trace> NativeEvents<'trace> {
     }
 
     /// The next good event of a stream.
-    fn read(&self, lane: &mut Lane, tally: &mut Tally) -> Result<Option<Event>, Error> {
+    fn read(&self, lane: &mut Lane, tally: &mut SkippedRows) -> Result<Option<Event>, Error> {
         loop {
             let Some(block) = &mut lane.block else {
                 let Some(&place) = self.native.blocks(lane.about.id).get(lane.n_opened) else {
@@ -178,28 +178,28 @@ impl<'trace> NativeEvents<'trace> {
     }
 
     /// Checks an event against the tables and the one before it.
-    fn check(&self, event: Event, last_start_ns: u64) -> Result<Event, Fault> {
+    fn check(&self, event: Event, last_start_ns: u64) -> Result<Event, BlockFault> {
         if event.start_ns < last_start_ns {
-            return Err(Fault("it begins before the block before it ends"));
+            return Err(BlockFault("it begins before the block before it ends"));
         }
         if !self.trace.contexts().contains(event.context) {
-            return Err(Fault("it names a call stack that is not defined"));
+            return Err(BlockFault("it names a call stack that is not defined"));
         }
         if event.file != FileId::UNKNOWN && !self.trace.files().contains(event.file) {
-            return Err(Fault("it names a file that is not defined"));
+            return Err(BlockFault("it names a file that is not defined"));
         }
         Ok(event)
     }
 }
 
 impl Merge {
-    fn new(RankLanes { rank, lanes }: RankLanes, order: Order) -> Merge {
+    fn new(RankLanes { rank, lanes }: RankLanes, order: EventOrder) -> Merge {
         let due = |lane: &RankLane| match order {
-            Order::ByTime => lane.first.first_start_ns.saturating_add(lane.shift_ns),
-            Order::Numbered => lane.first.first_sequence,
+            EventOrder::ByTime => lane.first.first_start_ns.saturating_add(lane.shift_ns),
+            EventOrder::Numbered => lane.first.first_sequence,
         };
         let of = |lane: RankLane| {
-            let Stream { process, thread } = lane.stream;
+            let StreamKey { process, thread } = lane.stream;
             ((due(&lane), process, thread, lane.id.lane), lane)
         };
         let mut waiting: Vec<(Due, RankLane)> = lanes.into_iter().map(of).collect();
@@ -209,16 +209,16 @@ impl Merge {
 
     /// Gives an event its place in the rank; `None` if there is none for it,
     /// because what was said of another stream's beginning was wrong.
-    fn number(&mut self, mut event: Event, stream: Stream, order: Order) -> Option<Event> {
+    fn number(&mut self, mut event: Event, stream: StreamKey, order: EventOrder) -> Option<Event> {
         let thread = match order {
-            Order::Numbered => stream.thread,
-            Order::ByTime => {
+            EventOrder::Numbered => stream.thread,
+            EventOrder::ByTime => {
                 // More threads than a trace can have share the last number.
                 let next = self.threads.len().min(MAX_THREADS - 1) as u32;
                 *self.threads.entry((stream.process, stream.thread)).or_insert(next)
             }
         };
-        if order == Order::ByTime {
+        if order == EventOrder::ByTime {
             event.sequence = self.n_events;
         }
         if self.last_sequence.is_some_and(|last| event.sequence <= last) {

@@ -18,15 +18,15 @@ mod streams;
 mod times;
 mod trace;
 
-pub(crate) use code::Order;
+pub(crate) use code::EventOrder;
 pub(crate) use container::{
-    ChunkWriter, Chunks, Content, Damage, FileHead, IndexEntry, Storage, VERSION,
+    ChunkWriter, Chunks, Damage, FileHead, FoundChunks, IndexEntry, Storage, VERSION,
 };
-pub(crate) use definitions::{Definitions, Stream, each_definition};
+pub(crate) use definitions::{StoredDefinitions, StreamKey, each_definition};
 pub(crate) use events::NativeEvents;
 pub(crate) use open::{EVENTS, in_memory, open, open_regular};
 pub(crate) use replay::Replay;
 pub(crate) use salvage::salvage;
-pub(crate) use streams::{Room, Streams};
-pub use times::Times;
+pub(crate) use streams::{BlockRoom, StreamWriters};
+pub use times::TimePrecision;
 pub(crate) use trace::{Grouping, Native, error};

@@ -10,23 +10,23 @@ use std::sync::Arc;
 use ioracle_events::Function;
 
 use super::container::{ChunkWriter, Chunks, Damage, Storage};
-use super::definitions::{Definitions, Stream};
+use super::definitions::{StoredDefinitions, StreamKey};
 use super::replay::Replay;
 use super::salvage::{Salvaged, salvage};
-use super::streams::{Room, Streams};
-use super::times::Times;
+use super::streams::{BlockRoom, StreamWriters};
+use super::times::TimePrecision;
 use super::trace::{Native, error};
 use crate::error::Error;
-use crate::tally::Tally;
-use crate::trace::{Content, Form};
-use crate::writing::log::{Entry, HEAD_BYTES, LogReader, LossMark};
+use crate::tally::SkippedRows;
+use crate::trace::{Form, TraceContent};
+use crate::writing::log::{HEAD_BYTES, LogEntry, LogReader, LossMark};
 use crate::writing::{LOG, has_open};
 
 /// The file that holds all of a trace but its description.
 pub(crate) const EVENTS: &str = "events.ioracle";
 
 /// A trace of which nothing but its chunks is known.
-pub(crate) struct Opened {
+pub(crate) struct OpenTrace {
     path: Arc<str>,
     chunks: Chunks,
     /// What was told and is not, or not all, in blocks yet.
@@ -34,7 +34,7 @@ pub(crate) struct Opened {
 }
 
 /// Opens the trace in a directory; `None` if there is none in this form.
-pub(crate) fn open(directory: &Path) -> Result<Option<Opened>, Error> {
+pub(crate) fn open(directory: &Path) -> Result<Option<OpenTrace>, Error> {
     let file = directory.join(EVENTS);
     let path: Arc<str> = file.to_string_lossy().into();
     // The log before the blocks: what a writer then moves from the one to the
@@ -44,7 +44,7 @@ pub(crate) fn open(directory: &Path) -> Result<Option<Opened>, Error> {
     let Some(file) = open_regular(&file)? else { return Ok(None) };
     let chunks = Chunks::open(Storage::File(file)).map_err(|damage| error(&path, damage))?;
     let log = log.map(|file| (file, log_file.to_string_lossy().into()));
-    Ok(Some(Opened { path, chunks, log }))
+    Ok(Some(OpenTrace { path, chunks, log }))
 }
 
 /// Opens a file; `None` if there is none of that name.
@@ -64,19 +64,19 @@ pub(crate) fn open_regular(path: &Path) -> Result<Option<File>, Error> {
 }
 
 /// Opens a trace in memory.
-pub(crate) fn in_memory(bytes: Vec<u8>) -> Result<Opened, Error> {
+pub(crate) fn in_memory(bytes: Vec<u8>) -> Result<OpenTrace, Error> {
     let path: Arc<str> = EVENTS.into();
     let chunks = Chunks::open(Storage::Memory(bytes)).map_err(|damage| error(&path, damage))?;
-    Ok(Opened { path, chunks, log: None })
+    Ok(OpenTrace { path, chunks, log: None })
 }
 
-impl Opened {
+impl OpenTrace {
     /// Reads all but the events.
-    pub(crate) fn read(self, tally: &mut Tally) -> Result<Content, Error> {
-        let Opened { path, mut chunks, log } = self;
+    pub(crate) fn read(self, tally: &mut SkippedRows) -> Result<TraceContent, Error> {
+        let OpenTrace { path, mut chunks, log } = self;
         let log = log.filter(|_| !chunks.content().is_finished);
         let damage = chunks.take_damage();
-        let mut definitions = Definitions::new();
+        let mut definitions = StoredDefinitions::new();
         let mut faults = Vec::new();
         definitions.load(&chunks, |damage| {
             faults.push(damage);
@@ -113,7 +113,7 @@ impl Opened {
             incomplete = log.incomplete();
         }
         let (native, contexts, files) = Native::new(path, parts, definitions);
-        Ok(Content { contexts, files, form: Form::Native(Box::new(native)), incomplete })
+        Ok(TraceContent { contexts, files, form: Form::Native(Box::new(native)), incomplete })
     }
 }
 
@@ -172,30 +172,30 @@ impl Log {
     fn tail(
         &mut self,
         parts: &[Chunks],
-        definitions: &mut Definitions,
+        definitions: &mut StoredDefinitions,
     ) -> Result<Option<Chunks>, Damage> {
         let Some((reader, generation)) = &mut self.reader else { return Ok(None) };
         let (chunks, generation) = (&parts[0], *generation);
         let mut replay = Replay::new(chunks.content(), &definitions.streams, generation);
         let mut out = ChunkWriter::create(Storage::Memory(Vec::new()), chunks.head())?;
-        let mut streams = Streams::new(Times::Exact, chunks.head().order, generation);
+        let mut streams = StreamWriters::new(TimePrecision::Exact, chunks.head().order, generation);
         streams.resume(parts.iter().flat_map(|chunks| chunks.content().blocks()));
         while let Some(entry) = reader.next()? {
             match entry {
-                Entry::Event(row) => {
+                LogEntry::Event(row) => {
                     let Some(number) = replay.beyond(&row) else { continue };
-                    if streams.push(number, &row.into()) == Room::Full {
+                    if streams.push(number, &row.into()) == BlockRoom::Full {
                         streams.cut(number, &mut out)?;
                     }
                 }
-                Entry::Writer { times, pid } => {
+                LogEntry::Writer { times, pid } => {
                     self.writer = Some(pid);
                     streams.keep_times(times);
                 }
-                Entry::Loss(loss) => self.loss = loss,
-                Entry::Stream { process, thread, .. } => {
-                    if replay.add(Stream { process, thread }) {
-                        definitions.streams.push(Stream { process, thread });
+                LogEntry::Loss(loss) => self.loss = loss,
+                LogEntry::Stream { process, thread, .. } => {
+                    if replay.add(StreamKey { process, thread }) {
+                        definitions.streams.push(StreamKey { process, thread });
                     }
                 }
                 // Those that are in the trace already are refused.

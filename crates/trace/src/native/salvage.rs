@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use ioracle_events::{Event, FileId};
 
-use super::code::{BlockEvents, Order};
+use super::code::{BlockEvents, EventOrder};
 use super::container::{BlockHead, ChunkWriter, Chunks, TornParts};
-use super::definitions::Definitions;
-use super::streams::{Room, Streams};
-use super::times::Times;
+use super::definitions::StoredDefinitions;
+use super::streams::{BlockRoom, StreamWriters};
+use super::times::TimePrecision;
 
 /// The first events of a torn block.
 pub(crate) struct Salvaged {
@@ -35,10 +35,11 @@ impl Salvaged {
     pub(crate) fn write(self, chunks: &Chunks, out: &mut ChunkWriter) -> io::Result<()> {
         let number = self.head.lane.stream;
         // Times were cut short already if that was wanted.
-        let mut streams = Streams::new(Times::Exact, chunks.head().order, self.head.generation);
+        let mut streams =
+            StreamWriters::new(TimePrecision::Exact, chunks.head().order, self.head.generation);
         streams.resume(chunks.content().blocks().filter(|block| block.lane.stream == number));
         for event in &self.events {
-            if streams.push(number, event) == Room::Full {
+            if streams.push(number, event) == BlockRoom::Full {
                 streams.cut(number, out)?;
             }
         }
@@ -50,7 +51,7 @@ impl Salvaged {
 /// of this generation.
 pub(crate) fn salvage(
     chunks: &Chunks,
-    definitions: &Definitions,
+    definitions: &StoredDefinitions,
     log_generation: Option<u32>,
 ) -> Vec<Salvaged> {
     let mut found: Vec<Salvaged> = Vec::new();
@@ -77,18 +78,22 @@ pub(crate) fn salvage(
 }
 
 /// The events of a torn block before the cut.
-fn read(parts: &TornParts, order: Order, definitions: &Definitions) -> Option<Vec<Event>> {
+fn read(
+    parts: &TornParts,
+    order: EventOrder,
+    definitions: &StoredDefinitions,
+) -> Option<Vec<Event>> {
     let (head, sections, is_whole) = parts;
     let stream = definitions.streams.get(head.lane.stream as usize)?;
     // The numbers of events stand last in a block. Where a rank is one stream
     // they count up; else it is not known where they belong.
-    let is_numbered = order == Order::Numbered && is_whole.last() == Some(&true);
+    let is_numbered = order == EventOrder::Numbered && is_whole.last() == Some(&true);
     let is_alone =
         definitions.streams.iter().filter(|it| it.process == stream.process).count() == 1;
-    if order == Order::Numbered && !is_numbered && !is_alone {
+    if order == EventOrder::Numbered && !is_numbered && !is_alone {
         return None;
     }
-    let stored = if is_numbered { Order::Numbered } else { Order::ByTime };
+    let stored = if is_numbered { EventOrder::Numbered } else { EventOrder::ByTime };
     let about = (head.precision()?, stored, head.first());
     let functions = Arc::new(definitions.functions.clone());
     let n_events = head.n_events as usize;
@@ -101,10 +106,10 @@ fn read(parts: &TornParts, order: Order, definitions: &Definitions) -> Option<Ve
     let events = events.map_while(Result::ok).take_while(is_sound);
     let numbers = head.first_sequence..;
     let numbered = numbers.zip(events).map(|(number, event)| match order {
-        Order::Numbered if is_numbered => event,
-        Order::Numbered => Event { sequence: number, ..event },
+        EventOrder::Numbered if is_numbered => event,
+        EventOrder::Numbered => Event { sequence: number, ..event },
         // A second reader of the spool shall not tell them again.
-        Order::ByTime => Event { sequence: head.last_told, ..event },
+        EventOrder::ByTime => Event { sequence: head.last_told, ..event },
     });
     Some(numbered.collect())
 }

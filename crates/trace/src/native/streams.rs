@@ -13,9 +13,9 @@ use std::io;
 use foldhash::fast::RandomState;
 use ioracle_events::Event;
 
-use super::code::{BlockEncoder, First, MAX_BLOCK_EVENTS, N_SECTIONS, Order};
+use super::code::{BlockEncoder, EventOrder, First, MAX_BLOCK_EVENTS, N_SECTIONS};
 use super::container::{BlockHead, BlockPlace, ChunkWriter, LaneId, SectionPlace};
-use super::times::Times;
+use super::times::TimePrecision;
 
 /// Lanes of a stream. A call that encloses very many others is told after them
 /// and goes into a lane of its own; beyond the last one, late calls are moved.
@@ -23,16 +23,16 @@ const MAX_LANES: usize = 4;
 
 /// All streams.
 #[derive(Debug)]
-pub(crate) struct Streams {
-    times: Times,
-    order: Order,
+pub(crate) struct StreamWriters {
+    times: TimePrecision,
+    order: EventOrder,
     /// The log that events are in until their block is written.
     generation: u32,
-    streams: HashMap<u32, Stream, RandomState>,
+    streams: HashMap<u32, StreamWriter, RandomState>,
 }
 
 #[derive(Debug, Default)]
-struct Stream {
+struct StreamWriter {
     lanes: Vec<Lane>,
     n_events: u64,
     /// The highest number that an event of the current blocks had.
@@ -48,18 +48,18 @@ struct Lane {
 /// Whether a stream's blocks should be written now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Room {
+pub(crate) enum BlockRoom {
     Left,
     Full,
 }
 
-impl Streams {
-    pub(crate) fn new(times: Times, order: Order, generation: u32) -> Streams {
-        Streams { times, order, generation, streams: HashMap::default() }
+impl StreamWriters {
+    pub(crate) fn new(times: TimePrecision, order: EventOrder, generation: u32) -> StreamWriters {
+        StreamWriters { times, order, generation, streams: HashMap::default() }
     }
 
     /// Blocks that are begun from now on keep times like that.
-    pub(crate) fn keep_times(&mut self, times: Times) {
+    pub(crate) fn keep_times(&mut self, times: TimePrecision) {
         self.times = times;
     }
 
@@ -89,7 +89,7 @@ impl Streams {
     }
 
     /// Adds an event to a stream.
-    pub(crate) fn push(&mut self, number: u32, event: &Event) -> Room {
+    pub(crate) fn push(&mut self, number: u32, event: &Event) -> BlockRoom {
         let stream = self.streams.entry(number).or_default();
         stream.n_events += 1;
         stream.last_told = stream.last_told.max(event.sequence);
@@ -102,8 +102,8 @@ impl Streams {
         });
         let is_full = stream.lanes[lane].push(event, self.times, self.order);
         match is_full || stream.n_events.is_multiple_of(MAX_BLOCK_EVENTS as u64) {
-            true => Room::Full,
-            false => Room::Left,
+            true => BlockRoom::Full,
+            false => BlockRoom::Left,
         }
     }
 
@@ -140,7 +140,7 @@ impl Streams {
 
 impl Lane {
     /// Adds an event; says whether the block is full.
-    fn push(&mut self, event: &Event, times: Times, order: Order) -> bool {
+    fn push(&mut self, event: &Event, times: TimePrecision, order: EventOrder) -> bool {
         let late;
         let event = if event.start_ns < self.last_start_ns {
             let start_ns = self.last_start_ns;

@@ -12,7 +12,7 @@ use super::code::Precision;
 /// How exactly times are kept. Whatever it is, no call ends before it begins,
 /// calls of a thread begin in their order, and those within others stay there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Times {
+pub enum TimePrecision {
     /// To the nanosecond.
     #[default]
     Exact,
@@ -24,32 +24,32 @@ pub enum Times {
     Percent,
 }
 
-impl Times {
+impl TimePrecision {
     pub(crate) fn precision(self) -> Precision {
         match self {
-            Times::Exact => Precision { unit_ns: 1, n_kept: 64 },
-            Times::Microsecond => Precision { unit_ns: 1000, n_kept: 64 },
+            TimePrecision::Exact => Precision { unit_ns: 1, n_kept: 64 },
+            TimePrecision::Microsecond => Precision { unit_ns: 1000, n_kept: 64 },
             // Less than 1/128 is cut off.
-            Times::Percent => Precision { unit_ns: 1, n_kept: 7 },
+            TimePrecision::Percent => Precision { unit_ns: 1, n_kept: 7 },
         }
     }
 }
 
-impl fmt::Display for Times {
+impl fmt::Display for TimePrecision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Times::Exact => "exact",
-            Times::Microsecond => "1us",
-            Times::Percent => "1%",
+            TimePrecision::Exact => "exact",
+            TimePrecision::Microsecond => "1us",
+            TimePrecision::Percent => "1%",
         })
     }
 }
 
-impl FromStr for Times {
+impl FromStr for TimePrecision {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Times, String> {
-        [Times::Exact, Times::Microsecond, Times::Percent]
+    fn from_str(text: &str) -> Result<TimePrecision, String> {
+        [TimePrecision::Exact, TimePrecision::Microsecond, TimePrecision::Percent]
             .into_iter()
             .find(|times| times.to_string() == text)
             .ok_or_else(|| "name one of exact, 1us and 1%".to_owned())

@@ -8,31 +8,31 @@ use std::sync::Arc;
 use ioracle_events::{ContextId, Event, FileId};
 
 use crate::error::Error;
-use crate::native::code::{BlockEvents, Fault, Functions, Order};
+use crate::native::code::{BlockEvents, BlockFault, EventOrder, Functions};
 use crate::native::container::{BlockPlace, Chunks, Damage, LaneId, VERSION};
-use crate::native::definitions::{Definitions, Stream};
-use crate::table::Table;
-use crate::tally::Tally;
-use crate::writing::log::Seen;
-use crate::writing::ranks::Ranks;
+use crate::native::definitions::{StoredDefinitions, StreamKey};
+use crate::table::IdTable;
+use crate::tally::SkippedRows;
+use crate::writing::log::LoggedProcess;
+use crate::writing::ranks::ProcessRanks;
 
 /// All but the events of a trace.
 #[derive(Debug)]
 pub(crate) struct Native {
     path: Arc<str>,
-    order: Order,
+    order: EventOrder,
     /// The file, and what was told but is not yet in it.
     parts: Vec<Chunks>,
     functions: Arc<Functions>,
-    streams: Vec<Stream>,
-    processes: Vec<Seen>,
-    ranks: Ranks,
-    lanes: BTreeMap<LaneId, Vec<Place>>,
+    streams: Vec<StreamKey>,
+    processes: Vec<LoggedProcess>,
+    ranks: ProcessRanks,
+    lanes: BTreeMap<LaneId, Vec<BlockLocation>>,
 }
 
 /// A block and the part that it is in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct BlockLocation {
     part: usize,
     pub(crate) block: BlockPlace,
 }
@@ -47,22 +47,22 @@ impl Native {
     pub(crate) fn new(
         path: Arc<str>,
         parts: Vec<Chunks>,
-        definitions: Definitions,
-    ) -> (Native, Table<ContextId>, Table<FileId>) {
-        let mut lanes: BTreeMap<LaneId, Vec<Place>> = BTreeMap::new();
+        definitions: StoredDefinitions,
+    ) -> (Native, IdTable<ContextId>, IdTable<FileId>) {
+        let mut lanes: BTreeMap<LaneId, Vec<BlockLocation>> = BTreeMap::new();
         for (part, chunks) in parts.iter().enumerate() {
             for &block in chunks.content().blocks() {
-                lanes.entry(block.lane).or_default().push(Place { part, block });
+                lanes.entry(block.lane).or_default().push(BlockLocation { part, block });
             }
         }
-        let Definitions { contexts, files, functions, processes, streams, .. } = definitions;
+        let StoredDefinitions { contexts, files, functions, processes, streams, .. } = definitions;
         let native = Native {
-            order: parts.first().map_or(Order::ByTime, |chunks| chunks.head().order),
+            order: parts.first().map_or(EventOrder::ByTime, |chunks| chunks.head().order),
             path,
             parts,
             functions: Arc::new(functions),
             streams,
-            ranks: Ranks::new(&processes),
+            ranks: ProcessRanks::new(&processes),
             processes,
             lanes,
         };
@@ -73,7 +73,7 @@ impl Native {
         &self.path
     }
 
-    pub(crate) fn order(&self) -> Order {
+    pub(crate) fn order(&self) -> EventOrder {
         self.order
     }
 
@@ -86,7 +86,7 @@ impl Native {
     /// each process, whose number then stands in the place of a rank.
     pub(crate) fn ranks(
         &self,
-        tally: &mut Tally,
+        tally: &mut SkippedRows,
         grouping: Grouping,
     ) -> Result<Vec<RankLanes>, Error> {
         let mut ranks: BTreeMap<u32, RankLanes> = BTreeMap::new();
@@ -101,16 +101,16 @@ impl Native {
             };
             let (rank, shift_ns) = match (grouping, self.order) {
                 (Grouping::Processes, _) => (stream.process, 0),
-                (Grouping::Ranks, Order::ByTime) => self.ranks.shift_ns(stream.process),
+                (Grouping::Ranks, EventOrder::ByTime) => self.ranks.shift_ns(stream.process),
                 // The ranks of a table stand in its order, whatever it is.
-                (Grouping::Ranks, Order::Numbered) => {
+                (Grouping::Ranks, EventOrder::Numbered) => {
                     let process = self.processes.get(stream.process as usize);
                     (process.and_then(|process| process.rank).unwrap_or_default(), 0)
                 }
             };
             let group = match self.order {
-                Order::ByTime => rank,
-                Order::Numbered => stream.process,
+                EventOrder::ByTime => rank,
+                EventOrder::Numbered => stream.process,
             };
             let lanes = ranks.entry(group).or_insert(RankLanes { rank, lanes: Vec::new() });
             lanes.lanes.push(RankLane { id, stream, shift_ns, first: first.block });
@@ -119,19 +119,20 @@ impl Native {
     }
 
     /// The blocks of a lane.
-    pub(crate) fn blocks(&self, id: LaneId) -> &[Place] {
+    pub(crate) fn blocks(&self, id: LaneId) -> &[BlockLocation] {
         self.lanes.get(&id).map_or(&[], Vec::as_slice)
     }
 
     /// Opens a block.
-    pub(crate) fn open(&self, place: Place) -> Result<BlockEvents, Error> {
+    pub(crate) fn open(&self, place: BlockLocation) -> Result<BlockEvents, Error> {
         let position = place.block.position;
         let chunks = &self.parts[place.part];
         let (head, sections) =
             chunks.block(position).map_err(|damage| error(&self.path, damage))?;
         let is_expected = BlockPlace::new(position, &head) == place.block;
         let precision = head.precision().filter(|_| is_expected);
-        let precision = precision.ok_or(self.fault(place, Fault("its head makes no sense")))?;
+        let precision =
+            precision.ok_or(self.fault(place, BlockFault("its head makes no sense")))?;
         let n_events = head.n_events as usize;
         let about = (precision, self.order, head.first());
         BlockEvents::new(sections, n_events, about, &self.functions)
@@ -150,7 +151,7 @@ impl Native {
     }
 
     /// What is wrong with a block.
-    pub(crate) fn fault(&self, place: Place, Fault(reason): Fault) -> Error {
+    pub(crate) fn fault(&self, place: BlockLocation, BlockFault(reason): BlockFault) -> Error {
         error(&self.path, Damage::At { position: place.block.position, reason })
     }
 }
@@ -173,7 +174,7 @@ pub(crate) struct RankLanes {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RankLane {
     pub(crate) id: LaneId,
-    pub(crate) stream: Stream,
+    pub(crate) stream: StreamKey,
     /// From the start of the rank to that of the process.
     pub(crate) shift_ns: u64,
     pub(crate) first: BlockPlace,

@@ -10,7 +10,7 @@ use ioracle_spool::selection::Selection;
 use crate::spooled::detail::{detail, library_detail, with_part};
 
 /// The event of a call; `None` if its function has no number of ours.
-pub(crate) fn event(call: &Call, of: Origin<'_>) -> Option<Event> {
+pub(crate) fn event(call: &Call, of: CallOrigin<'_>) -> Option<Event> {
     let function = Function::try_from(call.function).ok()?;
     // A clock cannot run backwards, a damaged record can.
     let start_ns = fit(call.start_ns.saturating_sub(of.process_start_ns));
@@ -42,7 +42,7 @@ pub(crate) fn event(call: &Call, of: Origin<'_>) -> Option<Event> {
 
 /// What the call itself does not tell.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin<'a> {
+pub(crate) struct CallOrigin<'a> {
     pub(crate) stream: StreamId,
     pub(crate) context: ContextId,
     pub(crate) file: FileId,
@@ -60,7 +60,7 @@ fn fit(number: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const ORIGIN: Origin<'_> = Origin {
+    const ORIGIN: CallOrigin<'_> = CallOrigin {
         stream: StreamId { rank: 3, thread: 1 },
         context: ContextId(4),
         file: FileId(5),

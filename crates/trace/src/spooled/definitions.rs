@@ -30,7 +30,7 @@ pub const MAX_MODULES: usize = 1 << 16;
 
 /// Numbers of all that was defined.
 #[derive(Debug, Default)]
-pub(crate) struct Definitions {
+pub(crate) struct DefinitionNumbers {
     modules: HashMap<u64, Box<str>, RandomState>,
     contexts: Numbers,
     files: Numbers,
@@ -39,7 +39,7 @@ pub(crate) struct Definitions {
     inside: Vec<u8>,
 }
 
-impl Definitions {
+impl DefinitionNumbers {
     /// Paths inside `directory` will be told relative to it.
     pub(crate) fn relative_to(&mut self, directory: &Path) {
         self.inside = directory.as_os_str().as_encoded_bytes().to_vec();
@@ -190,13 +190,13 @@ mod tests {
 
     use super::*;
     use crate::spooled::observer::ProcessNumber;
-    use crate::spooled::processes::Process;
+    use crate::spooled::processes::JobProcess;
 
     #[derive(Default)]
-    struct Told(Vec<String>);
+    struct Notes(Vec<String>);
 
-    impl Observer for Told {
-        fn process(&mut self, _: ProcessNumber, _: &Process) {}
+    impl Observer for Notes {
+        fn process(&mut self, _: ProcessNumber, _: &JobProcess) {}
 
         fn stream_began(&mut self, _: StreamId, _: u32) {}
 
@@ -227,8 +227,8 @@ mod tests {
 
     #[test]
     fn the_first_definition_is_told_and_repetitions_are_not() {
-        let mut told = Told::default();
-        let mut definitions = Definitions::default();
+        let mut told = Notes::default();
+        let mut definitions = DefinitionNumbers::default();
         definitions.relative_to("/data/run".as_ref());
         definitions.define(DefinitionKind::Module, 5, b"\x01x/bin/app", &mut told);
         for _ in 0..2 {
@@ -256,8 +256,8 @@ mod tests {
 
     #[test]
     fn what_was_never_defined_is_unknown_but_stacks_stay_apart() {
-        let mut told = Told::default();
-        let mut definitions = Definitions::default();
+        let mut told = Notes::default();
+        let mut definitions = DefinitionNumbers::default();
         let ids = [0, 7, 8, 7, 0].map(|id| definitions.context(id, &mut told).0);
         assert_eq!(ids, [1, 2, 3, 2, 1]);
         assert_eq!(told.0, ["context 1 ?", "context 2 ?", "context 3 ?"]);
@@ -267,8 +267,8 @@ mod tests {
 
     #[test]
     fn identity_0_cannot_be_defined() {
-        let mut told = Told::default();
-        let mut definitions = Definitions::default();
+        let mut told = Notes::default();
+        let mut definitions = DefinitionNumbers::default();
         definitions.define(DefinitionKind::File, 0, b"a", &mut told);
         definitions.define(DefinitionKind::Context, 0, &stack(&[(0, 0)]), &mut told);
         assert!(told.0.is_empty());
@@ -276,8 +276,8 @@ mod tests {
 
     #[test]
     fn beyond_the_bound_all_is_unknown() {
-        let mut told = Told::default();
-        let mut definitions = Definitions::default();
+        let mut told = Notes::default();
+        let mut definitions = DefinitionNumbers::default();
         definitions.contexts.numbers = (1..=MAX_DEFINITIONS as u64).map(|id| (id, 1)).collect();
         let unknown = ContextId(MAX_DEFINITIONS as u32 + 1);
         assert_eq!(definitions.context(u64::MAX, &mut told), unknown);

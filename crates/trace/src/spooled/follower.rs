@@ -11,9 +11,9 @@ use ioracle_spool::{Job, Waker};
 
 use crate::error::Error;
 use crate::spooled::observer::Observer;
-use crate::spooled::processes::Process;
+use crate::spooled::processes::JobProcess;
 use crate::spooled::state::State;
-use crate::spooled::totals::Totals;
+use crate::spooled::totals::JobTotals;
 
 /// What a new job is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,12 +138,12 @@ impl Follower {
     }
 
     /// The processes seen so far, in the order of appearance.
-    pub fn processes(&self) -> &[Process] {
+    pub fn processes(&self) -> &[JobProcess] {
         self.state.known.processes.all()
     }
 
     /// Counts of all that was found.
-    pub fn totals(&self) -> Totals {
-        Totals { n_events: self.state.known.n_events, spool: self.job.totals() }
+    pub fn totals(&self) -> JobTotals {
+        JobTotals { n_events: self.state.known.n_events, spool: self.job.totals() }
     }
 }

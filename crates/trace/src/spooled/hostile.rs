@@ -8,7 +8,7 @@ use ioracle_spool::{Function, Sink, StreamInfo, StreamNumber};
 use proptest::prelude::*;
 
 use crate::spooled::state::State;
-use crate::{Description, Options, Recorder, Times, Trace};
+use crate::{Description, ReadOptions, TimePrecision, Trace, TraceRecorder};
 
 /// Something that a spool tells.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ proptest! {
     #[test]
     fn whatever_a_spool_says_becomes_a_readable_trace(news in prop::collection::vec(news(), 0..60)) {
         let directory = tempfile::tempdir().unwrap();
-        let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
+        let mut writer = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
         let mut state = State::new();
         for piece in &news {
             let mut told = state.with(&mut writer);
@@ -107,7 +107,7 @@ proptest! {
         }
         state.end_all(&mut writer);
         let written = writer.finish(&Description::default()).unwrap();
-        let trace = Trace::open(directory.path(), Options::default()).unwrap();
+        let trace = Trace::open(directory.path(), ReadOptions::default()).unwrap();
         let events: Result<Vec<_>, _> = match written.n_events {
             0 => Ok(Vec::new()),
             _ => trace.events(None).unwrap().collect(),

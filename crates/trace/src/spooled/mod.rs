@@ -5,7 +5,7 @@
 //! A [`Follower`] reads the spool of a job and tells an [`Observer`] what the
 //! records say: processes as they appear, call stacks and paths once each,
 //! before the first event that names them, and the events of every thread in
-//! the order in which its calls began. A [`Recorder`](crate::Recorder) is an
+//! the order in which its calls began. A [`TraceRecorder`](crate::TraceRecorder) is an
 //! observer, and so is whoever learns while the job runs.
 //!
 //! What the spool holds is not trusted: times that run backwards, numbers that
@@ -47,6 +47,6 @@ pub use nesting::MAX_WAITING;
 pub use objects::MAX_OBJECT_BYTES;
 pub use observer::{Observer, ProcessNumber};
 pub use own::OwnStream;
-pub use processes::{MAX_PROCESSES, Process};
+pub use processes::{JobProcess, MAX_PROCESSES};
 pub use text::MAX_TEXT_BYTES;
-pub use totals::{NotRecorded, Totals};
+pub use totals::{JobTotals, NotRecorded};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ioracle_events::{ContextId, Event, FileId, StreamId};
 
-use crate::spooled::processes::Process;
+use crate::spooled::processes::JobProcess;
 
 /// A process of the job, counted in the order of appearance. A program that
 /// replaces itself by another (exec) is a new one.
@@ -29,7 +29,7 @@ impl ProcessNumber {
 pub trait Observer {
     /// A process, before its first event; again when its program and arguments,
     /// or its rank, become known.
-    fn process(&mut self, number: ProcessNumber, process: &Process);
+    fn process(&mut self, number: ProcessNumber, process: &JobProcess);
 
     /// A thread, before its first event, with its number in the system;
     /// `id.rank` is the number of the process.

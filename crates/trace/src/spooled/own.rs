@@ -7,22 +7,22 @@
 use ioracle_events::{FileId, StreamId};
 use ioracle_spool::layout::{Call, DefinitionKind};
 
-use crate::spooled::convert::{self, Origin};
-use crate::spooled::definitions::Definitions;
+use crate::spooled::convert::{self, CallOrigin};
+use crate::spooled::definitions::DefinitionNumbers;
 use crate::spooled::nesting::{Finished, Nesting};
 use crate::spooled::observer::{Observer, ProcessNumber};
 
 /// One stream, from records to events.
 #[derive(Debug)]
 pub struct OwnStream {
-    definitions: Definitions,
+    definitions: DefinitionNumbers,
     nesting: Nesting,
 }
 
 impl OwnStream {
     /// A stream of which nothing is known.
     pub fn new() -> OwnStream {
-        let definitions = Definitions::default();
+        let definitions = DefinitionNumbers::default();
         OwnStream { definitions, nesting: Nesting::default() }
     }
 
@@ -42,7 +42,7 @@ impl OwnStream {
     pub fn record(&mut self, call: &Call, observer: &mut impl Observer) {
         let OwnStream { definitions, nesting } = self;
         nesting.push(call, |Finished { call, selection }| {
-            let origin = Origin {
+            let origin = CallOrigin {
                 stream: StreamId { rank: 0, thread: 0 },
                 context: definitions.context(call.context, observer),
                 file: definitions.file(call.file),

@@ -14,7 +14,7 @@ pub const MAX_PROCESSES: usize = 1 << 16;
 
 /// A process of the job; a program that replaced itself by another is two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Process {
+pub struct JobProcess {
     /// Its number in the system.
     pub pid: u32,
     /// The process that started it.
@@ -40,16 +40,16 @@ pub struct Process {
     pub last_ns: u64,
 }
 
-impl Process {
-    fn new(info: &StreamInfo) -> Process {
-        Process {
+impl JobProcess {
+    fn new(info: &StreamInfo) -> JobProcess {
+        JobProcess {
             pid: info.pid,
             parent_pid: info.parent_pid,
             rank: info.rank,
             world_size: (info.world_size > 0).then_some(info.world_size),
             start_ns: info.process_start_ns,
             start_realtime_ns: info.process_start_realtime_ns,
-            ..Process::default()
+            ..JobProcess::default()
         }
     }
 
@@ -94,19 +94,19 @@ fn lossy(bytes: &[u8]) -> String {
 
 /// All processes, found by what their streams tell.
 #[derive(Debug, Default)]
-pub(crate) struct Processes {
-    all: Vec<Process>,
+pub(crate) struct JobProcesses {
+    all: Vec<JobProcess>,
     /// A system gives numbers again, but not to a process that began at the
     /// same nanosecond.
     by_identity: HashMap<(u32, u64), ProcessNumber>,
 }
 
-impl Processes {
-    pub(crate) fn all(&self) -> &[Process] {
+impl JobProcesses {
+    pub(crate) fn all(&self) -> &[JobProcess] {
         &self.all
     }
 
-    pub(crate) fn get_mut(&mut self, number: ProcessNumber) -> Option<&mut Process> {
+    pub(crate) fn get_mut(&mut self, number: ProcessNumber) -> Option<&mut JobProcess> {
         self.all.get_mut(number.index())
     }
 
@@ -120,7 +120,7 @@ impl Processes {
             return (ProcessNumber(MAX_PROCESSES as u32 - 1), Appearance::Again);
         }
         let number = ProcessNumber(self.all.len() as u32);
-        self.all.push(Process::new(info));
+        self.all.push(JobProcess::new(info));
         self.by_identity.insert(identity, number);
         (number, Appearance::First)
     }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn executable_and_arguments_are_taken_once() {
-        let mut process = Process::default();
+        let mut process = JobProcess::default();
         assert!(process.describe(b"/bin/cat\0cat\0a b\0\xff\0"));
         assert!(!process.describe(b"/bin/other\0other\0"));
         assert_eq!(process.executable, "/bin/cat");
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_rank_is_taken_once_and_only_where_none_was_told() {
         let told = |rank: u32, size: u32| [rank.to_ne_bytes(), size.to_ne_bytes()].concat();
-        let mut process = Process::default();
+        let mut process = JobProcess::default();
         for senseless in [&told(4, 4)[..], &told(1, 4)[..7], b""] {
             assert!(!process.take_rank(senseless));
         }
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn arguments_may_be_empty_or_cut_off() {
-        let mut process = Process::default();
+        let mut process = JobProcess::default();
         assert!(!process.describe(b""));
         assert!(process.describe(b"/bin/cat\0cat\0\0half"));
         assert_eq!(process.arguments, ["cat", "", "half"]);

@@ -9,11 +9,11 @@ use ioracle_events::StreamId;
 use ioracle_spool::layout::{Call, DefinitionKind};
 use ioracle_spool::{Sink, StreamInfo, StreamNumber};
 
-use crate::spooled::convert::{self, Origin};
-use crate::spooled::definitions::Definitions;
+use crate::spooled::convert::{self, CallOrigin};
+use crate::spooled::definitions::DefinitionNumbers;
 use crate::spooled::nesting::{Finished, Nesting};
 use crate::spooled::observer::{Observer, ProcessNumber};
-use crate::spooled::processes::{Appearance, Process, Processes};
+use crate::spooled::processes::{Appearance, JobProcess, JobProcesses};
 
 /// Everything between the spool and an observer but the observer itself.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct State {
     streams: HashMap<StreamNumber, Stream, RandomState>,
     /// Those among them that want to be told what comes next.
     asking: HashMap<StreamId, StreamNumber, RandomState>,
-    pub(crate) known: Known,
+    pub(crate) known: JobTables,
 }
 
 /// A thread and its calls that are not told yet.
@@ -42,17 +42,17 @@ struct Thread {
 
 /// What is common to all threads.
 #[derive(Debug)]
-pub(crate) struct Known {
-    pub(crate) definitions: Definitions,
-    pub(crate) processes: Processes,
+pub(crate) struct JobTables {
+    pub(crate) definitions: DefinitionNumbers,
+    pub(crate) processes: JobProcesses,
     pub(crate) n_events: u64,
 }
 
 impl State {
     pub(crate) fn new() -> State {
-        let known = Known {
-            definitions: Definitions::default(),
-            processes: Processes::default(),
+        let known = JobTables {
+            definitions: DefinitionNumbers::default(),
+            processes: JobProcesses::default(),
             n_events: 0,
         };
         State { streams: HashMap::default(), asking: HashMap::default(), known }
@@ -64,8 +64,8 @@ impl State {
     }
 
     /// This state as what a job can tell its news to.
-    pub(crate) fn with<'a, O: Observer>(&'a mut self, observer: &'a mut O) -> Told<'a, O> {
-        Told { state: self, observer }
+    pub(crate) fn with<'a, O: Observer>(&'a mut self, observer: &'a mut O) -> JobSink<'a, O> {
+        JobSink { state: self, observer }
     }
 
     /// Ends the streams that are still there, in the order of their threads.
@@ -79,11 +79,11 @@ impl State {
     }
 }
 
-impl Known {
+impl JobTables {
     /// Tells the event of a call.
     fn tell(&mut self, thread: Thread, finished: &Finished, observer: &mut impl Observer) {
         let Finished { call, selection } = finished;
-        let origin = Origin {
+        let origin = CallOrigin {
             stream: thread.id,
             context: self.definitions.context(call.context, observer),
             file: self.definitions.file(call.file),
@@ -102,12 +102,12 @@ impl Known {
 }
 
 /// A state and the observer that hears of its changes.
-pub(crate) struct Told<'a, O> {
+pub(crate) struct JobSink<'a, O> {
     state: &'a mut State,
     observer: &'a mut O,
 }
 
-impl<O: Observer> Sink for Told<'_, O> {
+impl<O: Observer> Sink for JobSink<'_, O> {
     fn stream(&mut self, number: StreamNumber, info: &StreamInfo) {
         let processes = &mut self.state.known.processes;
         let (process, appearance) = processes.enter(info);
@@ -124,9 +124,9 @@ impl<O: Observer> Sink for Told<'_, O> {
 
     fn definition(&mut self, number: StreamNumber, kind: DefinitionKind, id: u64, payload: &[u8]) {
         let State { streams, known, .. } = &mut *self.state;
-        let take: fn(&mut Process, &[u8]) -> bool = match kind {
-            DefinitionKind::Process => Process::describe,
-            DefinitionKind::Rank => Process::take_rank,
+        let take: fn(&mut JobProcess, &[u8]) -> bool = match kind {
+            DefinitionKind::Process => JobProcess::describe,
+            DefinitionKind::Rank => JobProcess::take_rank,
             _ => return known.definitions.define(kind, id, payload, self.observer),
         };
         if let Some(Stream { thread, .. }) = streams.get(&number)
@@ -175,14 +175,14 @@ mod tests {
     use ioracle_events::{ContextId, Event, FileId};
 
     use super::*;
-    use crate::spooled::processes::Process;
+    use crate::spooled::processes::JobProcess;
 
     /// Notes all it is told, a line each.
     #[derive(Default)]
     struct Notes(String);
 
     impl Observer for Notes {
-        fn process(&mut self, number: ProcessNumber, process: &Process) {
+        fn process(&mut self, number: ProcessNumber, process: &JobProcess) {
             writeln!(self.0, "process {} is {} '{}'", number.0, process.pid, process.executable)
                 .unwrap();
         }

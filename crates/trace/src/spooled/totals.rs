@@ -6,7 +6,7 @@ use ioracle_spool::layout::Unrecorded;
 
 /// Counts of a job so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct JobTotals {
     /// Events that were told to the observer.
     pub n_events: u64,
     /// What the spool counted.
@@ -24,7 +24,7 @@ pub struct NotRecorded {
     pub n_calls: u64,
 }
 
-impl Totals {
+impl JobTotals {
     /// The causes that there are, each with its calls.
     pub fn not_recorded(&self) -> Vec<NotRecorded> {
         let all = Unrecorded::ALL.into_iter().map(|cause| {
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn only_causes_with_calls_are_named() {
-        let mut totals = Totals::default();
+        let mut totals = JobTotals::default();
         assert_eq!(totals.not_recorded(), []);
         totals.spool.unrecorded[Unrecorded::Limit as usize] = 5;
         let found: Vec<_> =

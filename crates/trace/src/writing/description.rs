@@ -9,8 +9,8 @@ use ioracle_events::{Event, Function};
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::trace::{Form, Options, Trace};
-use crate::writing::ranks::Ranks;
+use crate::trace::{Form, ReadOptions, Trace};
+use crate::writing::ranks::ProcessRanks;
 
 /// What the events do not tell of a run. What is left empty is taken from the
 /// first process that was seen.
@@ -32,7 +32,7 @@ pub struct Description {
 
 /// `meta.json` as it is written.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Document {
+pub(crate) struct MetaDocument {
     pub(crate) application: String,
     pub(crate) version: String,
     pub(crate) command: String,
@@ -76,7 +76,7 @@ impl Counts {
     /// Counts what a finished trace holds.
     pub(crate) fn of_trace(directory: &Path) -> Result<Counts, Error> {
         let mut counts = Counts::default();
-        let trace = Trace::open(directory, Options { lenient: true })?;
+        let trace = Trace::open(directory, ReadOptions { lenient: true })?;
         if let Form::Native(native) = trace.form() {
             native.each_event(|process, event| counts.count(process, event));
         }
@@ -94,7 +94,7 @@ impl Counts {
     }
 
     /// Fills in what was counted.
-    pub(crate) fn tell(self, document: &mut Document, ranks: &Ranks) {
+    pub(crate) fn tell(self, document: &mut MetaDocument, ranks: &ProcessRanks) {
         let mut whole: Option<(u64, u64)> = None;
         for (process, span) in self.per_process {
             let (rank, shift_ns) = ranks.shift_ns(process);

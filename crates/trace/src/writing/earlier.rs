@@ -12,11 +12,12 @@ use ioracle_events::FileId;
 
 use crate::error::Error;
 use crate::native::{
-    ChunkWriter, Chunks, Content, Damage, Definitions, EVENTS, FileHead, IndexEntry, Order, Replay,
-    Room, Storage, Stream, Streams, Times, VERSION, each_definition, error, open_regular, salvage,
+    BlockRoom, ChunkWriter, Chunks, Damage, EVENTS, EventOrder, FileHead, FoundChunks, IndexEntry,
+    Replay, Storage, StoredDefinitions, StreamKey, StreamWriters, TimePrecision, VERSION,
+    each_definition, error, open_regular, salvage,
 };
 use crate::writing::LOG;
-use crate::writing::log::{Entry, LogReader, LossMark, Seen, is_line};
+use crate::writing::log::{LogEntry, LogReader, LoggedProcess, LossMark, is_line};
 use crate::writing::numbers::Numbers;
 use crate::writing::part::unwritable;
 use crate::writing::pending::Pending;
@@ -26,11 +27,11 @@ use crate::writing::pending::Pending;
 pub(crate) struct Earlier {
     pub(crate) contexts: Numbers,
     pub(crate) files: Numbers,
-    pub(crate) seen: Vec<Seen>,
+    pub(crate) seen: Vec<LoggedProcess>,
     /// By system number and start.
     pub(crate) processes: HashMap<(u32, u64), u32>,
     /// Numbers of streams.
-    pub(crate) numbers: HashMap<Stream, u32>,
+    pub(crate) numbers: HashMap<StreamKey, u32>,
     /// By process and the thread's number in the system.
     threads: HashMap<(u32, u32), u32>,
     /// How many threads each process has.
@@ -51,13 +52,13 @@ impl Earlier {
 
     /// Takes an entry, unless no writer can have written it after those before:
     /// then the recording is damaged there.
-    fn load(&mut self, entry: Entry) -> Loaded {
+    fn load(&mut self, entry: LogEntry) -> Loaded {
         match entry {
-            Entry::Context { id, frames } if is_line(&frames) => self.contexts.load(id, &frames),
-            Entry::File { id, path } if is_line(&path) => self.files.load(id, &path),
-            Entry::Stream { process, thread, tid } if self.has_process(process) => {
+            LogEntry::Context { id, frames } if is_line(&frames) => self.contexts.load(id, &frames),
+            LogEntry::File { id, path } if is_line(&path) => self.files.load(id, &path),
+            LogEntry::Stream { process, thread, tid } if self.has_process(process) => {
                 let next = self.numbers.len() as u32;
-                if *self.numbers.entry(Stream { process, thread }).or_insert(next) != next {
+                if *self.numbers.entry(StreamKey { process, thread }).or_insert(next) != next {
                     return Loaded::Known;
                 }
                 self.threads.insert((process, tid), thread);
@@ -65,17 +66,17 @@ impl Earlier {
                 *n_threads = thread.saturating_add(1).max(*n_threads);
                 Loaded::New
             }
-            Entry::Process(seen) => self.load_process(seen),
-            Entry::Function { .. } => Loaded::New,
-            Entry::Event(row) => {
+            LogEntry::Process(seen) => self.load_process(seen),
+            LogEntry::Function { .. } => Loaded::New,
+            LogEntry::Event(row) => {
                 let is_sound = self.has_process(row.process)
                     && self.contexts.has(row.context)
                     && (row.file == FileId::UNKNOWN.0 || self.files.has(row.file))
                     && is_line(&row.detail);
                 if is_sound { Loaded::New } else { Loaded::Damaged }
             }
-            Entry::Writer { .. } => Loaded::Known,
-            Entry::Loss(loss) => {
+            LogEntry::Writer { .. } => Loaded::Known,
+            LogEntry::Loss(loss) => {
                 self.loss = loss;
                 Loaded::Known
             }
@@ -84,8 +85,8 @@ impl Earlier {
     }
 
     /// Streams by their numbers.
-    fn streams(&self) -> Vec<Stream> {
-        let mut streams: Vec<(u32, Stream)> =
+    fn streams(&self) -> Vec<StreamKey> {
+        let mut streams: Vec<(u32, StreamKey)> =
             self.numbers.iter().map(|(stream, number)| (*number, *stream)).collect();
         streams.sort_unstable_by_key(|(number, _)| *number);
         streams.into_iter().map(|(_, stream)| stream).collect()
@@ -95,7 +96,7 @@ impl Earlier {
         (process as usize) < self.seen.len()
     }
 
-    fn load_process(&mut self, seen: Seen) -> Loaded {
+    fn load_process(&mut self, seen: LoggedProcess) -> Loaded {
         let place = seen.number as usize;
         if place == self.seen.len() {
             self.processes.insert((seen.pid, seen.start_ns), seen.number);
@@ -119,10 +120,10 @@ pub(crate) enum Loaded {
 }
 
 /// A recording that can go on.
-pub(crate) struct Found {
+pub(crate) struct ResumedRecording {
     pub(crate) out: ChunkWriter,
-    pub(crate) streams: Streams,
-    pub(crate) times: Times,
+    pub(crate) streams: StreamWriters,
+    pub(crate) times: TimePrecision,
     pub(crate) earlier: Earlier,
     pub(crate) damaged: Damaged,
     /// Of the next log.
@@ -152,7 +153,7 @@ pub(crate) fn is_cut(path: &Path) -> bool {
 /// that nothing is lost if this fails: what is damaged stays where it is and is
 /// not in the index, the beginning of a block that was cut off is written again
 /// as a block that is whole, and all of the log goes into blocks.
-pub(crate) fn open(directory: &Path) -> Result<Found, Error> {
+pub(crate) fn open(directory: &Path) -> Result<ResumedRecording, Error> {
     let path = directory.join(EVENTS);
     let text: Arc<str> = path.to_string_lossy().into();
     let log = open_log(&directory.join(LOG))?;
@@ -164,7 +165,7 @@ pub(crate) fn open(directory: &Path) -> Result<Found, Error> {
     let file = File::options().read(true).write(true).create(true).truncate(false).open(&path);
     let file = file.map_err(unreadable)?;
     let chunks = match Chunks::examine(Storage::File(file.try_clone().map_err(unreadable)?)) {
-        Ok(chunks) if chunks.head().order != Order::ByTime => {
+        Ok(chunks) if chunks.head().order != EventOrder::ByTime => {
             return Err(Error::NotARecording { path: text });
         }
         Ok(chunks) => Some(chunks),
@@ -180,22 +181,22 @@ pub(crate) fn open(directory: &Path) -> Result<Found, Error> {
 }
 
 /// A file of blocks that can be added to.
-struct Opened {
+struct OpenTrace {
     out: ChunkWriter,
-    content: Content,
+    content: FoundChunks,
     earlier: Earlier,
     incomplete: Option<String>,
 }
 
-fn begin_again(file: File) -> io::Result<Opened> {
+fn begin_again(file: File) -> io::Result<OpenTrace> {
     file.set_len(0)?;
-    let head = FileHead { version: VERSION, order: Order::ByTime };
+    let head = FileHead { version: VERSION, order: EventOrder::ByTime };
     let out = ChunkWriter::create(Storage::File(file), head)?;
-    let (content, earlier) = (Content::default(), Earlier::default());
-    Ok(Opened { out, content, earlier, incomplete: None })
+    let (content, earlier) = (FoundChunks::default(), Earlier::default());
+    Ok(OpenTrace { out, content, earlier, incomplete: None })
 }
 
-fn resume(mut file: File, chunks: &Chunks, log_generation: Option<u32>) -> io::Result<Opened> {
+fn resume(mut file: File, chunks: &Chunks, log_generation: Option<u32>) -> io::Result<OpenTrace> {
     let end = file.seek(SeekFrom::End(0))?;
     let mut earlier = Earlier::default();
     let n_bad = load(chunks, &mut earlier);
@@ -207,12 +208,12 @@ fn resume(mut file: File, chunks: &Chunks, log_generation: Option<u32>) -> io::R
         None => cut_off(chunks),
     };
     write_salvaged(chunks, log_generation, &mut out)?;
-    let content = Content {
+    let content = FoundChunks {
         entries: out.entries().to_vec(),
         n_damaged: chunks.content().n_damaged_inside() + n_bad,
-        ..Content::default()
+        ..FoundChunks::default()
     };
-    Ok(Opened { out, content, earlier, incomplete })
+    Ok(OpenTrace { out, content, earlier, incomplete })
 }
 
 /// Writes what there is of blocks that were cut off.
@@ -224,7 +225,7 @@ pub(crate) fn write_salvaged(
     if chunks.content().torn.is_empty() {
         return Ok(());
     }
-    let mut definitions = Definitions::new();
+    let mut definitions = StoredDefinitions::new();
     let ignore = |_| Ok::<(), io::Error>(());
     definitions.load(chunks, ignore)?;
     salvage(chunks, &definitions, log_generation)
@@ -253,17 +254,17 @@ fn load(chunks: &Chunks, earlier: &mut Earlier) -> u64 {
     n_bad
 }
 
-fn go_on(opened: Opened, log: Option<Log>) -> io::Result<Found> {
-    let Opened { mut out, content, mut earlier, mut incomplete } = opened;
+fn go_on(opened: OpenTrace, log: Option<Log>) -> io::Result<ResumedRecording> {
+    let OpenTrace { mut out, content, mut earlier, mut incomplete } = opened;
     let last = content.blocks().map(|block| block.generation).max().unwrap_or_default();
     let (times, generation) =
-        log.as_ref().map_or((Times::Exact, last), |log| (log.times, log.generation));
-    let mut streams = Streams::new(times, Order::ByTime, generation);
+        log.as_ref().map_or((TimePrecision::Exact, last), |log| (log.times, log.generation));
+    let mut streams = StreamWriters::new(times, EventOrder::ByTime, generation);
     streams.resume(content.blocks());
     let mut pending = Pending::new();
     let mut damaged = Damaged { n_chunks: content.n_damaged, log: false };
     if let Some(log) = log {
-        let known: Vec<Stream> = earlier.streams();
+        let known: Vec<StreamKey> = earlier.streams();
         let mut replay = Replay::new(&content, &known, generation);
         let is_sound =
             log.replay(&mut earlier, &mut replay, &mut pending, &mut streams, &mut out)?;
@@ -274,14 +275,14 @@ fn go_on(opened: Opened, log: Option<Log>) -> io::Result<Found> {
     streams.cut_all(&mut out)?;
     out.sync()?;
     let generation = streams.next_generation();
-    Ok(Found { out, streams, times, earlier, damaged, generation, incomplete })
+    Ok(ResumedRecording { out, streams, times, earlier, damaged, generation, incomplete })
 }
 
 /// The log of a recording, of which nothing but its writer is known.
 struct Log {
     reader: LogReader<BufReader<File>>,
     generation: u32,
-    times: Times,
+    times: TimePrecision,
 }
 
 /// Refuses a log that somebody writes.
@@ -302,10 +303,10 @@ fn open_log(path: &Path) -> Result<Option<Log>, Error> {
     let (mut reader, generation) = log.ok_or_else(|| Error::NotARecording { path: text() })?;
     // Every log begins with its writer. One that ends before that is empty.
     let times = match reader.next().map_err(unreadable)? {
-        Some(Entry::Writer { pid, .. }) if has_open(pid, path) => {
+        Some(LogEntry::Writer { pid, .. }) if has_open(pid, path) => {
             return Err(Error::StillWritten { path: text(), pid });
         }
-        Some(Entry::Writer { times, .. }) => times,
+        Some(LogEntry::Writer { times, .. }) => times,
         _ => return Ok(None),
     };
     Ok(Some(Log { reader, generation, times }))
@@ -320,26 +321,26 @@ impl Log {
         earlier: &mut Earlier,
         replay: &mut Replay,
         pending: &mut Pending,
-        streams: &mut Streams,
+        streams: &mut StreamWriters,
         out: &mut ChunkWriter,
     ) -> io::Result<bool> {
-        while let Some(entry) = self.reader.next::<Entry>()? {
+        while let Some(entry) = self.reader.next::<LogEntry>()? {
             match earlier.load(entry.clone()) {
                 Loaded::Damaged => return Ok(false),
                 Loaded::Known => continue,
                 Loaded::New => {}
             }
             match entry {
-                Entry::Event(row) => {
+                LogEntry::Event(row) => {
                     let Some(number) = replay.beyond(&row) else { continue };
                     pending.name(row.function)?;
-                    if streams.push(number, &row.into()) == Room::Full {
+                    if streams.push(number, &row.into()) == BlockRoom::Full {
                         pending.write(out)?;
                         streams.cut(number, out)?;
                     }
                 }
-                Entry::Stream { process, thread, .. } => {
-                    replay.add(Stream { process, thread });
+                LogEntry::Stream { process, thread, .. } => {
+                    replay.add(StreamKey { process, thread });
                     pending.add(&entry)?;
                 }
                 definition => pending.add(&definition)?,

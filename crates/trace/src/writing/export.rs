@@ -15,7 +15,7 @@ use crate::trace::Trace;
 use crate::writing::PROGRESS_STEP;
 use crate::writing::directory::Directory;
 use crate::writing::finish::{Written, first_skipped};
-use crate::writing::part::{Part, Table};
+use crate::writing::part::{TableWriter, TemporaryFile};
 use crate::writing::recorder::refuse_trace;
 
 /// Writes a trace, or one rank of it, as tables into a directory of its own.
@@ -33,7 +33,7 @@ pub fn export_csv(
     refuse_trace(directory)?;
     let stacks = write_texts(trace.contexts(), directory, "stacks", encoding)?;
     let files = write_texts(trace.files(), directory, "files", encoding)?;
-    let mut events = Table::create(directory, "events", row::HEADER, encoding)?;
+    let mut events = TableWriter::create(directory, "events", row::HEADER, encoding)?;
     let mut written = Written {
         directory: directory.into(),
         n_events: 0,
@@ -61,7 +61,8 @@ pub fn export_csv(
     written.first_skipped = first_skipped(trace, &read);
     let incomplete = || Some(json!({ "incomplete": trace.incomplete()? }).to_string().into_bytes());
     let meta = trace.meta_bytes().map(<[u8]>::to_vec).or_else(incomplete);
-    let meta = meta.map(|bytes| Part::of_bytes(directory, "meta.json", &bytes)).transpose()?;
+    let meta =
+        meta.map(|bytes| TemporaryFile::of_bytes(directory, "meta.json", &bytes)).transpose()?;
     // The events last: without them there is no trace.
     for part in [stacks, files].into_iter().chain(meta).chain([events.finish()?]) {
         part.appear()?;
@@ -70,19 +71,19 @@ pub fn export_csv(
 }
 
 fn write_texts<Id: TableId>(
-    texts: &table::Table<Id>,
+    texts: &table::IdTable<Id>,
     directory: &Path,
     name: &str,
     encoding: Encoding,
-) -> Result<Part, Error> {
-    let mut table = Table::create(directory, name, Id::HEADER, encoding)?;
+) -> Result<TemporaryFile, Error> {
+    let mut table = TableWriter::create(directory, name, Id::HEADER, encoding)?;
     for (id, text) in texts.iter() {
         table.push(format_args!("{},{text}", id.number()))?;
     }
     table.finish()
 }
 
-fn write_event(table: &mut Table, event: &Event) -> Result<(), Error> {
+fn write_event(table: &mut TableWriter, event: &Event) -> Result<(), Error> {
     // -1 stands for none; greater ones than fit are not read.
     let offset = event.offset.map_or(-1, |offset| offset as i64);
     table.push(format_args!(

@@ -10,10 +10,10 @@ use crate::error::Error;
 use crate::events::Events;
 use crate::meta::Meta;
 use crate::trace::Trace;
-use crate::writing::description::{Counts, Description, Document};
-use crate::writing::log::Seen;
-use crate::writing::part::{Part, unwritable};
-use crate::writing::ranks::Ranks;
+use crate::writing::description::{Counts, Description, MetaDocument};
+use crate::writing::log::LoggedProcess;
+use crate::writing::part::{TemporaryFile, unwritable};
+use crate::writing::ranks::ProcessRanks;
 
 /// What a finished trace holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(crate) fn first_skipped(trace: &Trace, events: &Events<'_>) -> Option<String
 /// What is known of a trace whose events are all written.
 pub(crate) struct About<'a> {
     pub(crate) directory: &'a Path,
-    pub(crate) processes: &'a [Seen],
+    pub(crate) processes: &'a [LoggedProcess],
     pub(crate) counts: Counts,
     pub(crate) n_contexts: u64,
     pub(crate) n_files: u64,
@@ -59,7 +59,7 @@ pub(crate) struct About<'a> {
 pub(crate) fn describe(about: About<'_>, description: &Description) -> Result<Written, Error> {
     let About { directory, processes, counts, n_contexts, n_files, n_damaged, incomplete } = about;
     let mut document = document(description, processes);
-    counts.tell(&mut document, &Ranks::new(processes));
+    counts.tell(&mut document, &ProcessRanks::new(processes));
     document.distinct_stacks = n_contexts;
     document.distinct_files = n_files;
     document.incomplete.clone_from(&incomplete);
@@ -69,7 +69,7 @@ pub(crate) fn describe(about: About<'_>, description: &Description) -> Result<Wr
     };
     let mut text = text.map_err(|error| unwritable(&directory.join("meta.json"), error.into()))?;
     text.push(b'\n');
-    Part::of_bytes(directory, "meta.json", &text)?.appear()?;
+    TemporaryFile::of_bytes(directory, "meta.json", &text)?.appear()?;
     Ok(Written {
         directory: directory.into(),
         n_events: document.events,
@@ -97,7 +97,7 @@ const COUNTED: [&str; 8] = [
 
 /// A description with what the one that is there says of the run: a trace that
 /// was cut off after it was finished has one.
-fn merged(directory: &Path, document: &Document) -> serde_json::Result<Vec<u8>> {
+fn merged(directory: &Path, document: &MetaDocument) -> serde_json::Result<Vec<u8>> {
     let mut new = serde_json::to_value(document)?;
     let there = Meta::in_directory(directory).ok().flatten();
     let there = there.and_then(|(_, bytes)| serde_json::from_slice::<Value>(&bytes).ok());
@@ -109,7 +109,7 @@ fn merged(directory: &Path, document: &Document) -> serde_json::Result<Vec<u8>> 
     serde_json::to_vec_pretty(&new)
 }
 
-fn document(description: &Description, processes: &[Seen]) -> Document {
+fn document(description: &Description, processes: &[LoggedProcess]) -> MetaDocument {
     let description = description.clone();
     let first = processes.first();
     let or = |text: String, known: Option<&str>| match text.is_empty() {
@@ -117,7 +117,7 @@ fn document(description: &Description, processes: &[Seen]) -> Document {
         false => text,
     };
     let executable = first.and_then(|process| process.executable.rsplit('/').next());
-    Document {
+    MetaDocument {
         application: or(description.application, executable),
         command: or(description.command, first.map(|process| &*process.command)),
         processes: processes.len(),
@@ -125,6 +125,6 @@ fn document(description: &Description, processes: &[Seen]) -> Document {
         processes_seen: description.processes_seen,
         not_recorded: description.not_recorded,
         notes: description.notes,
-        ..Document::default()
+        ..MetaDocument::default()
     }
 }

@@ -9,14 +9,17 @@ use std::path::Path;
 use ioracle_events::{Event, StreamId};
 
 use crate::error::Error;
-use crate::native::{ChunkWriter, EVENTS, FileHead, Order, Room, Storage, Streams, Times, VERSION};
-use crate::table::{Table, TableId};
+use crate::native::{
+    BlockRoom, ChunkWriter, EVENTS, EventOrder, FileHead, Storage, StreamWriters, TimePrecision,
+    VERSION,
+};
+use crate::table::{IdTable, TableId};
 use crate::trace::Trace;
 use crate::writing::PROGRESS_STEP;
 use crate::writing::directory::Directory;
 use crate::writing::finish::{Written, first_skipped};
-use crate::writing::log::{Entry, Seen};
-use crate::writing::part::{Part, unwritable};
+use crate::writing::log::{LogEntry, LoggedProcess};
+use crate::writing::part::{TemporaryFile, unwritable};
 use crate::writing::pending::Pending;
 use crate::writing::recorder::refuse_trace;
 
@@ -27,20 +30,20 @@ use crate::writing::recorder::refuse_trace;
 pub fn import(
     trace: &Trace,
     directory: &Path,
-    times: Times,
+    times: TimePrecision,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Written, Error> {
     // Goes last, when the files that have failed are gone.
     let _made = Directory::create(directory)?;
     refuse_trace(directory)?;
-    let (part, file) = Part::create(directory, EVENTS)?;
+    let (part, file) = TemporaryFile::create(directory, EVENTS)?;
     let fail = |source| unwritable(&directory.join(EVENTS), source);
-    let head = FileHead { version: VERSION, order: Order::Numbered };
+    let head = FileHead { version: VERSION, order: EventOrder::Numbered };
     let out = ChunkWriter::create(Storage::File(file), head).map_err(fail)?;
     let mut import = Import {
         out,
         pending: Pending::new(),
-        streams: Streams::new(times, Order::Numbered, 0),
+        streams: StreamWriters::new(times, EventOrder::Numbered, 0),
         numbers: HashMap::new(),
         ranks: Vec::new(),
         n_events: 0,
@@ -56,7 +59,7 @@ pub fn import(
     let (n_events, n_ranks) = (import.n_events, import.ranks.len());
     import.finish().map_err(fail)?;
     if let Some(bytes) = trace.meta_bytes() {
-        Part::of_bytes(directory, "meta.json", bytes)?.appear()?;
+        TemporaryFile::of_bytes(directory, "meta.json", bytes)?.appear()?;
     }
     part.appear()?;
     Ok(Written {
@@ -75,7 +78,7 @@ pub fn import(
 struct Import {
     out: ChunkWriter,
     pending: Pending,
-    streams: Streams,
+    streams: StreamWriters,
     numbers: HashMap<StreamId, u32>,
     ranks: Vec<u32>,
     n_events: u64,
@@ -83,14 +86,14 @@ struct Import {
 
 impl Import {
     fn define(&mut self, trace: &Trace) -> io::Result<()> {
-        self.define_table(trace.contexts(), |id, text| Entry::Context { id, frames: text })?;
-        self.define_table(trace.files(), |id, text| Entry::File { id, path: text })
+        self.define_table(trace.contexts(), |id, text| LogEntry::Context { id, frames: text })?;
+        self.define_table(trace.files(), |id, text| LogEntry::File { id, path: text })
     }
 
     fn define_table<Id: TableId>(
         &mut self,
-        table: &Table<Id>,
-        entry: impl Fn(u32, Box<str>) -> Entry,
+        table: &IdTable<Id>,
+        entry: impl Fn(u32, Box<str>) -> LogEntry,
     ) -> io::Result<()> {
         for (id, text) in table.iter() {
             self.pending.add(&entry(id.number(), text.into()))?;
@@ -112,8 +115,8 @@ impl Import {
         };
         self.pending.name(event.function)?;
         match self.streams.push(number, event) {
-            Room::Left => Ok(()),
-            Room::Full => {
+            BlockRoom::Left => Ok(()),
+            BlockRoom::Full => {
                 self.pending.write(&mut self.out)?;
                 self.streams.cut(number, &mut self.out)
             }
@@ -126,15 +129,15 @@ impl Import {
         self.streams.cut_all(&mut self.out)?;
         let number = self.ranks.len() as u32;
         self.ranks.push(rank);
-        let process = Seen { number, rank: Some(rank), ..Seen::default() };
-        self.pending.add(&Entry::Process(process))
+        let process = LoggedProcess { number, rank: Some(rank), ..LoggedProcess::default() };
+        self.pending.add(&LogEntry::Process(process))
     }
 
     fn enter_stream(&mut self, stream: StreamId) -> io::Result<u32> {
         let number = self.numbers.len() as u32;
         self.numbers.insert(stream, number);
         let process = self.ranks.len() as u32 - 1;
-        self.pending.add(&Entry::Stream { process, thread: stream.thread, tid: 0 })?;
+        self.pending.add(&LogEntry::Stream { process, thread: stream.thread, tid: 0 })?;
         Ok(number)
     }
 

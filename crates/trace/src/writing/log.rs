@@ -30,7 +30,7 @@ use ioracle_events::{ContextId, Event, FileId, Function, StreamId};
 use serde::{Deserialize, Serialize};
 
 use crate::lines::MAX_LINE_BYTES;
-use crate::native::Times;
+use crate::native::TimePrecision;
 use crate::spooled::MAX_TEXT_BYTES;
 
 /// The first bytes of a log.
@@ -48,8 +48,8 @@ const MOST: u64 = i64::MAX as u64;
 
 /// Something that was told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Entry {
-    Event(Row),
+pub(crate) enum LogEntry {
+    Event(LoggedEvent),
     Context {
         id: u32,
         frames: Box<str>,
@@ -58,7 +58,7 @@ pub(crate) enum Entry {
         id: u32,
         path: Box<str>,
     },
-    Process(Seen),
+    Process(LoggedProcess),
     Stream {
         process: u32,
         thread: u32,
@@ -67,7 +67,7 @@ pub(crate) enum Entry {
     /// Who writes what follows, and how exactly times are wanted.
     Writer {
         pid: u32,
-        times: Times,
+        times: TimePrecision,
     },
     /// The name of a function, for whoever has another table of them.
     Function {
@@ -120,7 +120,7 @@ impl LossMarker {
         let mark = LossMark { code: code.to_le_bytes(), n_events: n_events.to_le_bytes() };
         let mut bytes = Vec::new();
         let mut entry = LogWriter { checks: Checks::Each, ..LogWriter::unchecked(&mut bytes) };
-        if entry.push(&Entry::Loss(mark)).and_then(|()| entry.flush()).is_ok() {
+        if entry.push(&LogEntry::Loss(mark)).and_then(|()| entry.flush()).is_ok() {
             drop(entry);
             let _ = self.log.write_all_at(&bytes, self.position);
         }
@@ -129,7 +129,7 @@ impl LossMarker {
 
 /// A process, as far as a trace depends on it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Seen {
+pub(crate) struct LoggedProcess {
     pub(crate) number: u32,
     pub(crate) pid: u32,
     pub(crate) rank: Option<u32>,
@@ -140,7 +140,7 @@ pub(crate) struct Seen {
 
 /// An event of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Row {
+pub(crate) struct LoggedEvent {
     pub(crate) process: u32,
     pub(crate) thread: u32,
     pub(crate) sequence: u64,
@@ -157,10 +157,10 @@ pub(crate) struct Row {
     pub(crate) detail: Box<str>,
 }
 
-impl Row {
-    pub(crate) fn new(process: u32, thread: u32, event: &Event) -> Row {
+impl LoggedEvent {
+    pub(crate) fn new(process: u32, thread: u32, event: &Event) -> LoggedEvent {
         let (ContextId(context), FileId(file)) = (event.context, event.file);
-        Row {
+        LoggedEvent {
             process,
             thread,
             sequence: event.sequence,
@@ -179,8 +179,8 @@ impl Row {
     }
 }
 
-impl From<Row> for Event {
-    fn from(row: Row) -> Event {
+impl From<LoggedEvent> for Event {
+    fn from(row: LoggedEvent) -> Event {
         Event {
             stream: StreamId { rank: row.process, thread: row.thread },
             sequence: row.sequence,
@@ -309,7 +309,7 @@ impl LogWriter<File> {
     /// Leaves room for a mark, at the beginning of a log.
     pub(crate) fn reserve_mark(&mut self) -> io::Result<LossMarker> {
         let marker = LossMarker { log: self.out.get_ref().try_clone()?, position: self.n_bytes };
-        self.push(&Entry::Loss(LossMark::default()))?;
+        self.push(&LogEntry::Loss(LossMark::default()))?;
         Ok(marker)
     }
 }
@@ -388,13 +388,13 @@ impl<R: Read> LogReader<R> {
 mod tests {
     use super::*;
 
-    fn entries() -> Vec<Entry> {
-        let file = |id: u32| Entry::File { id, path: format!("out/{id}").into() };
-        let context = Entry::Context { id: 1, frames: "a".repeat(MAX_TEXT_BYTES).into() };
-        vec![file(1), context, Entry::Process(Seen::default()), file(u32::MAX)]
+    fn entries() -> Vec<LogEntry> {
+        let file = |id: u32| LogEntry::File { id, path: format!("out/{id}").into() };
+        let context = LogEntry::Context { id: 1, frames: "a".repeat(MAX_TEXT_BYTES).into() };
+        vec![file(1), context, LogEntry::Process(LoggedProcess::default()), file(u32::MAX)]
     }
 
-    fn read(bytes: &[u8]) -> (Vec<Entry>, Option<u64>) {
+    fn read(bytes: &[u8]) -> (Vec<LogEntry>, Option<u64>) {
         let Some((mut reader, generation)) = LogReader::begin(bytes).unwrap() else {
             return (Vec::new(), None);
         };
@@ -424,8 +424,8 @@ mod tests {
         let mut bytes = Vec::new();
         let mut writer = LogWriter::begin(&mut bytes, 7).unwrap();
         let head = writer.n_bytes() as usize;
-        let entries: Vec<Entry> =
-            (1..9).map(|id| Entry::File { id, path: format!("out/{id}").into() }).collect();
+        let entries: Vec<LogEntry> =
+            (1..9).map(|id| LogEntry::File { id, path: format!("out/{id}").into() }).collect();
         entries.iter().for_each(|entry| writer.push(entry).unwrap());
         writer.finish().unwrap();
         for place in 0..bytes.len() {

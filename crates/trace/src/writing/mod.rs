@@ -8,7 +8,7 @@
 //! come ([`log`]), at most a second behind the job, and each stream's into the
 //! block that is being made of it. A block that is full is added to the trace;
 //! when the log is long all of them are, and another log begins. If the writer
-//! dies, blocks and log together hold everything, which [`Recorder::reopen`]
+//! dies, blocks and log together hold everything, which [`TraceRecorder::reopen`]
 //! and readers make use of.
 //!
 //! | in the directory | what | until |
@@ -43,5 +43,5 @@ pub use export::export_csv;
 pub use finish::Written;
 pub use import::import;
 pub(crate) use recorder::LOG;
-pub use recorder::Recorder;
+pub use recorder::TraceRecorder;
 pub use repair::repair;

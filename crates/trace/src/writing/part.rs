@@ -12,25 +12,29 @@ use crate::source::Encoding;
 /// A file that still has a temporary name, and goes away with this value unless
 /// it is given its own.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct TemporaryFile {
     target: PathBuf,
     part: PathBuf,
 }
 
-impl Part {
+impl TemporaryFile {
     /// Makes `name` in `directory`, for now with `.part` behind it. What a
     /// writer that died has left under that name is replaced.
-    pub(crate) fn create(directory: &Path, name: &str) -> Result<(Part, File), Error> {
+    pub(crate) fn create(directory: &Path, name: &str) -> Result<(TemporaryFile, File), Error> {
         let part = directory.join(format!("{name}.part"));
         // What was written is read again, to be compared.
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&part);
         let file = file.map_err(|source| unwritable(&part, source))?;
-        Ok((Part { target: directory.join(name), part }, file))
+        Ok((TemporaryFile { target: directory.join(name), part }, file))
     }
 
     /// A file that is whole already.
-    pub(crate) fn of_bytes(directory: &Path, name: &str, bytes: &[u8]) -> Result<Part, Error> {
-        let (part, mut file) = Part::create(directory, name)?;
+    pub(crate) fn of_bytes(
+        directory: &Path,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<TemporaryFile, Error> {
+        let (part, mut file) = TemporaryFile::create(directory, name)?;
         match file.write_all(bytes).and_then(|()| file.sync_all()) {
             Ok(()) => Ok(part),
             Err(source) => Err(part.unwritable(source)),
@@ -47,7 +51,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         // After `appear` there is nothing of this name; other failures leave a
         // file that is replaced the next time.
@@ -60,8 +64,8 @@ impl Drop for Part {
 const LEVEL: i32 = 1;
 
 /// A table on its way.
-pub(crate) struct Table {
-    part: Part,
+pub(crate) struct TableWriter {
+    part: TemporaryFile,
     out: Out,
     line: Vec<u8>,
 }
@@ -71,26 +75,26 @@ enum Out {
     Packed(zstd::Encoder<'static, BufWriter<File>>),
 }
 
-impl Table {
+impl TableWriter {
     pub(crate) fn create(
         directory: &Path,
         name: &str,
         header: &str,
         encoding: Encoding,
-    ) -> Result<Table, Error> {
+    ) -> Result<TableWriter, Error> {
         let (part, out) = match encoding {
             Encoding::Plain => {
-                let (part, file) = Part::create(directory, &format!("{name}.csv"))?;
+                let (part, file) = TemporaryFile::create(directory, &format!("{name}.csv"))?;
                 (part, Out::Plain(BufWriter::new(file)))
             }
             Encoding::Zstd => {
-                let (part, file) = Part::create(directory, &format!("{name}.csv.zst"))?;
+                let (part, file) = TemporaryFile::create(directory, &format!("{name}.csv.zst"))?;
                 let out = zstd::Encoder::new(BufWriter::new(file), LEVEL)
                     .map_err(|source| part.unwritable(source))?;
                 (part, Out::Packed(out))
             }
         };
-        let mut table = Table { part, out, line: Vec::new() };
+        let mut table = TableWriter { part, out, line: Vec::new() };
         table.push(format_args!("{header}"))?;
         Ok(table)
     }
@@ -107,8 +111,8 @@ impl Table {
     }
 
     /// The whole table, still under its temporary name.
-    pub(crate) fn finish(self) -> Result<Part, Error> {
-        let Table { part, out, .. } = self;
+    pub(crate) fn finish(self) -> Result<TemporaryFile, Error> {
+        let TableWriter { part, out, .. } = self;
         let buffered = match out {
             Out::Plain(out) => Ok(out),
             Out::Packed(out) => out.finish(),

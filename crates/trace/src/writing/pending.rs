@@ -9,7 +9,7 @@ use std::io;
 use ioracle_events::Function;
 
 use crate::native::ChunkWriter;
-use crate::writing::log::{Entry, LogWriter};
+use crate::writing::log::{LogEntry, LogWriter};
 
 /// Definitions beyond that are written without a block.
 const MAX_BYTES: u64 = 1 << 24;
@@ -26,7 +26,7 @@ impl Pending {
         Pending { entries: LogWriter::unchecked(Vec::new()), functions: HashSet::new() }
     }
 
-    pub(crate) fn add(&mut self, entry: &Entry) -> io::Result<()> {
+    pub(crate) fn add(&mut self, entry: &LogEntry) -> io::Result<()> {
         self.entries.push(entry)
     }
 
@@ -35,7 +35,7 @@ impl Pending {
         if !self.functions.insert(function) {
             return Ok(());
         }
-        self.add(&Entry::Function {
+        self.add(&LogEntry::Function {
             number: function.into(),
             layer: function.layer().name().into(),
             name: function.name().into(),

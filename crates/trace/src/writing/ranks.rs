@@ -9,21 +9,21 @@
 
 use std::collections::BTreeMap;
 
-use crate::writing::log::Seen;
+use crate::writing::log::LoggedProcess;
 
 /// Ranks by process.
 #[derive(Debug)]
-pub(crate) struct Ranks {
+pub(crate) struct ProcessRanks {
     /// Rank and start of each process.
     processes: Vec<(u32, u64)>,
     starts: BTreeMap<u32, u64>,
 }
 
-impl Ranks {
-    pub(crate) fn new(processes: &[Seen]) -> Ranks {
+impl ProcessRanks {
+    pub(crate) fn new(processes: &[LoggedProcess]) -> ProcessRanks {
         let last = processes.iter().filter_map(|process| process.rank).max();
         let mut next = last.map_or(0, |last| last.saturating_add(1));
-        let mut rank = |process: &Seen| match (process.rank, last) {
+        let mut rank = |process: &LoggedProcess| match (process.rank, last) {
             (Some(rank), _) => rank,
             (None, None) => 0,
             (None, Some(_)) => {
@@ -38,7 +38,7 @@ impl Ranks {
             let start = starts.entry(rank).or_insert(start_ns);
             *start = start_ns.min(*start);
         }
-        Ranks { processes, starts }
+        ProcessRanks { processes, starts }
     }
 
     /// The rank of a process, and when it began, after the start of the rank.
@@ -60,9 +60,9 @@ mod tests {
     use super::*;
 
     fn ranks(processes: &[(Option<u32>, u64)]) -> Vec<u32> {
-        let seen = |&(rank, start_ns)| Seen { rank, start_ns, ..Seen::default() };
-        let processes: Vec<Seen> = processes.iter().map(seen).collect();
-        Ranks::new(&processes).processes.iter().map(|(rank, _)| *rank).collect()
+        let seen = |&(rank, start_ns)| LoggedProcess { rank, start_ns, ..LoggedProcess::default() };
+        let processes: Vec<LoggedProcess> = processes.iter().map(seen).collect();
+        ProcessRanks::new(&processes).processes.iter().map(|(rank, _)| *rank).collect()
     }
 
     #[test]
@@ -78,12 +78,9 @@ mod tests {
 
     #[test]
     fn times_count_from_the_first_process_of_the_rank() {
-        let seen = [(Some(0), 100), (Some(1), 80), (Some(0), 90)].map(|(rank, start_ns)| Seen {
-            rank,
-            start_ns,
-            ..Seen::default()
-        });
-        let ranks = Ranks::new(&seen);
+        let seen = [(Some(0), 100), (Some(1), 80), (Some(0), 90)]
+            .map(|(rank, start_ns)| LoggedProcess { rank, start_ns, ..LoggedProcess::default() });
+        let ranks = ProcessRanks::new(&seen);
         assert_eq!(ranks.starts, BTreeMap::from([(0, 90), (1, 80)]));
         assert_eq!([0, 1, 2].map(|rank| ranks.start_offset_ns(rank)), [10, 0, 0]);
     }

@@ -12,14 +12,15 @@ use ioracle_events::{ContextId, Event, FileId, StreamId};
 
 use crate::error::Error;
 use crate::native::{
-    ChunkWriter, EVENTS, FileHead, Order, Room, Storage, Stream, Streams, Times, VERSION,
+    BlockRoom, ChunkWriter, EVENTS, EventOrder, FileHead, Storage, StreamKey, StreamWriters,
+    TimePrecision, VERSION,
 };
-use crate::spooled::{Observer, Process, ProcessNumber, UNKNOWN_FRAMES};
+use crate::spooled::{JobProcess, Observer, ProcessNumber, UNKNOWN_FRAMES};
 use crate::writing::description::{Counts, Description};
 use crate::writing::directory::Directory;
 use crate::writing::earlier::{self, Earlier};
 use crate::writing::finish::{self, Written};
-use crate::writing::log::{Entry, LogWriter, LossMarker, Row, Seen, line};
+use crate::writing::log::{LogEntry, LogWriter, LoggedEvent, LoggedProcess, LossMarker, line};
 use crate::writing::numbers::Numbers;
 use crate::writing::part::unwritable;
 use crate::writing::pending::Pending;
@@ -50,16 +51,16 @@ const TRACE: [&str; 8] = [
 
 /// Writes a trace in the native form into a directory of its own.
 ///
-/// A failure to write is kept and given by the next [`Recorder::flush`]; what
+/// A failure to write is kept and given by the next [`TraceRecorder::flush`]; what
 /// is told after it is not written. Dropped before it is finished, it leaves a
-/// recording that [`Recorder::reopen`] takes up again.
+/// recording that [`TraceRecorder::reopen`] takes up again.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct TraceRecorder {
     directory: PathBuf,
-    times: Times,
+    times: TimePrecision,
     out: ChunkWriter,
     pending: Pending,
-    streams: Streams,
+    streams: StreamWriters,
     log: LogWriter,
     marker: Option<LossMarker>,
     max_log_bytes: u64,
@@ -71,9 +72,9 @@ pub struct Recorder {
     processes: Vec<u32>,
     threads: HashMap<StreamId, Thread, RandomState>,
     /// Numbers of streams in the trace.
-    numbers: HashMap<Stream, u32>,
+    numbers: HashMap<StreamKey, u32>,
     /// All processes of the trace.
-    seen: Vec<Seen>,
+    seen: Vec<LoggedProcess>,
     earlier: Earlier,
     /// Not known if another writer has written some of it.
     counts: Option<Counts>,
@@ -85,24 +86,24 @@ pub struct Recorder {
 /// A stream that is told.
 #[derive(Clone, Copy, Debug)]
 struct Thread {
-    stream: Stream,
+    stream: StreamKey,
     number: u32,
     /// Up to which event another writer was told it.
     told: Option<u64>,
 }
 
-impl Recorder {
+impl TraceRecorder {
     /// Begins a trace in `directory`, which is made if it is not there and must
     /// not hold one.
-    pub fn create(directory: &Path, times: Times) -> Result<Recorder, Error> {
+    pub fn create(directory: &Path, times: TimePrecision) -> Result<TraceRecorder, Error> {
         let _made = Directory::create(directory)?;
-        if Recorder::is_unfinished(directory) {
+        if TraceRecorder::is_unfinished(directory) {
             return Err(Error::Unfinished { path: directory.into() });
         }
         refuse_trace(directory)?;
         let log = new_file(directory, LOG)?;
         let begun = new_file(directory, EVENTS).and_then(|file| {
-            let head = FileHead { version: VERSION, order: Order::ByTime };
+            let head = FileHead { version: VERSION, order: EventOrder::ByTime };
             let out = ChunkWriter::create(Storage::File(file), head);
             let out = out.map_err(|source| unwritable(&directory.join(EVENTS), source))?;
             let log = begin_log(log, 0, times);
@@ -113,12 +114,12 @@ impl Recorder {
             let _ = fs::remove_file(directory.join(LOG));
         }
         let (out, (log, marker)) = begun?;
-        Ok(Recorder {
+        Ok(TraceRecorder {
             directory: directory.into(),
             times,
             out,
             pending: Pending::new(),
-            streams: Streams::new(times, Order::ByTime, 0),
+            streams: StreamWriters::new(times, EventOrder::ByTime, 0),
             log,
             marker: Some(marker),
             max_log_bytes: MAX_LOG_BYTES,
@@ -138,9 +139,16 @@ impl Recorder {
 
     /// Takes up a recording whose writer ended before it was finished, or a
     /// trace that was cut off: all that is good of it is kept.
-    pub fn reopen(directory: &Path) -> Result<Recorder, Error> {
-        let earlier::Found { out, streams, times, mut earlier, damaged, generation, incomplete } =
-            earlier::open(directory)?;
+    pub fn reopen(directory: &Path) -> Result<TraceRecorder, Error> {
+        let earlier::ResumedRecording {
+            out,
+            streams,
+            times,
+            mut earlier,
+            damaged,
+            generation,
+            incomplete,
+        } = earlier::open(directory)?;
         let fail = |source| unwritable(&directory.join(LOG), source);
         if damaged.log {
             // Somebody may know how to read more of it.
@@ -148,7 +156,7 @@ impl Recorder {
         }
         let n_damaged = damaged.n_chunks + u64::from(damaged.log);
         let (log, marker) = next_log(directory, generation, times).map_err(fail)?;
-        Ok(Recorder {
+        Ok(TraceRecorder {
             directory: directory.into(),
             times,
             out,
@@ -197,7 +205,7 @@ impl Recorder {
         self.flush()?;
         self.cut(None);
         self.flush()?;
-        let Recorder { directory, out, seen, counts, contexts, files, n_damaged, .. } = self;
+        let TraceRecorder { directory, out, seen, counts, contexts, files, n_damaged, .. } = self;
         let incomplete = self.incomplete;
         out.finish().map_err(|source| unwritable(&directory.join(EVENTS), source))?;
         let counts = match counts {
@@ -227,7 +235,7 @@ impl Recorder {
     /// Deletes a recording that was not finished, or a trace that was cut off,
     /// unless somebody still writes it. Gives the bytes that were freed.
     pub fn discard_unfinished(directory: &Path) -> Result<u64, Error> {
-        if !Recorder::is_unfinished(directory) {
+        if !TraceRecorder::is_unfinished(directory) {
             let path = directory.join(LOG).to_string_lossy().into();
             return Err(Error::NotARecording { path });
         }
@@ -243,13 +251,13 @@ impl Recorder {
 
     /// Lets logs grow to this length only, for tests.
     #[doc(hidden)]
-    pub fn with_log_limit(mut self, max_log_bytes: u64) -> Recorder {
+    pub fn with_log_limit(mut self, max_log_bytes: u64) -> TraceRecorder {
         self.max_log_bytes = max_log_bytes;
         self
     }
 
     /// Writes a definition to the log, and to the trace before its next block.
-    fn define(&mut self, entry: &Entry) {
+    fn define(&mut self, entry: &LogEntry) {
         self.note(LOG, |recorder| {
             recorder.pending.add(entry)?;
             recorder.log.push(entry)
@@ -259,7 +267,7 @@ impl Recorder {
     /// Writes the blocks of a stream, or of all.
     fn cut(&mut self, number: Option<u32>) {
         self.note(EVENTS, |recorder| {
-            let Recorder { pending, streams, out, .. } = recorder;
+            let TraceRecorder { pending, streams, out, .. } = recorder;
             pending.write(out)?;
             match number {
                 Some(number) => streams.cut(number, out),
@@ -281,7 +289,11 @@ impl Recorder {
     }
 
     /// Writes, unless that has failed before.
-    fn note(&mut self, file: &'static str, write: impl FnOnce(&mut Recorder) -> io::Result<()>) {
+    fn note(
+        &mut self,
+        file: &'static str,
+        write: impl FnOnce(&mut TraceRecorder) -> io::Result<()>,
+    ) {
         if self.failure.is_none()
             && let Err(error) = write(self)
         {
@@ -290,13 +302,13 @@ impl Recorder {
     }
 
     /// The trace's number of a process, a new one if need be.
-    fn process_number(&mut self, number: ProcessNumber, process: &Process) -> u32 {
+    fn process_number(&mut self, number: ProcessNumber, process: &JobProcess) -> u32 {
         if let Some(&known) = self.processes.get(number.index()) {
             return known;
         }
         let known = self.earlier.processes.get(&(process.pid, process.start_ns)).copied();
         let known = known.unwrap_or_else(|| {
-            self.seen.push(Seen::default());
+            self.seen.push(LoggedProcess::default());
             self.seen.len() as u32 - 1
         });
         self.processes.push(known);
@@ -304,30 +316,30 @@ impl Recorder {
     }
 
     /// Takes a stream up under its number in the trace.
-    fn begin_stream(&mut self, id: StreamId, stream: Stream, tid: u32) -> Thread {
-        let Stream { process, thread } = stream;
+    fn begin_stream(&mut self, id: StreamId, stream: StreamKey, tid: u32) -> Thread {
+        let StreamKey { process, thread } = stream;
         let next = self.numbers.len() as u32;
         let number = *self.numbers.entry(stream).or_insert(next);
         if number == next {
-            self.define(&Entry::Stream { process, thread, tid });
+            self.define(&LogEntry::Stream { process, thread, tid });
         }
         let thread = Thread { stream, number, told: self.streams.last_told(number) };
         self.threads.insert(id, thread);
         thread
     }
 
-    fn push(&mut self, Thread { number, .. }: Thread, row: Row) {
+    fn push(&mut self, Thread { number, .. }: Thread, row: LoggedEvent) {
         let function = row.function;
         self.note(LOG, |recorder| recorder.pending.name(function));
-        let entry = Entry::Event(row);
+        let entry = LogEntry::Event(row);
         self.note(LOG, |recorder| recorder.log.push(&entry));
-        let Entry::Event(row) = entry else { return };
+        let LogEntry::Event(row) = entry else { return };
         let process = row.process;
         let event = Event::from(row);
         if let Some(counts) = &mut self.counts {
             counts.count(process, &event);
         }
-        if self.streams.push(number, &event) == Room::Full {
+        if self.streams.push(number, &event) == BlockRoom::Full {
             self.cut(Some(number));
         }
         if self.log.n_bytes() > self.max_log_bytes {
@@ -336,10 +348,10 @@ impl Recorder {
     }
 }
 
-impl Observer for Recorder {
-    fn process(&mut self, number: ProcessNumber, process: &Process) {
+impl Observer for TraceRecorder {
+    fn process(&mut self, number: ProcessNumber, process: &JobProcess) {
         let number = self.process_number(number, process);
-        let seen = Seen {
+        let seen = LoggedProcess {
             number,
             pid: process.pid,
             rank: process.rank,
@@ -347,7 +359,7 @@ impl Observer for Recorder {
             executable: line(&process.executable),
             command: line(&process.arguments.join(" ")),
         };
-        self.define(&Entry::Process(seen.clone()));
+        self.define(&LogEntry::Process(seen.clone()));
         if let Some(place) = self.seen.get_mut(number as usize) {
             *place = seen;
         }
@@ -356,27 +368,27 @@ impl Observer for Recorder {
     fn stream_began(&mut self, id: StreamId, tid: u32) {
         let Some(&process) = self.processes.get(id.rank as usize) else { return };
         let thread = self.earlier.thread(process, tid);
-        self.begin_stream(id, Stream { process, thread }, tid);
+        self.begin_stream(id, StreamKey { process, thread }, tid);
     }
 
     fn context(&mut self, id: ContextId, frames: &str) {
         let frames = self.contexts.fitting(line(frames));
         if let Some(id) = self.contexts.add(id.0, &frames) {
-            self.define(&Entry::Context { id, frames });
+            self.define(&LogEntry::Context { id, frames });
         }
     }
 
     fn file(&mut self, id: FileId, path: &str) {
         let path = self.files.fitting(line(path));
         if let Some(id) = self.files.add(id.0, &path) {
-            self.define(&Entry::File { id, path });
+            self.define(&LogEntry::File { id, path });
         }
     }
 
     fn event(&mut self, process: ProcessNumber, event: &Event) {
         let Some(&process) = self.processes.get(process.index()) else { return };
         let thread = self.threads.get(&event.stream).copied().unwrap_or_else(|| {
-            let stream = Stream { process, thread: event.stream.thread };
+            let stream = StreamKey { process, thread: event.stream.thread };
             self.begin_stream(event.stream, stream, 0)
         });
         // A second reader of a spool finds what the first one had read but not
@@ -391,7 +403,7 @@ impl Observer for Recorder {
         if self.contexts.get(event.context.0).is_none() {
             self.context(event.context, UNKNOWN_FRAMES);
         }
-        let mut row = Row::new(process, thread.stream.thread, event);
+        let mut row = LoggedEvent::new(process, thread.stream.thread, event);
         row.context = self.contexts.get(row.context).unwrap_or_default();
         row.file = self.files.get(row.file).unwrap_or(FileId::UNKNOWN.0);
         self.push(thread, row);
@@ -434,9 +446,13 @@ fn new_file(directory: &Path, name: &str) -> Result<File, Error> {
     })
 }
 
-fn begin_log(file: File, generation: u32, times: Times) -> io::Result<(LogWriter, LossMarker)> {
+fn begin_log(
+    file: File,
+    generation: u32,
+    times: TimePrecision,
+) -> io::Result<(LogWriter, LossMarker)> {
     let mut log = LogWriter::begin(file, generation)?;
-    log.push(&Entry::Writer { pid: std::process::id(), times })?;
+    log.push(&LogEntry::Writer { pid: std::process::id(), times })?;
     let marker = log.reserve_mark()?;
     log.flush()?;
     Ok((log, marker))
@@ -446,7 +462,7 @@ fn begin_log(file: File, generation: u32, times: Times) -> io::Result<(LogWriter
 fn next_log(
     directory: &Path,
     generation: u32,
-    times: Times,
+    times: TimePrecision,
 ) -> io::Result<(LogWriter, LossMarker)> {
     let path = directory.join(NEXT_LOG);
     let log = begin_log(File::create(&path)?, generation, times)?;

@@ -8,19 +8,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::native::{ChunkWriter, Chunks, Definitions, EVENTS, Order, Storage, error};
+use crate::native::{ChunkWriter, Chunks, EVENTS, EventOrder, Storage, StoredDefinitions, error};
 use crate::writing::description::{Counts, Description};
 use crate::writing::earlier::{cut_off, write_salvaged};
 use crate::writing::finish::{About, Written, describe};
 use crate::writing::part::unwritable;
-use crate::writing::recorder::{LOG, Recorder};
+use crate::writing::recorder::{LOG, TraceRecorder};
 
 /// Finishes a recording whose writer ended before that, or a trace that was cut
 /// off. `events.ioracle` is only added to: if this fails, nothing is lost.
 pub fn repair(directory: &Path) -> Result<Written, Error> {
     match (directory.join(LOG).exists(), open_import(directory)?) {
         (false, Some((file, chunks))) => finish_import(directory, file, &chunks),
-        _ => Recorder::reopen(directory)?.finish(&Description::default()),
+        _ => TraceRecorder::reopen(directory)?.finish(&Description::default()),
     }
 }
 
@@ -35,14 +35,16 @@ fn open_import(directory: &Path) -> Result<Option<(File, Chunks)>, Error> {
     };
     let storage = Storage::File(file.try_clone().map_err(unreadable)?);
     let chunks = Chunks::examine(storage).ok();
-    Ok(chunks.filter(|chunks| chunks.head().order == Order::Numbered).map(|chunks| (file, chunks)))
+    Ok(chunks
+        .filter(|chunks| chunks.head().order == EventOrder::Numbered)
+        .map(|chunks| (file, chunks)))
 }
 
 fn finish_import(directory: &Path, mut file: File, chunks: &Chunks) -> Result<Written, Error> {
     let path = directory.join(EVENTS);
     let text: Arc<str> = path.to_string_lossy().into();
     let fail = |source| unwritable(&path, source);
-    let mut definitions = Definitions::new();
+    let mut definitions = StoredDefinitions::new();
     let mut n_damaged = chunks.content().n_damaged_inside();
     definitions.load(chunks, |damage| match damage {
         damage @ crate::native::Damage::Unreadable(_) => Err(error(&text, damage)),

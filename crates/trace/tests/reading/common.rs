@@ -6,10 +6,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use ioracle_trace::{Encoding, Error, Events, Options, Parts, Trace};
+use ioracle_trace::{Encoding, Error, Events, ReadOptions, Trace, TraceFiles};
 
-pub const STRICT: Options = Options { lenient: false };
-pub const LENIENT: Options = Options { lenient: true };
+pub const STRICT: ReadOptions = ReadOptions { lenient: false };
+pub const LENIENT: ReadOptions = ReadOptions { lenient: true };
 
 pub const EVENTS_HEADER: &str =
     "rank,tid,seq,level,op,stack,file,handle,offset,size,ret,start_ns,end_ns,depth,detail\n";
@@ -24,8 +24,8 @@ pub const STACKS: &str =
     "id,frames\n1,app+0x1;libc.so.6+0x2\n2,app+0x3\n3,app+0x4\n4,\n5,app+0x5\n";
 pub const FILES: &str = "id,path\n1,out/state.dat\n2,a, \"b\", and c\n";
 
-pub fn parts(events: impl Into<Vec<u8>>) -> Parts {
-    Parts {
+pub fn parts(events: impl Into<Vec<u8>>) -> TraceFiles {
+    TraceFiles {
         encoding: Encoding::Plain,
         events: events.into(),
         stacks: STACKS.into(),
@@ -35,19 +35,19 @@ pub fn parts(events: impl Into<Vec<u8>>) -> Parts {
 }
 
 /// The good trace with the header and other rows.
-pub fn rows(rows: &str) -> Parts {
+pub fn rows(rows: &str) -> TraceFiles {
     parts(format!("{EVENTS_HEADER}{rows}"))
 }
 
 /// The good trace with `from` replaced by `to` in its events.
-pub fn with(from: &str, to: &str) -> Parts {
+pub fn with(from: &str, to: &str) -> TraceFiles {
     assert!(EVENTS.contains(from), "the trace has no '{from}' to spoil");
     rows(&EVENTS.replacen(from, to, 1))
 }
 
-pub fn compressed(parts: Parts) -> Parts {
+pub fn compressed(parts: TraceFiles) -> TraceFiles {
     let pack = |bytes: Vec<u8>| zstd::encode_all(bytes.as_slice(), 3).unwrap();
-    Parts {
+    TraceFiles {
         encoding: Encoding::Zstd,
         events: pack(parts.events),
         stacks: pack(parts.stacks),
@@ -57,12 +57,12 @@ pub fn compressed(parts: Parts) -> Parts {
 }
 
 /// Reads all there is of a trace in memory.
-pub fn read(parts: Parts, options: Options) -> String {
+pub fn read(parts: TraceFiles, options: ReadOptions) -> String {
     describe(Trace::from_parts("memory", parts, options), None)
 }
 
 /// Reads all there is of a directory, whose name is left out of messages.
-pub fn read_directory(directory: &Path, options: Options) -> String {
+pub fn read_directory(directory: &Path, options: ReadOptions) -> String {
     let text = describe(Trace::open(directory, options), None);
     text.replace(&directory.to_string_lossy().into_owned(), "DIR")
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use crate::common::{EVENTS, LENIENT, STRICT, compressed, read, read_directory, rows};
 use expect_test::{Expect, expect};
-use ioracle_trace::{Encoding, Options, Parts, Trace};
+use ioracle_trace::{Encoding, ReadOptions, Trace, TraceFiles};
 use tempfile::TempDir;
 
-fn write(parts: &Parts, directory: &Path) {
+fn write(parts: &TraceFiles, directory: &Path) {
     let extension = match parts.encoding {
         Encoding::Plain => "csv",
         Encoding::Zstd => "csv.zst",
@@ -38,8 +38,8 @@ fn many_rows() -> String {
     (0..20_000).map(row).collect()
 }
 
-fn check_stream(events: Vec<u8>, options: Options, expected: Expect) {
-    let text = read(Parts { events, ..compressed(rows(EVENTS)) }, options);
+fn check_stream(events: Vec<u8>, options: ReadOptions, expected: Expect) {
+    let text = read(TraceFiles { events, ..compressed(rows(EVENTS)) }, options);
     let last_two: Vec<&str> = text.lines().rev().take(2).collect();
     expected.assert_eq(&format!("{}\n{}\n", last_two[1], last_two[0]));
 }
@@ -185,7 +185,7 @@ fn a_damaged_stream_is_an_error_and_its_beginning_is_kept_when_lenient() {
 fn a_frame_that_demands_a_huge_window_is_refused() {
     // A frame header of a window of 2^41 bytes, then one raw block of a byte.
     let frame = [0x28, 0xB5, 0x2F, 0xFD, 0x00, 0xF8, 0x09, 0x00, 0x00, b'r'];
-    let parts = Parts { events: frame.to_vec(), ..compressed(rows(EVENTS)) };
+    let parts = TraceFiles { events: frame.to_vec(), ..compressed(rows(EVENTS)) };
     expect![[r#"
         error: 'events.csv.zst' is damaged after line 0 (Frame requires too much memory for decoding); copy it again, or read what is there with --lenient
     "#]].assert_eq(&read(parts, STRICT));
@@ -195,7 +195,7 @@ fn a_frame_that_demands_a_huge_window_is_refused() {
 fn a_line_without_end_takes_no_memory() {
     let endless = vec![b'x'; 256 << 20];
     let events = zstd::encode_all(endless.as_slice(), 3).unwrap();
-    let parts = Parts { events, ..compressed(rows(EVENTS)) };
+    let parts = TraceFiles { events, ..compressed(rows(EVENTS)) };
     expect![[r#"
         error: events.csv.zst:1: the line is longer than 65536 bytes; correct the row, or skip bad rows with --lenient
     "#]].assert_eq(&read(parts, STRICT));

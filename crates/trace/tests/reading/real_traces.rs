@@ -5,11 +5,11 @@
 use std::path::PathBuf;
 
 use ioracle_events::{ContextId, FileId};
-use ioracle_trace::{Options, Trace};
+use ioracle_trace::{ReadOptions, Trace};
 
 fn open(name: &str) -> Trace {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces").join(name);
-    Trace::open(&directory, Options::default()).unwrap()
+    Trace::open(&directory, ReadOptions::default()).unwrap()
 }
 
 /// Events per rank, stacks and files are those that the description counts.

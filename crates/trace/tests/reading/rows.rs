@@ -5,11 +5,11 @@
 
 use crate::common::{EVENTS, LENIENT, STRICT, compressed, parts, read, rows, with};
 use expect_test::expect;
-use ioracle_trace::{Parts, Trace};
+use ioracle_trace::{Trace, TraceFiles};
 
 /// The error that strict reading ends with; lenient reading skips one row for
 /// the same reason and keeps the other four.
-fn check(parts: Parts, line: u32, fault: &str) {
+fn check(parts: TraceFiles, line: u32, fault: &str) {
     let strict = read(parts.clone(), STRICT);
     let error = strict.lines().last().and_then(|line| line.strip_prefix("error: ")).unwrap();
     let advice = "correct the row, or skip bad rows with --lenient";

@@ -5,26 +5,26 @@
 use crate::common::{EVENTS, EVENTS_HEADER, FILES, LENIENT, STRICT, describe, parts, read, rows};
 use expect_test::{Expect, expect};
 use ioracle_events::{ContextId, FileId};
-use ioracle_trace::{Parts, Trace};
+use ioracle_trace::{Trace, TraceFiles};
 
-fn check(parts: Parts, expected: Expect) {
+fn check(parts: TraceFiles, expected: Expect) {
     expected.assert_eq(&read(parts, STRICT));
 }
 
-fn check_lenient(parts: Parts, expected: Expect) {
+fn check_lenient(parts: TraceFiles, expected: Expect) {
     expected.assert_eq(&read(parts, LENIENT));
 }
 
-fn files(files: impl Into<Vec<u8>>) -> Parts {
-    Parts { files: files.into(), ..rows(EVENTS) }
+fn files(files: impl Into<Vec<u8>>) -> TraceFiles {
+    TraceFiles { files: files.into(), ..rows(EVENTS) }
 }
 
-fn stacks(stacks: &str) -> Parts {
-    Parts { stacks: stacks.into(), ..rows(EVENTS) }
+fn stacks(stacks: &str) -> TraceFiles {
+    TraceFiles { stacks: stacks.into(), ..rows(EVENTS) }
 }
 
-fn meta(meta: &str) -> Parts {
-    Parts { meta: Some(meta.into()), ..rows(EVENTS) }
+fn meta(meta: &str) -> TraceFiles {
+    TraceFiles { meta: Some(meta.into()), ..rows(EVENTS) }
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_path_is_all_that_follows_the_first_comma() {
 fn ids_may_leave_gaps_of_any_size() {
     let rows = EVENTS.replace("fprintf,5,2", "fprintf,4294967295,2");
     let stacks = "id,frames\n1,a\n2,b\n3,c\n4,d\n4294967295,e\n".into();
-    let parts = Parts { stacks, ..parts(format!("{EVENTS_HEADER}{rows}")) };
+    let parts = TraceFiles { stacks, ..parts(format!("{EVENTS_HEADER}{rows}")) };
     assert_eq!(read(parts, STRICT).lines().count(), 5);
 }
 
@@ -109,7 +109,7 @@ fn a_bad_table_row_costs_the_events_that_refer_to_it() {
 #[test]
 fn another_header_is_refused_in_either_mode() {
     let other = rows(EVENTS).events;
-    let swapped = Parts { files: other, ..rows(EVENTS) };
+    let swapped = TraceFiles { files: other, ..rows(EVENTS) };
     check(
         swapped.clone(),
         expect![[r#"
@@ -185,7 +185,7 @@ fn ranks_are_listed_sorted() {
 fn lines_may_end_as_in_dos_and_the_last_one_not_at_all() {
     let dos = |table: Vec<u8>| String::from_utf8(table).unwrap().replace('\n', "\r\n").into();
     let unix = rows(EVENTS);
-    let parts = Parts {
+    let parts = TraceFiles {
         events: dos(unix.events),
         stacks: dos(unix.stacks),
         files: dos(unix.files),
@@ -240,7 +240,7 @@ fn the_documented_example_can_be_read() {
         text.as_bytes()[..=end].to_vec()
     };
     let documented =
-        Parts { stacks: table("stacks"), files: table("files"), ..parts(table("events")) };
+        TraceFiles { stacks: table("stacks"), files: table("files"), ..parts(table("events")) };
     check(
         documented,
         expect![[r#"

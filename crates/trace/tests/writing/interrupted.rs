@@ -4,25 +4,27 @@ use std::fs::{self, File};
 use std::io::Write;
 
 use ioracle_events::{ContextId, Event, FileId, StreamId};
-use ioracle_trace::{Description, Observer, Options, ProcessNumber, Recorder, Times, Trace};
+use ioracle_trace::{
+    Description, Observer, ProcessNumber, ReadOptions, TimePrecision, Trace, TraceRecorder,
+};
 
 use crate::{TRACE, begin, events, names, process, write};
 
 #[test]
 fn a_recording_whose_writer_was_killed_is_finished_later() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
+    let mut writer = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
     begin(&mut writer, 0, &process(10, None, 5000));
     writer.event(ProcessNumber(0), &write(0, 0, 0, 10));
     writer.flush().unwrap();
     drop(writer);
-    assert!(Recorder::is_unfinished(directory.path()));
-    let error = Recorder::create(directory.path(), Times::Exact).unwrap_err();
+    assert!(TraceRecorder::is_unfinished(directory.path()));
+    let error = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap_err();
     assert!(error.to_string().contains("'ioracle recover'"), "{error}");
     // Killed in the middle of an entry.
     let log = directory.path().join("recording.part");
     File::options().append(true).open(&log).unwrap().write_all(&[200, 0, 1, 2]).unwrap();
-    Recorder::reopen(directory.path()).unwrap().finish(&Description::default()).unwrap();
+    TraceRecorder::reopen(directory.path()).unwrap().finish(&Description::default()).unwrap();
     assert_eq!(events(directory.path()), ["0/0:0 10"]);
     assert_eq!(names(directory.path()), TRACE);
 }
@@ -32,7 +34,7 @@ fn a_recording_whose_writer_was_killed_is_finished_later() {
 #[test]
 fn a_second_writer_goes_on_where_the_first_one_ended() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
+    let mut writer = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
     begin(&mut writer, 0, &process(10, None, 5000));
     begin(&mut writer, 1, &process(20, None, 5500));
     writer.event(ProcessNumber(0), &write(0, 0, 0, 10));
@@ -40,7 +42,7 @@ fn a_second_writer_goes_on_where_the_first_one_ended() {
     writer.flush().unwrap();
     drop(writer);
 
-    let mut writer = Recorder::reopen(directory.path()).unwrap();
+    let mut writer = TraceRecorder::reopen(directory.path()).unwrap();
     let other = StreamId { rank: 0, thread: 0 };
     writer.process(ProcessNumber(0), &process(20, None, 5500));
     writer.stream_began(other, 20);
@@ -55,7 +57,7 @@ fn a_second_writer_goes_on_where_the_first_one_ended() {
     writer.finish(&Description::default()).unwrap();
 
     assert_eq!(events(directory.path()), ["0/0:0 10", "0/1:1 510", "0/1:2 530", "0/2:3 540"]);
-    let trace = Trace::open(directory.path(), Options::default()).unwrap();
+    let trace = Trace::open(directory.path(), ReadOptions::default()).unwrap();
     let contexts: Vec<&str> = trace
         .events(None)
         .unwrap()
@@ -69,10 +71,10 @@ fn a_second_writer_goes_on_where_the_first_one_ended() {
 fn what_is_no_recording_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("recording.part");
-    assert!(Recorder::reopen(directory.path()).is_err());
+    assert!(TraceRecorder::reopen(directory.path()).is_err());
     for content in ["", "ioracle", "ioracle recording 9\n"] {
         fs::write(&log, content).unwrap();
-        let error = Recorder::reopen(directory.path()).unwrap_err().to_string();
+        let error = TraceRecorder::reopen(directory.path()).unwrap_err().to_string();
         assert!(
             error
                 .ends_with("is not a recording of this version of ioracle; name another directory"),
@@ -87,7 +89,7 @@ fn what_is_no_recording_is_refused() {
 #[test]
 fn a_log_damaged_anywhere_still_gives_a_trace() {
     let original = tempfile::tempdir().unwrap();
-    let mut writer = Recorder::create(original.path(), Times::Exact).unwrap();
+    let mut writer = TraceRecorder::create(original.path(), TimePrecision::Exact).unwrap();
     begin(&mut writer, 0, &process(10, None, 5000));
     begin(&mut writer, 1, &process(11, Some(1), 5000));
     for n in 0..10 {
@@ -108,9 +110,9 @@ fn a_log_damaged_anywhere_still_gives_a_trace() {
         fs::write(directory.path().join("recording.part"), damaged).unwrap();
         fs::copy(original.path().join("events.ioracle"), directory.path().join("events.ioracle"))
             .unwrap();
-        let writer = Recorder::reopen(directory.path()).unwrap();
+        let writer = TraceRecorder::reopen(directory.path()).unwrap();
         let written = writer.finish(&Description::default()).unwrap();
-        let trace = Trace::open(directory.path(), Options::default()).unwrap();
+        let trace = Trace::open(directory.path(), ReadOptions::default()).unwrap();
         let read = trace.events(None).unwrap().filter(Result::is_ok).count();
         assert_eq!(read as u64, written.n_events, "byte {place} changed by {change:#x}");
     }

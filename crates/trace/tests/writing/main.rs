@@ -9,13 +9,13 @@ mod round_trip;
 use std::path::Path;
 
 use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
-use ioracle_trace::{Observer, Options, Process, ProcessNumber, Recorder, Trace};
+use ioracle_trace::{JobProcess, Observer, ProcessNumber, ReadOptions, Trace, TraceRecorder};
 
 /// A process that began at `start_ns`.
-fn process(pid: u32, rank: Option<u32>, start_ns: u64) -> Process {
+fn process(pid: u32, rank: Option<u32>, start_ns: u64) -> JobProcess {
     let arguments = vec!["app".to_owned(), format!("--step={pid}")];
     let executable = "/opt/bin/app".to_owned();
-    Process { pid, rank, start_ns, executable, arguments, ..Process::default() }
+    JobProcess { pid, rank, start_ns, executable, arguments, ..JobProcess::default() }
 }
 
 /// The `n`th write of a thread, at `start_ns` of its process.
@@ -38,7 +38,7 @@ fn write(process: u32, thread: u32, n: u64, start_ns: u64) -> Event {
 }
 
 /// Tells a process, a thread in it, and one context and file.
-fn begin(writer: &mut Recorder, number: u32, process: &Process) {
+fn begin(writer: &mut TraceRecorder, number: u32, process: &JobProcess) {
     writer.process(ProcessNumber(number), process);
     writer.stream_began(StreamId { rank: number, thread: 0 }, process.pid);
     if number == 0 {
@@ -49,7 +49,7 @@ fn begin(writer: &mut Recorder, number: u32, process: &Process) {
 
 /// `rank/thread:sequence start` of each event of a trace.
 fn events(directory: &Path) -> Vec<String> {
-    let trace = Trace::open(directory, Options::default()).unwrap();
+    let trace = Trace::open(directory, ReadOptions::default()).unwrap();
     let describe = |event: Event| {
         let StreamId { rank, thread } = event.stream;
         format!("{rank}/{thread}:{} {}", event.sequence, event.start_ns)

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use ioracle_trace::{Description, Error, Observer, ProcessNumber, Recorder, Times};
+use ioracle_trace::{Description, Error, Observer, ProcessNumber, TimePrecision, TraceRecorder};
 
 use crate::{begin, events, names, process, write};
 
@@ -16,7 +16,7 @@ fn sentence(directory: &Path, error: &Error) -> String {
 fn a_directory_that_holds_a_trace_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("events.csv"), "").unwrap();
-    let error = Recorder::create(directory.path(), Times::Exact).unwrap_err();
+    let error = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap_err();
     let expected = "'DIR' already holds a trace; name another directory, or remove it";
     assert_eq!(sentence(directory.path(), &error), expected);
     assert_eq!(names(directory.path()), ["events.csv"]);
@@ -26,7 +26,8 @@ fn a_directory_that_holds_a_trace_is_refused() {
 fn a_directory_that_cannot_be_made_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "").unwrap();
-    let error = Recorder::create(&directory.path().join("file/trace"), Times::Exact).unwrap_err();
+    let error = TraceRecorder::create(&directory.path().join("file/trace"), TimePrecision::Exact)
+        .unwrap_err();
     let sentence = sentence(directory.path(), &error);
     assert!(sentence.starts_with("could not write 'DIR/file/trace': "), "{sentence}");
 }
@@ -36,7 +37,7 @@ fn a_directory_that_cannot_be_made_is_refused() {
 #[test]
 fn a_full_file_system_leaves_no_half_trace_and_loses_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
+    let mut writer = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
     begin(&mut writer, 0, &process(10, None, 5000));
     writer.event(ProcessNumber(0), &write(0, 0, 0, 10));
     symlink("/dev/full", directory.path().join("meta.json.part")).unwrap();
@@ -44,7 +45,7 @@ fn a_full_file_system_leaves_no_half_trace_and_loses_nothing() {
     let expected = "could not write 'DIR/meta.json': No space left on device (os error 28); make room there, or name another directory";
     assert_eq!(sentence(directory.path(), &error), expected);
     assert_eq!(names(directory.path()), ["events.ioracle", "recording.part"]);
-    let writer = Recorder::reopen(directory.path()).unwrap();
+    let writer = TraceRecorder::reopen(directory.path()).unwrap();
     writer.finish(&Description::default()).unwrap();
     assert_eq!(events(directory.path()), ["0/0:0 10"]);
 }
@@ -53,7 +54,8 @@ fn a_full_file_system_leaves_no_half_trace_and_loses_nothing() {
 #[test]
 fn a_file_system_that_is_full_in_the_middle_loses_nothing_from_before() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap().with_log_limit(2000);
+    let mut writer =
+        TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap().with_log_limit(2000);
     begin(&mut writer, 0, &process(10, None, 5000));
     let mut n_told = 0;
     symlink("/dev/full", directory.path().join("recording.next")).unwrap();
@@ -64,7 +66,7 @@ fn a_file_system_that_is_full_in_the_middle_loses_nothing_from_before() {
     let error = writer.finish(&Description::default()).unwrap_err();
     assert!(error.to_string().contains("No space left on device"), "{error}");
     std::fs::remove_file(directory.path().join("recording.next")).unwrap();
-    let writer = Recorder::reopen(directory.path()).unwrap();
+    let writer = TraceRecorder::reopen(directory.path()).unwrap();
     let written = writer.finish(&Description::default()).unwrap();
     assert_eq!(written.n_events, n_told);
     assert_eq!(events(directory.path()).len() as u64, n_told);

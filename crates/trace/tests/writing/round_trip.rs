@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_trace::{
-    Description, MAX_TEXT_BYTES, Observer, Options, Process, ProcessNumber, Recorder, Times, Trace,
+    Description, JobProcess, MAX_TEXT_BYTES, Observer, ProcessNumber, ReadOptions, TimePrecision,
+    Trace, TraceRecorder,
 };
 
 use crate::{TRACE, begin, events, names, process, write};
@@ -13,10 +14,10 @@ use crate::{TRACE, begin, events, names, process, write};
 fn a_real_trace_is_the_same_after_reading_and_writing() {
     for name in ["cm1-grads", "h5bench-write"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces").join(name);
-        let original = Trace::open(&path, Options::default()).unwrap();
+        let original = Trace::open(&path, ReadOptions::default()).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let copy = copy(&original, directory.path());
-        let copy = Trace::open(&copy, Options::default()).unwrap();
+        let copy = Trace::open(&copy, ReadOptions::default()).unwrap();
         assert_eq!(copy.contexts().len(), original.contexts().len());
         assert!(copy.contexts().iter().eq(original.contexts().iter()));
         assert!(copy.files().iter().eq(original.files().iter()));
@@ -43,7 +44,7 @@ fn a_real_trace_is_the_same_after_reading_and_writing() {
 /// Tells a writer all of a trace.
 fn copy(trace: &Trace, directory: &Path) -> PathBuf {
     let target = directory.join("copy");
-    let mut writer = Recorder::create(&target, Times::Exact).unwrap();
+    let mut writer = TraceRecorder::create(&target, TimePrecision::Exact).unwrap();
     for (id, frames) in trace.contexts().iter() {
         writer.context(id, frames);
     }
@@ -56,7 +57,7 @@ fn copy(trace: &Trace, directory: &Path) -> PathBuf {
         let number = ProcessNumber(number as u32);
         writer.process(
             number,
-            &Process { rank: Some(rank), pid: rank, start_ns, ..Process::default() },
+            &JobProcess { rank: Some(rank), pid: rank, start_ns, ..JobProcess::default() },
         );
         for event in trace.events(Some(rank)).unwrap() {
             let event = event.unwrap();
@@ -74,7 +75,7 @@ fn copy(trace: &Trace, directory: &Path) -> PathBuf {
 #[test]
 fn threads_and_processes_are_merged_by_the_time_at_which_calls_began() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
+    let mut writer = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
     begin(&mut writer, 0, &process(10, None, 5000));
     writer.stream_began(StreamId { rank: 0, thread: 1 }, 11);
     begin(&mut writer, 1, &process(12, None, 5050));
@@ -96,7 +97,7 @@ fn threads_and_processes_are_merged_by_the_time_at_which_calls_began() {
 #[test]
 fn the_description_tells_what_is_known() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
+    let mut writer = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
     begin(&mut writer, 0, &process(10, Some(3), 5000));
     begin(&mut writer, 1, &process(11, Some(1), 6000));
     writer.event(ProcessNumber(0), &write(0, 0, 0, 10));
@@ -145,7 +146,7 @@ fn the_description_tells_what_is_known() {
 #[test]
 fn numbers_and_text_at_their_bounds_can_be_read_again() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Recorder::create(directory.path(), Times::Exact).unwrap();
+    let mut writer = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
     begin(&mut writer, 0, &process(u32::MAX, Some(u32::MAX), u64::MAX));
     writer.context(ContextId(2), &"f".repeat(2 * MAX_TEXT_BYTES));
     writer.file(FileId(2), "one\ntwo");
@@ -166,7 +167,7 @@ fn numbers_and_text_at_their_bounds_can_be_read_again() {
     };
     writer.event(ProcessNumber(0), &event);
     writer.finish(&Description::default()).unwrap();
-    let trace = Trace::open(directory.path(), Options::default()).unwrap();
+    let trace = Trace::open(directory.path(), ReadOptions::default()).unwrap();
     let read = trace.events(None).unwrap().next().unwrap().unwrap();
     assert_eq!((read.start_ns, read.end_ns, read.result), (most, most, -i64::MAX));
     assert_eq!(&*read.detail, "a,\"b\" ");
@@ -176,10 +177,10 @@ fn numbers_and_text_at_their_bounds_can_be_read_again() {
 #[test]
 fn a_job_without_calls_gives_a_trace_without_events() {
     let directory = tempfile::tempdir().unwrap();
-    let writer = Recorder::create(directory.path(), Times::Exact).unwrap();
+    let writer = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
     let written = writer.finish(&Description::default()).unwrap();
     assert_eq!(written.n_events, 0);
-    let trace = Trace::open(directory.path(), Options::default()).unwrap();
+    let trace = Trace::open(directory.path(), ReadOptions::default()).unwrap();
     let error = trace.events(None).unwrap().next().unwrap().unwrap_err();
     assert!(error.to_string().contains("holds no events"), "{error}");
 }

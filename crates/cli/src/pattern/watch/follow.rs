@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_pattern::{PatternConfig, PatternId, PatternWatcher, RecognisedSlice, StoreError};
-use ioracle_trace::{Follower, Observer, Process, ProcessNumber};
+use ioracle_trace::{Follower, JobProcess, Observer, ProcessNumber};
 use serde_json::json;
 
 use super::tune::Tuner;
@@ -175,7 +175,7 @@ impl Following {
 }
 
 impl Observer for Following {
-    fn process(&mut self, _: ProcessNumber, _: &Process) {}
+    fn process(&mut self, _: ProcessNumber, _: &JobProcess) {}
 
     fn stream_began(&mut self, _: StreamId, _: u32) {}
 

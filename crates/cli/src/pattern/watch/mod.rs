@@ -30,7 +30,7 @@ use crate::run::launch::{self, LD_PRELOAD};
 use crate::run::settings::Settings;
 use crate::run::signals::Signals;
 use crate::run::supervise::supervise;
-use crate::shared::executable::Kind;
+use crate::shared::executable::ExecutableKind;
 use crate::shared::failure::sentence;
 use crate::shared::find::find;
 use crate::shared::output::{self, check_place, say};
@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             return Ok(ExitCode::from(not_started.code));
         }
     };
-    if !Kind::of(&path).bears_preloading() {
+    if !ExecutableKind::of(&path).bears_preloading() {
         say(format_args!(
             "'{}' cannot be watched: it is linked statically or may not be preloaded; 'ioracle doctor \
              {}' says why",

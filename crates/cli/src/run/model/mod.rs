@@ -18,11 +18,11 @@ use anyhow::{Result, bail};
 use ioracle_engine::Engine;
 use ioracle_oracle::{Model, Played, Role};
 
-pub use self::recognition::Recognition;
+pub use self::recognition::RunRecognition;
 use super::summary::{ModelKnown, ModelSaved, ModelUse};
 use crate::shared::failure::sentence;
 use crate::shared::lock::Lock;
-use crate::shared::models::{self, Stamp};
+use crate::shared::models::{self, FileStamp};
 
 /// How long is waited for other runs that save the same model.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -36,14 +36,14 @@ pub struct RunModel {
 /// What a run began with.
 struct Begun {
     /// The file at that time.
-    stamp: Option<Stamp>,
+    stamp: Option<FileStamp>,
     known: Option<ModelKnown>,
     /// What each role had done.
     played: BTreeMap<Role, Played>,
 }
 
 /// What a run is called.
-pub struct Identity<'a> {
+pub struct RunIdentity<'a> {
     /// By its command.
     pub application: &'a str,
     /// Whether the user said so.
@@ -52,8 +52,8 @@ pub struct Identity<'a> {
 
 impl RunModel {
     /// Reads the file if it is there; also gives what the run begins with.
-    pub fn open(file: &Path, identity: &Identity) -> (RunModel, Model) {
-        let stamp = Stamp::of(file);
+    pub fn open(file: &Path, identity: &RunIdentity) -> (RunModel, Model) {
+        let stamp = FileStamp::of(file);
         let (begun, model) = match begin_with(file, identity) {
             Ok(model) => {
                 let known = (!model.is_empty()).then(|| known(&model));
@@ -65,7 +65,7 @@ impl RunModel {
     }
 
     /// Saves what was learned, and tells what the model was good for.
-    pub fn finish(self, engine: Engine, recognition: Option<Recognition>) -> ModelUse {
+    pub fn finish(self, engine: Engine, recognition: Option<RunRecognition>) -> ModelUse {
         let mut used = ModelUse {
             file: self.file,
             known: None,
@@ -96,7 +96,7 @@ impl Begun {
         &self,
         file: &Path,
         engine: Engine,
-        recognition: Option<Recognition>,
+        recognition: Option<RunRecognition>,
     ) -> Result<ModelSaved> {
         let stacks = recognition.map(|recognition| recognition.into_stacks(&engine));
         let mut model = engine.into_model();
@@ -106,7 +106,7 @@ impl Begun {
         }
         model.set_stacks(stacks.unwrap_or_default());
         let _lock = Lock::take(file, PATIENCE)?;
-        let stamp = Stamp::of(file);
+        let stamp = FileStamp::of(file);
         if stamp.is_some() && stamp != self.stamp {
             let mut theirs = models::read(file)?;
             if !theirs.is_of(model.application()) {
@@ -127,7 +127,7 @@ impl Begun {
 }
 
 /// The model of the file, or why it cannot be used.
-fn begin_with(file: &Path, identity: &Identity) -> Result<Model, String> {
+fn begin_with(file: &Path, identity: &RunIdentity) -> Result<Model, String> {
     if !file.exists() {
         return Ok(Model::new(identity.application));
     }
@@ -169,7 +169,7 @@ mod tests {
     fn operations_of_unknown_streams_are_not_saved() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("app.model");
-        let identity = Identity { application: "app", is_named: false };
+        let identity = RunIdentity { application: "app", is_named: false };
         let (run, model) = RunModel::open(&file, &identity);
         let mut engine = Engine::with_model(Config::default(), model);
         engine.observe(&Event {

@@ -8,31 +8,31 @@ use std::path::Path;
 use ioracle_engine::Engine;
 use ioracle_events::{ContextId, StreamId};
 use ioracle_oracle::Stacks;
-use ioracle_trace::{Process, ProcessNumber};
+use ioracle_trace::{JobProcess, ProcessNumber};
 
 use super::roles::{Roles, base_name};
 use super::stacks::SeenStacks;
 
 /// Told of all that a job does, it tells the engine what it has in common with
 /// earlier ones.
-pub struct Recognition {
+pub struct RunRecognition {
     roles: Roles,
     stacks: SeenStacks,
 }
 
-impl Recognition {
+impl RunRecognition {
     /// Nothing was seen yet. If the user has named the application, the
     /// executable of its command goes by that name.
-    pub fn new(stacks: Stacks, executable: &Path, name: Option<&str>) -> Recognition {
+    pub fn new(stacks: Stacks, executable: &Path, name: Option<&str>) -> RunRecognition {
         // What the system says of a process is where all links end.
         let real_path = executable.canonicalize().unwrap_or_else(|_| executable.to_owned());
         let alias = name.map(|name| (base_name(&real_path.to_string_lossy()), name.to_owned()));
         let (roles, stacks) = (Roles::new(alias.clone()), SeenStacks::new(stacks, alias));
-        Recognition { roles, stacks }
+        RunRecognition { roles, stacks }
     }
 
     /// A process; again when its program becomes known.
-    pub fn process(&mut self, number: ProcessNumber, process: &Process) {
+    pub fn process(&mut self, number: ProcessNumber, process: &JobProcess) {
         self.roles.process(number, process);
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use ioracle_events::StreamId;
 use ioracle_oracle::Role;
-use ioracle_trace::{Process, ProcessNumber};
+use ioracle_trace::{JobProcess, ProcessNumber};
 
 /// Roles of the streams that have begun.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Roles {
 
     /// A process; again when its program becomes known. A rank that is told later
     /// yet comes too late for its role: what it did until then has one.
-    pub fn process(&mut self, number: ProcessNumber, process: &Process) {
+    pub fn process(&mut self, number: ProcessNumber, process: &JobProcess) {
         if process.executable.is_empty() || self.processes.contains_key(&number) {
             return;
         }
@@ -95,8 +95,8 @@ pub fn base_name(path: &str) -> String {
 mod tests {
     use super::*;
 
-    fn process(pid: u32, executable: &str, rank: Option<u32>) -> Process {
-        Process { pid, executable: executable.to_owned(), rank, ..Process::default() }
+    fn process(pid: u32, executable: &str, rank: Option<u32>) -> JobProcess {
+        JobProcess { pid, executable: executable.to_owned(), rank, ..JobProcess::default() }
     }
 
     fn role(program: &str, rank: Option<u32>, process: u32, thread: u32) -> Option<Role> {

@@ -12,11 +12,11 @@
 //!
 //! Waking up takes longer than all of it, so the spool is looked at without a
 //! pause for a while after each event, and before the next one is expected
-//! ([`vigil`]).
+//! ([`polling`]).
 
 mod path;
+mod polling;
 mod steps;
-mod vigil;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -27,9 +27,9 @@ use ioracle_oracle::Oracle;
 use ioracle_spool::slot::{MAX_STEPS, Outlook};
 use ioracle_trace::Follower;
 
-use self::path::{Path, ToldStep};
+use self::path::{ExpectedPath, SlotStep};
+use self::polling::{AdaptivePolling, Arrival};
 use self::steps::Steps;
-use self::vigil::{Arrival, Vigil};
 
 /// Steps that are made at once where nothing is left of what was told before.
 const FIRST_STEPS: usize = 4;
@@ -39,7 +39,7 @@ const STEPS_AT_ONCE: usize = 2;
 /// The threads that ask, and what they were told.
 pub struct Publisher {
     asking: BTreeMap<StreamId, Asking>,
-    vigil: Vigil,
+    polling: AdaptivePolling,
     steps: Steps,
     outlook: Outlook,
 }
@@ -52,7 +52,7 @@ struct Asking {
     /// Operations learned, in earlier runs too.
     n_operations: u64,
     told: Told,
-    path: Path,
+    path: ExpectedPath,
     arrival: Arrival,
     /// The call stack of each context symbol, where it came in this run.
     contexts: Vec<ContextId>,
@@ -73,7 +73,7 @@ impl Publisher {
     pub fn new() -> Publisher {
         Publisher {
             asking: BTreeMap::new(),
-            vigil: Vigil::default(),
+            polling: AdaptivePolling::default(),
             steps: Steps::new(),
             outlook: Outlook::default(),
         }
@@ -87,12 +87,12 @@ impl Publisher {
             rests_on,
             n_operations: 0,
             told: Told::Outdated,
-            path: Path::default(),
+            path: ExpectedPath::default(),
             arrival: Arrival::default(),
             contexts: Vec::new(),
         };
         self.asking.insert(stream, asking);
-        self.vigil.stay_awake(Instant::now());
+        self.polling.stay_awake(Instant::now());
     }
 
     /// A thread asks no more.
@@ -132,7 +132,7 @@ impl Publisher {
         if is_operation || is_library && event.function.access().is_data() && !event.failed() {
             asking.follow(event, now, engine);
         }
-        self.vigil.stay_awake(now);
+        self.polling.stay_awake(now);
     }
 
     /// Whether anybody asks.
@@ -142,12 +142,12 @@ impl Publisher {
 
     /// Whether threads that ask did something a moment ago, or are about to.
     pub fn is_awake(&self, now: Instant) -> bool {
-        self.vigil.is_awake(now)
+        self.polling.is_awake(now)
     }
 
     /// Others have had the processor while we looked for events.
     pub fn interrupted(&mut self, now: Instant) {
-        self.vigil.interrupted(now);
+        self.polling.interrupted(now);
     }
 
     /// Sleeps at most so long, or until an operation of a thread that asks is
@@ -157,8 +157,8 @@ impl Publisher {
             return sleep(at_most);
         }
         let arrivals = self.asking.values().map(|asking| &asking.arrival);
-        sleep(self.vigil.plan(Instant::now(), at_most, arrivals));
-        self.vigil.wake(Instant::now());
+        sleep(self.polling.plan(Instant::now(), at_most, arrivals));
+        self.polling.wake(Instant::now());
     }
 
     /// Publishes the next steps for all threads of which something was learned.
@@ -238,7 +238,7 @@ impl Asking {
         let contexts = &self.contexts;
         self.path.renew(made.map(|prediction| {
             let step = steps.of(&prediction, contexts, engine, follower);
-            ToldStep::new(prediction, step)
+            SlotStep::new(prediction, step)
         }));
     }
 

@@ -15,21 +15,21 @@ use ioracle_spool::slot::Step;
 
 /// Steps that are expected, the next one first.
 #[derive(Default)]
-pub struct Path {
-    steps: VecDeque<ToldStep>,
+pub struct ExpectedPath {
+    steps: VecDeque<SlotStep>,
 }
 
 /// A step, and how it is told.
-pub struct ToldStep {
+pub struct SlotStep {
     prediction: Prediction,
     /// But for what depends on where the thread stands.
     step: Step,
     name: Arc<[u8]>,
 }
 
-impl ToldStep {
-    pub fn new(prediction: Prediction, (step, name): (Step, Arc<[u8]>)) -> ToldStep {
-        ToldStep { prediction, step, name }
+impl SlotStep {
+    pub fn new(prediction: Prediction, (step, name): (Step, Arc<[u8]>)) -> SlotStep {
+        SlotStep { prediction, step, name }
     }
 
     /// As it is seen from where the thread stands.
@@ -39,12 +39,12 @@ impl ToldStep {
     }
 }
 
-impl Path {
+impl ExpectedPath {
     pub fn len(&self) -> usize {
         self.steps.len()
     }
 
-    pub fn steps(&self) -> impl Iterator<Item = &ToldStep> {
+    pub fn steps(&self) -> impl Iterator<Item = &SlotStep> {
         self.steps.iter()
     }
 
@@ -60,12 +60,12 @@ impl Path {
         symbol: Option<ContextSymbol>,
         path: Option<&str>,
     ) {
-        let Some(ToldStep { prediction: taken, .. }) = self.steps.pop_front() else { return };
+        let Some(SlotStep { prediction: taken, .. }) = self.steps.pop_front() else { return };
         if !was_made(&taken, operation, symbol, path) {
             return self.steps.clear();
         }
         let ended_ns = taken.from_now_ns.saturating_add(taken.io_time_ns);
-        for ToldStep { prediction: step, .. } in &mut self.steps {
+        for SlotStep { prediction: step, .. } in &mut self.steps {
             step.from_now_ns = step.from_now_ns.saturating_sub(ended_ns);
             follow(step, taken.operation_probability, 1.0);
         }
@@ -73,8 +73,8 @@ impl Path {
 
     /// Puts new first steps in the place of the old ones. What lies behind them
     /// stays if they say the same.
-    pub fn renew(&mut self, first: impl Iterator<Item = ToldStep>) {
-        let first: Vec<ToldStep> = first.collect();
+    pub fn renew(&mut self, first: impl Iterator<Item = SlotStep>) {
+        let first: Vec<SlotStep> = first.collect();
         let mut pairs = first.iter().zip(&self.steps);
         let says_the_same = self.steps.len() > first.len()
             && pairs.all(|(new, old)| is_same(&new.prediction, &old.prediction));
@@ -85,7 +85,7 @@ impl Path {
         let (new, old) = (&new.prediction, &self.steps[first.len() - 1].prediction);
         let (old_ns, old_probability) = (old.from_now_ns, old.operation_probability);
         let new_probability = new.operation_probability;
-        for ToldStep { prediction: step, .. } in self.steps.range_mut(first.len()..) {
+        for SlotStep { prediction: step, .. } in self.steps.range_mut(first.len()..) {
             let behind_ns = step.from_now_ns.saturating_sub(old_ns);
             step.from_now_ns = new.from_now_ns.saturating_add(behind_ns);
             follow(step, old_probability, new_probability);
@@ -154,9 +154,9 @@ mod tests {
         }
     }
 
-    fn told(number: u64, from_now_ns: u64, probability: f64) -> ToldStep {
+    fn told(number: u64, from_now_ns: u64, probability: f64) -> SlotStep {
         let name = Arc::new([]);
-        ToldStep::new(step(number, from_now_ns, probability), (Step::default(), name))
+        SlotStep::new(step(number, from_now_ns, probability), (Step::default(), name))
     }
 
     fn operation(number: u64) -> Operation {
@@ -175,12 +175,12 @@ mod tests {
     }
 
     /// Steps 0 to 4, a tenth less probable each.
-    fn path() -> Path {
+    fn path() -> ExpectedPath {
         let steps = (0..5).map(|n| told(n, 90 + n * 100, 1.0 - 0.1 * n as f64));
-        Path { steps: steps.collect() }
+        ExpectedPath { steps: steps.collect() }
     }
 
-    fn offsets(path: &Path) -> Vec<u64> {
+    fn offsets(path: &ExpectedPath) -> Vec<u64> {
         path.steps().map(|told| told.prediction.offset.unwrap() / 10).collect()
     }
 

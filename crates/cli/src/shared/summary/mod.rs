@@ -28,11 +28,11 @@ pub struct RunSummary {
     pub world_size: Option<u32>,
     pub ending: Ending,
     pub wall_s: f64,
-    pub processes: Processes,
+    pub processes: ProcessTotals,
     /// What its I/O was.
     #[serde(flatten)]
     pub job: Summary,
-    pub unrecorded: Unrecorded,
+    pub unrecorded: UnrecordedTotals,
     /// Libraries whose calls are not seen.
     pub linked_in: Vec<LinkedIn>,
     /// Only when that was asked for.
@@ -104,7 +104,7 @@ pub struct TraceProcesses {
 /// Calls that were seen when the trace was recorded and are not in it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct UnrecordedCalls {
-    pub calls: Vec<Missing>,
+    pub calls: Vec<MissingCalls>,
 }
 
 /// How a program ended.
@@ -119,7 +119,7 @@ pub enum Ending {
 
 /// Who took part.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Processes {
+pub struct ProcessTotals {
     /// Programs that loaded the library; one that replaces itself (exec) counts
     /// again.
     pub seen: u64,
@@ -169,9 +169,9 @@ pub struct ModelSaved {
 
 /// What is missing from all of the above.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Unrecorded {
+pub struct UnrecordedTotals {
     /// Calls that were made and not recorded, by cause.
-    pub calls: Vec<Missing>,
+    pub calls: Vec<MissingCalls>,
     /// Calls that were recorded.
     pub recorded: u64,
     /// Processes that made calls of which none could be recorded, and threads
@@ -179,7 +179,7 @@ pub struct Unrecorded {
     pub processes: u64,
     pub threads: u64,
     /// The first of these processes.
-    pub programs: Vec<UnrecordedProcess>,
+    pub programs: Vec<UnrecordedProcessRow>,
     /// Calls whose record was started and never finished.
     pub unfinished: u64,
     /// Requests to io_uring: seen, not recorded.
@@ -197,21 +197,21 @@ const LOSSES: [&str; 3] = ["no_room", "limit", "no_file"];
 /// Share of all calls that may be lost before what is left is no ground for advice.
 const MAX_LOST: f64 = 0.1;
 
-impl Unrecorded {
+impl UnrecordedTotals {
     /// Calls that could not be recorded for want of a place.
     pub fn lost(&self) -> u64 {
-        Missing::lost(&self.calls)
+        MissingCalls::lost(&self.calls)
     }
 
     /// Whether what was seen does not tell what is slow.
     pub fn is_too_much(&self) -> bool {
-        Missing::are_too_many(&self.calls, self.recorded)
+        MissingCalls::are_too_many(&self.calls, self.recorded)
     }
 }
 
 /// A process of which no call could be recorded.
 #[derive(Clone, Debug, Serialize)]
-pub struct UnrecordedProcess {
+pub struct UnrecordedProcessRow {
     pub pid: u32,
     /// File name of its program.
     pub name: String,
@@ -227,32 +227,32 @@ pub struct StacksCompared {
 
 /// Calls that are missing for one cause.
 #[derive(Clone, Debug, Serialize)]
-pub struct Missing {
+pub struct MissingCalls {
     pub cause: &'static str,
     pub calls: u64,
     /// The cause in words, and what to do.
     pub sentence: &'static str,
 }
 
-impl Missing {
+impl MissingCalls {
     /// Calls among them that could not be recorded for want of a place.
-    pub fn lost(calls: &[Missing]) -> u64 {
+    pub fn lost(calls: &[MissingCalls]) -> u64 {
         let losses = calls.iter().filter(|missing| LOSSES.contains(&missing.cause));
         losses.map(|missing| missing.calls).fold(0, u64::saturating_add)
     }
 
     /// Whether these are so many that the others do not tell what is slow.
-    pub fn are_too_many(calls: &[Missing], recorded: u64) -> bool {
-        let lost = Missing::lost(calls) as f64;
+    pub fn are_too_many(calls: &[MissingCalls], recorded: u64) -> bool {
+        let lost = MissingCalls::lost(calls) as f64;
         lost > MAX_LOST * (lost + recorded as f64)
     }
 
     /// All causes for which calls are missing; `calls` tells how many, of a cause
     /// and its name.
-    pub fn all(calls: impl Fn(layout::Unrecorded, &str) -> u64) -> Vec<Missing> {
+    pub fn all(calls: impl Fn(layout::Unrecorded, &str) -> u64) -> Vec<MissingCalls> {
         let of = |reason| {
             let (cause, sentence) = in_words(reason);
-            Missing { cause, calls: calls(reason, cause), sentence }
+            MissingCalls { cause, calls: calls(reason, cause), sentence }
         };
         layout::Unrecorded::ALL.into_iter().map(of).filter(|missing| missing.calls > 0).collect()
     }

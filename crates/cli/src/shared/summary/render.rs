@@ -10,10 +10,10 @@ mod variables;
 
 use ioracle_engine::FIRST_OPERATIONS;
 
-use self::job::{Setting, job};
+use self::job::{JobSetting, job};
 pub use self::page::Screen;
-use self::page::{Page, Room};
-use super::{Ending, ModelUse, RunSummary, TraceSummary, Unrecorded};
+use self::page::{RowLimits, TextPage};
+use super::{Ending, ModelUse, RunSummary, TraceSummary, UnrecordedTotals};
 use crate::shared::numbers::{bytes, counted, grouped, seconds};
 use crate::shared::text::shell_quoted;
 
@@ -29,7 +29,7 @@ pub fn render(summary: &RunSummary, screen: Screen) -> String {
         return format!("{mark}{}\n", one_line(summary));
     }
     on_one_screen(|room| {
-        let mut page = Page::new(mark.clone(), screen, room);
+        let mut page = TextPage::new(mark.clone(), screen, room);
         fill(summary, &mut page);
         page.into_text()
     })
@@ -38,15 +38,15 @@ pub fn render(summary: &RunSummary, screen: Screen) -> String {
 /// The summary of a recorded trace as text.
 pub fn render_trace(summary: &TraceSummary, screen: Screen) -> String {
     on_one_screen(|room| {
-        let mut page = Page::new(String::new(), screen, room);
+        let mut page = TextPage::new(String::new(), screen, room);
         fill_with_trace(summary, &mut page);
         page.into_text()
     })
 }
 
-fn on_one_screen(render: impl Fn(Room) -> String) -> String {
+fn on_one_screen(render: impl Fn(RowLimits) -> String) -> String {
     let mut text = String::new();
-    for room in Room::ALL {
+    for room in RowLimits::ALL {
         text = render(room);
         if text.lines().count() <= LINES {
             break;
@@ -55,7 +55,7 @@ fn on_one_screen(render: impl Fn(Room) -> String) -> String {
     text
 }
 
-fn fill_with_trace(summary: &TraceSummary, page: &mut Page) {
+fn fill_with_trace(summary: &TraceSummary, page: &mut TextPage) {
     let span = seconds(Some(summary.wall_s.unwrap_or(summary.event_span_s)));
     let headline = match (summary.application.as_str(), summary.wall_s) {
         ("", _) => format!("ioracle: '{}', {span} from the first to the last call", summary.trace),
@@ -63,7 +63,7 @@ fn fill_with_trace(summary: &TraceSummary, page: &mut Page) {
         (name, None) => format!("ioracle: {name}, {span} from the first to the last call"),
     };
     page.headline(&headline);
-    let setting = Setting {
+    let setting = JobSetting {
         processes: summary.processes.seen,
         threads: summary.processes.threads,
         wall_s: summary.wall_s.unwrap_or(summary.event_span_s),
@@ -82,12 +82,12 @@ fn fill_with_trace(summary: &TraceSummary, page: &mut Page) {
 const NOT_IN_A_TRACE: &str = "what only a live run knows: how the program ended, which processes \
                               are still running, libraries linked into it, what a model added";
 
-fn fill(summary: &RunSummary, page: &mut Page) {
+fn fill(summary: &RunSummary, page: &mut TextPage) {
     page.headline(&headline(summary));
     if let Some(unseen) = summary.unseen {
         page.say("nothing seen", unseen.sentence());
     } else {
-        let setting = Setting {
+        let setting = JobSetting {
             processes: summary.processes.seen,
             threads: summary.processes.threads,
             wall_s: summary.wall_s,
@@ -153,7 +153,7 @@ fn one_line(summary: &RunSummary) -> String {
     }
 }
 
-fn what_the_model_did(model: &ModelUse, page: &mut Page) {
+fn what_the_model_did(model: &ModelUse, page: &mut TextPage) {
     if let Some(refused) = &model.refused {
         return page.say("model", &format!("not used: {refused}"));
     }
@@ -188,7 +188,7 @@ fn what_the_model_did(model: &ModelUse, page: &mut Page) {
     page.say("model", &format!("{known}{carried_over}{first}; {saved}"));
 }
 
-fn what_is_missing(summary: &RunSummary, page: &mut Page) {
+fn what_is_missing(summary: &RunSummary, page: &mut TextPage) {
     let missing = &summary.unrecorded;
     let mut sentences: Vec<String> = missing
         .calls
@@ -255,7 +255,7 @@ fn what_is_missing(summary: &RunSummary, page: &mut Page) {
 }
 
 /// Who could record nothing, the first processes by name.
-fn unrecorded_in_words(missing: &Unrecorded) -> String {
+fn unrecorded_in_words(missing: &UnrecordedTotals) -> String {
     let named = missing.programs.iter().take(NAMED);
     let named: Vec<String> = named.map(|it| format!("'{}' ({})", it.name, it.pid)).collect();
     let others = match missing.processes.saturating_sub(named.len() as u64) {

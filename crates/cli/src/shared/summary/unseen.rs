@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::shared::executable::Kind;
+use crate::shared::executable::ExecutableKind;
 
 /// A reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -32,7 +32,7 @@ pub enum Unseen {
 /// What is known when nothing was seen.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances {
-    pub kind: Kind,
+    pub kind: ExecutableKind,
     pub disabled: bool,
     /// Processes that loaded the library.
     pub processes: u64,
@@ -45,13 +45,13 @@ impl Unseen {
     pub fn why(circumstances: &Circumstances) -> Unseen {
         match circumstances {
             Circumstances { disabled: true, .. } => Unseen::Disabled,
-            Circumstances { kind: Kind::Musl, .. } => Unseen::Musl,
-            Circumstances { kind: Kind::Foreign, .. } => Unseen::Foreign,
+            Circumstances { kind: ExecutableKind::Musl, .. } => Unseen::Musl,
+            Circumstances { kind: ExecutableKind::Foreign, .. } => Unseen::Foreign,
             Circumstances { unrecorded: 1.., .. } => Unseen::NothingRecorded,
             Circumstances { processes: 1.., .. } => Unseen::NoFileIo,
-            Circumstances { kind: Kind::Static, .. } => Unseen::Static,
-            Circumstances { kind: Kind::Privileged, .. } => Unseen::Privileged,
-            Circumstances { kind: Kind::Ordinary, .. } => Unseen::NotLoaded,
+            Circumstances { kind: ExecutableKind::Static, .. } => Unseen::Static,
+            Circumstances { kind: ExecutableKind::Privileged, .. } => Unseen::Privileged,
+            Circumstances { kind: ExecutableKind::Ordinary, .. } => Unseen::NotLoaded,
         }
     }
 
@@ -101,13 +101,13 @@ mod tests {
             let disabled = Circumstances { disabled: true, ..circumstances };
             assert_eq!(Unseen::why(&disabled), Unseen::Disabled);
         };
-        check(Kind::Ordinary, 1, Unseen::NoFileIo);
-        check(Kind::Ordinary, 0, Unseen::NotLoaded);
-        check(Kind::Static, 0, Unseen::Static);
+        check(ExecutableKind::Ordinary, 1, Unseen::NoFileIo);
+        check(ExecutableKind::Ordinary, 0, Unseen::NotLoaded);
+        check(ExecutableKind::Static, 0, Unseen::Static);
         // A static program may start others that are not.
-        check(Kind::Static, 1, Unseen::NoFileIo);
-        check(Kind::Musl, 0, Unseen::Musl);
-        check(Kind::Foreign, 0, Unseen::Foreign);
-        check(Kind::Privileged, 0, Unseen::Privileged);
+        check(ExecutableKind::Static, 1, Unseen::NoFileIo);
+        check(ExecutableKind::Musl, 0, Unseen::Musl);
+        check(ExecutableKind::Foreign, 0, Unseen::Foreign);
+        check(ExecutableKind::Privileged, 0, Unseen::Privileged);
     }
 }

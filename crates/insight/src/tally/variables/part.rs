@@ -10,7 +10,7 @@ const MAX_DIMENSIONS: usize = 32;
 /// What the accesses to a variable have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum SelectionPattern {
     /// Each is to all of it.
     Whole,
     /// Each is to the same part.
@@ -27,7 +27,7 @@ pub enum Part {
 
 /// What is known of the parts that were accessed.
 #[derive(Clone, Debug, Default)]
-pub struct Parts {
+pub struct SelectionTally {
     n_whole: u64,
     /// Accesses whose part is told in a way that is not understood.
     n_unclear: u64,
@@ -39,7 +39,7 @@ pub struct Parts {
     dimensions_vary: bool,
 }
 
-impl Parts {
+impl SelectionTally {
     /// Takes in what an access is about, and gives it back; without a start it
     /// is about all.
     pub fn add(&mut self, selection: &str) -> Option<Selected> {
@@ -64,20 +64,20 @@ impl Parts {
     }
 
     /// What they have in common; `None` if there were none.
-    pub fn common(&self) -> Option<Part> {
+    pub fn common(&self) -> Option<SelectionPattern> {
         let first = match (&self.first, self.n_whole, self.n_unclear) {
             (None, 0, 0) => return None,
-            (None, _, 0) => return Some(Part::Whole),
+            (None, _, 0) => return Some(SelectionPattern::Whole),
             (Some(first), 0, 0) => first,
-            _ => return Some(Part::Irregular),
+            _ => return Some(SelectionPattern::Irregular),
         };
         Some(match self.differ.count_ones() {
-            _ if self.dimensions_vary => Part::Irregular,
-            0 => Part::Same,
-            _ if !self.counts_vary && first.n_elements() == 1.0 => Part::Points,
-            1 => Part::Slices(self.differ.trailing_zeros() as usize + 1),
-            _ if !self.counts_vary => Part::Blocks,
-            _ => Part::Irregular,
+            _ if self.dimensions_vary => SelectionPattern::Irregular,
+            0 => SelectionPattern::Same,
+            _ if !self.counts_vary && first.n_elements() == 1.0 => SelectionPattern::Points,
+            1 => SelectionPattern::Slices(self.differ.trailing_zeros() as usize + 1),
+            _ if !self.counts_vary => SelectionPattern::Blocks,
+            _ => SelectionPattern::Irregular,
         })
     }
 
@@ -169,8 +169,8 @@ pub fn numbers(text: &str, name: &str) -> Option<Vec<u64>> {
 mod tests {
     use super::*;
 
-    fn check(selections: &[&str], expected: Option<Part>, counts: Option<&[u64]>) {
-        let mut parts = Parts::default();
+    fn check(selections: &[&str], expected: Option<SelectionPattern>, counts: Option<&[u64]>) {
+        let mut parts = SelectionTally::default();
         for selection in selections {
             parts.add(selection);
         }
@@ -181,18 +181,18 @@ mod tests {
     fn what_accesses_have_in_common_is_told() {
         let slice = "start=0:0 count=1:9";
         check(&[], None, None);
-        check(&["", "request=3"], Some(Part::Whole), None);
-        check(&[slice, slice], Some(Part::Same), Some(&[1, 9]));
-        check(&[slice, "start=1:0 count=1:9"], Some(Part::Slices(1)), Some(&[1, 9]));
-        check(&[slice, "start=1:0 count=3:9"], Some(Part::Slices(1)), None);
-        check(&[slice, "start=0:4 count=1:9"], Some(Part::Slices(2)), Some(&[1, 9]));
-        check(&[slice, "start=1:9 count=1:9"], Some(Part::Blocks), Some(&[1, 9]));
-        check(&[slice, "start=1:9 count=2:9"], Some(Part::Irregular), None);
-        check(&["start=0:0", "start=4:9"], Some(Part::Points), Some(&[1, 1]));
-        check(&["start=0", "start=1"], Some(Part::Points), Some(&[1]));
-        check(&[slice, ""], Some(Part::Irregular), None);
-        check(&[slice, "start=0 count=9"], Some(Part::Irregular), None);
-        check(&[slice, "start=-1:0 count=1:9"], Some(Part::Irregular), None);
+        check(&["", "request=3"], Some(SelectionPattern::Whole), None);
+        check(&[slice, slice], Some(SelectionPattern::Same), Some(&[1, 9]));
+        check(&[slice, "start=1:0 count=1:9"], Some(SelectionPattern::Slices(1)), Some(&[1, 9]));
+        check(&[slice, "start=1:0 count=3:9"], Some(SelectionPattern::Slices(1)), None);
+        check(&[slice, "start=0:4 count=1:9"], Some(SelectionPattern::Slices(2)), Some(&[1, 9]));
+        check(&[slice, "start=1:9 count=1:9"], Some(SelectionPattern::Blocks), Some(&[1, 9]));
+        check(&[slice, "start=1:9 count=2:9"], Some(SelectionPattern::Irregular), None);
+        check(&["start=0:0", "start=4:9"], Some(SelectionPattern::Points), Some(&[1, 1]));
+        check(&["start=0", "start=1"], Some(SelectionPattern::Points), Some(&[1]));
+        check(&[slice, ""], Some(SelectionPattern::Irregular), None);
+        check(&[slice, "start=0 count=9"], Some(SelectionPattern::Irregular), None);
+        check(&[slice, "start=-1:0 count=1:9"], Some(SelectionPattern::Irregular), None);
     }
 
     #[test]

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use ioracle_events::{ContextId, Event, FileId, Function, StreamId};
 
-use super::columns::{Coders, Columns, First, Order, Symbol};
+use super::columns::{Coders, Columns, EventOrder, EventSymbol, First};
 use super::number::{Magnitude, Number};
 use super::range::{Coder, Decoder, Encoder};
-use super::rules::{Expansion, Rules};
+use super::rules::{StoredExpansion, StoredRules};
 use super::times::Precision;
 
 /// The most events of a block. What models have learned ends with it, so more
@@ -30,15 +30,15 @@ pub(crate) type Functions = HashMap<u16, Function>;
 /// Takes the events of a block.
 #[derive(Debug)]
 pub(crate) struct BlockEncoder {
-    numbers: HashMap<Symbol, u32, RandomState>,
-    symbols: Vec<Symbol>,
+    numbers: HashMap<EventSymbol, u32, RandomState>,
+    symbols: Vec<EventSymbol>,
     sequence: Vec<u32>,
     columns: Columns,
     coders: Coders<Encoder>,
 }
 
 impl BlockEncoder {
-    pub(crate) fn new(precision: Precision, order: Order, first: First) -> BlockEncoder {
+    pub(crate) fn new(precision: Precision, order: EventOrder, first: First) -> BlockEncoder {
         let coder = Encoder::new;
         BlockEncoder {
             numbers: HashMap::default(),
@@ -67,7 +67,7 @@ impl BlockEncoder {
     /// Adds an event that begins no earlier than the one before.
     pub(crate) fn push(&mut self, event: &Event) {
         let symbol =
-            Symbol { function: event.function, context: event.context.0, depth: event.depth };
+            EventSymbol { function: event.function, context: event.context.0, depth: event.depth };
         let next = self.symbols.len() as u32;
         let number = *self.numbers.entry(symbol).or_insert(next);
         if number == next {
@@ -79,14 +79,14 @@ impl BlockEncoder {
 
     pub(crate) fn finish(self) -> Sections {
         let mut grammar = Encoder::new();
-        let number = |symbol: &Symbol| StoredSymbol {
+        let number = |symbol: &EventSymbol| StoredSymbol {
             function: u16::from(symbol.function).into(),
             context: symbol.context.into(),
             depth: symbol.depth.into(),
         };
         let symbols: Vec<StoredSymbol> = self.symbols.iter().map(number).collect();
         code_symbols(&mut grammar, &symbols, symbols.len());
-        Rules::learn(&self.sequence).code(&mut grammar, symbols.len(), self.sequence.len());
+        StoredRules::learn(&self.sequence).code(&mut grammar, symbols.len(), self.sequence.len());
         let Coders { shapes, offsets, files, times, order } = self.coders;
         [grammar, shapes, offsets, files, times, order].map(Encoder::finish)
     }
@@ -124,13 +124,13 @@ fn code_symbols<C: Coder>(
 
 /// Why a block cannot be what a writer wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fault(pub(crate) &'static str);
+pub(crate) struct BlockFault(pub(crate) &'static str);
 
 /// Gives the events of a block.
 #[derive(Debug)]
 pub(crate) struct BlockEvents {
-    symbols: Vec<Symbol>,
-    expansion: Expansion,
+    symbols: Vec<EventSymbol>,
+    expansion: StoredExpansion,
     columns: Columns,
     coders: Coders<Decoder>,
     /// What is passed where a writer would say something.
@@ -146,12 +146,12 @@ impl BlockEvents {
         sections: Sections,
         is_whole: [bool; N_SECTIONS],
         n_events: usize,
-        about: (Precision, Order, First),
+        about: (Precision, EventOrder, First),
         functions: &Arc<Functions>,
-    ) -> Result<BlockEvents, Fault> {
+    ) -> Result<BlockEvents, BlockFault> {
         // Without its grammar nothing is known of a block.
         if !is_whole[0] {
-            return Err(Fault("it is cut off within its grammar"));
+            return Err(BlockFault("it is cut off within its grammar"));
         }
         let mut whole = is_whole.into_iter();
         let decoders = sections.map(|bytes| match whole.next() {
@@ -167,42 +167,42 @@ impl BlockEvents {
     pub(crate) fn new(
         sections: Sections,
         n_events: usize,
-        about: (Precision, Order, First),
+        about: (Precision, EventOrder, First),
         functions: &Arc<Functions>,
-    ) -> Result<BlockEvents, Fault> {
+    ) -> Result<BlockEvents, BlockFault> {
         BlockEvents::read(sections.map(Decoder::new), n_events, about, functions)
     }
 
     fn read(
         decoders: [Decoder; N_SECTIONS],
         n_events: usize,
-        (precision, order, first): (Precision, Order, First),
+        (precision, order, first): (Precision, EventOrder, First),
         functions: &Arc<Functions>,
-    ) -> Result<BlockEvents, Fault> {
+    ) -> Result<BlockEvents, BlockFault> {
         let [mut grammar, shapes, offsets, files, times, order_bytes] = decoders;
         if n_events > MAX_BLOCK_EVENTS {
-            return Err(Fault("it says that it holds more events than a block can"));
+            return Err(BlockFault("it says that it holds more events than a block can"));
         }
         let stored = code_symbols(&mut grammar, &[], n_events)
-            .ok_or(Fault("it has more symbols than events"))?;
+            .ok_or(BlockFault("it has more symbols than events"))?;
         let symbol = |stored: &StoredSymbol| {
-            Some(Symbol {
+            Some(EventSymbol {
                 function: *functions.get(&u16::try_from(stored.function).ok()?)?,
                 context: stored.context.try_into().ok()?,
                 depth: stored.depth.try_into().ok()?,
             })
         };
-        let symbols: Vec<Symbol> = stored
+        let symbols: Vec<EventSymbol> = stored
             .iter()
             .map(symbol)
             .collect::<Option<_>>()
-            .ok_or(Fault("it names a function that is not defined"))?;
-        let rules = Rules::default()
+            .ok_or(BlockFault("it names a function that is not defined"))?;
+        let rules = StoredRules::default()
             .code(&mut grammar, symbols.len(), n_events)
-            .ok_or(Fault("its grammar does not derive its events"))?;
+            .ok_or(BlockFault("its grammar does not derive its events"))?;
         Ok(BlockEvents {
             symbols,
-            expansion: Expansion::new(rules),
+            expansion: StoredExpansion::new(rules),
             columns: Columns::new(precision, order, first),
             coders: Coders { shapes, offsets, files, times, order: order_bytes },
             nothing: nothing(functions)?,
@@ -220,7 +220,7 @@ impl BlockEvents {
             && [shapes, offsets, files, times].into_iter().chain(order).any(Decoder::is_beyond_cut)
     }
 
-    fn check(&mut self, event: &Event) -> Result<(), Fault> {
+    fn check(&mut self, event: &Event) -> Result<(), BlockFault> {
         const MOST: u64 = i64::MAX as u64;
         let is_number = |number: u64| number <= MOST;
         let are_numbers = event.offset.is_none_or(is_number)
@@ -228,21 +228,21 @@ impl BlockEvents {
             && event.handle > i64::MIN
             && event.result > i64::MIN;
         if !are_numbers {
-            return Err(Fault("a number in it is out of range"));
+            return Err(BlockFault("a number in it is out of range"));
         }
         if event.end_ns < event.start_ns || event.start_ns < self.previous_start_ns {
-            return Err(Fault("time runs backwards in it"));
+            return Err(BlockFault("time runs backwards in it"));
         }
         if self.columns.is_damaged() {
-            return Err(Fault("a text in it is none"));
+            return Err(BlockFault("a text in it is none"));
         }
         self.previous_start_ns = event.start_ns;
         Ok(())
     }
 }
 
-fn nothing(functions: &Functions) -> Result<Event, Fault> {
-    let function = functions.values().next().ok_or(Fault("no functions are defined"))?;
+fn nothing(functions: &Functions) -> Result<Event, BlockFault> {
+    let function = functions.values().next().ok_or(BlockFault("no functions are defined"))?;
     Ok(Event {
         stream: StreamId { rank: 0, thread: 0 },
         sequence: 0,
@@ -261,9 +261,9 @@ fn nothing(functions: &Functions) -> Result<Event, Fault> {
 }
 
 impl Iterator for BlockEvents {
-    type Item = Result<Event, Fault>;
+    type Item = Result<Event, BlockFault>;
 
-    fn next(&mut self) -> Option<Result<Event, Fault>> {
+    fn next(&mut self) -> Option<Result<Event, BlockFault>> {
         let number = self.expansion.next()? as usize;
         let symbol = self.symbols[number];
         let event = self.columns.code(&mut self.coders, (number, symbol), &self.nothing);
@@ -295,14 +295,15 @@ mod tests {
     }
 
     fn encode(precision: Precision, events: &[Event]) -> Sections {
-        let mut block = BlockEncoder::new(precision, Order::Numbered, first(precision, events));
+        let mut block =
+            BlockEncoder::new(precision, EventOrder::Numbered, first(precision, events));
         events.iter().for_each(|event| block.push(event));
         block.finish()
     }
 
     fn decode(precision: Precision, events: &[Event]) -> Vec<Event> {
         let sections = encode(precision, events);
-        let head = (precision, Order::Numbered, first(precision, events));
+        let head = (precision, EventOrder::Numbered, first(precision, events));
         let block = BlockEvents::new(sections, events.len(), head, &functions()).unwrap();
         block.collect::<Result<_, _>>().unwrap()
     }
@@ -476,7 +477,7 @@ mod tests {
         ) {
             let mut parts = bytes.chunks(1 + bytes.len() / N_SECTIONS).map(<[u8]>::to_vec);
             let sections: Sections = std::array::from_fn(|_| parts.next().unwrap_or_default());
-            let head = (EXACT, Order::Numbered, First::default());
+            let head = (EXACT, EventOrder::Numbered, First::default());
             if let Ok(block) = BlockEvents::new(sections, n_events, head, &functions()) {
                 prop_assert!(block.count() <= n_events);
             }

@@ -11,18 +11,18 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use ioracle_events::{Access, ContextId, Event, FileId, Function, Layer, StreamId};
 
-use super::details::{DetailModel, Details};
+use super::details::{DetailModel, DetailTemplates};
 use super::number::{Magnitude, Number};
 use super::offsets::OffsetModel;
 use super::range::{Chance, Coder};
-use super::times::{Clock, Precision, TimeModel};
+use super::times::{CallClock, Precision, TimeModel};
 
 /// Handles whose state is remembered; beyond that all are forgotten.
 const MAX_HANDLES: usize = 1 << 16;
 
 /// What the grammar is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Symbol {
+pub(crate) struct EventSymbol {
     pub(crate) function: Function,
     pub(crate) context: u32,
     pub(crate) depth: u32,
@@ -41,7 +41,7 @@ pub(crate) struct Coders<C> {
 
 /// Whether events have numbers of their own, or follow from times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum EventOrder {
     Numbered,
     ByTime,
 }
@@ -52,9 +52,9 @@ pub(crate) struct Columns {
     symbols: Vec<SymbolModel>,
     handles: HashMap<i64, Handle, RandomState>,
     files: Files,
-    details: Details,
-    clock: Clock,
-    order: Order,
+    details: DetailTemplates,
+    clock: CallClock,
+    order: EventOrder,
     step: Number,
     last_sequence: u64,
     other: Others,
@@ -128,7 +128,7 @@ impl Files {
 }
 
 impl Columns {
-    pub(crate) fn new(precision: Precision, order: Order, first: First) -> Columns {
+    pub(crate) fn new(precision: Precision, order: EventOrder, first: First) -> Columns {
         Columns {
             symbols: Vec::new(),
             handles: HashMap::default(),
@@ -138,8 +138,8 @@ impl Columns {
                 distance: Number::new(),
                 other: Magnitude::new(),
             },
-            details: Details::new(),
-            clock: Clock::new(precision, first.start_ns),
+            details: DetailTemplates::new(),
+            clock: CallClock::new(precision, first.start_ns),
             order,
             step: Number::new(),
             last_sequence: first.sequence,
@@ -157,7 +157,7 @@ impl Columns {
 
     /// Whether events have numbers of their own.
     pub(crate) fn is_numbered(&self) -> bool {
-        self.order == Order::Numbered
+        self.order == EventOrder::Numbered
     }
 
     /// Whether the block should end.
@@ -175,7 +175,7 @@ impl Columns {
     pub(crate) fn code<C: Coder>(
         &mut self,
         coders: &mut Coders<C>,
-        (number, symbol): (usize, Symbol),
+        (number, symbol): (usize, EventSymbol),
         event: &Event,
     ) -> Event {
         while self.symbols.len() <= number {
@@ -224,13 +224,13 @@ impl Columns {
 
     fn code_sequence<C: Coder>(&mut self, coder: &mut C, sequence: u64) -> u64 {
         match self.order {
-            Order::Numbered => {
+            EventOrder::Numbered => {
                 let step = sequence.wrapping_sub(self.last_sequence) as i64;
                 let step = self.step.code(coder, &mut self.other.step, step);
                 self.last_sequence = self.last_sequence.wrapping_add(step as u64);
                 self.last_sequence
             }
-            Order::ByTime => 0,
+            EventOrder::ByTime => 0,
         }
     }
 }

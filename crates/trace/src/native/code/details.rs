@@ -24,7 +24,7 @@ const NUMBER: char = '\n';
 
 /// The templates of a block.
 #[derive(Debug)]
-pub(crate) struct Details {
+pub(crate) struct DetailTemplates {
     templates: Vec<Box<str>>,
     numbers: HashMap<Box<str>, usize>,
     n_bytes: usize,
@@ -47,9 +47,9 @@ impl DetailModel {
     }
 }
 
-impl Details {
-    pub(crate) fn new() -> Details {
-        Details {
+impl DetailTemplates {
+    pub(crate) fn new() -> DetailTemplates {
+        DetailTemplates {
             // Most calls have none.
             templates: vec!["".into()],
             numbers: HashMap::from([("".into(), 0)]),

@@ -22,7 +22,7 @@ mod rules;
 mod times;
 
 pub(crate) use block::{
-    BlockEncoder, BlockEvents, Fault, Functions, MAX_BLOCK_EVENTS, N_SECTIONS, Sections,
+    BlockEncoder, BlockEvents, BlockFault, Functions, MAX_BLOCK_EVENTS, N_SECTIONS, Sections,
 };
-pub(crate) use columns::{First, Order};
+pub(crate) use columns::{EventOrder, First};
 pub(crate) use times::Precision;

@@ -107,19 +107,19 @@ pub(crate) struct Number {
     past: usize,
     same: [Chance; 8],
     steady: [Chance; 2],
-    known: Option<Box<Known>>,
+    known: Option<Box<RecentValues>>,
 }
 
 /// Numbers that came before, most of a column's if there are few.
 #[derive(Clone, Debug)]
-struct Known {
+struct RecentValues {
     values: Vec<i64>,
     /// The next one to be replaced once there is no more room.
     oldest: usize,
     tree: Tree<N_KNOWN>,
 }
 
-/// Places of [`Known`], one of which stands for all other numbers.
+/// Places of [`RecentValues`], one of which stands for all other numbers.
 const N_KNOWN: usize = 16;
 
 impl Number {
@@ -153,7 +153,7 @@ impl Number {
         let found = if coder.bit(&mut self.steady[was_same], value == next) {
             next
         } else {
-            let known = self.known.get_or_insert_with(|| Box::new(Known::new()));
+            let known = self.known.get_or_insert_with(|| Box::new(RecentValues::new()));
             known.code(coder, other, value, self.last)
         };
         self.step = found.wrapping_sub(self.last);
@@ -162,9 +162,9 @@ impl Number {
     }
 }
 
-impl Known {
-    fn new() -> Known {
-        Known { values: Vec::new(), oldest: 0, tree: Tree::new() }
+impl RecentValues {
+    fn new() -> RecentValues {
+        RecentValues { values: Vec::new(), oldest: 0, tree: Tree::new() }
     }
 
     fn code<C: Coder>(

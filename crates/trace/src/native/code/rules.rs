@@ -14,7 +14,7 @@ use super::range::{Chance, Coder};
 
 /// Rules as they are stored.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rules {
+pub(crate) struct StoredRules {
     /// Of all bodies, one behind the other.
     occurrences: Vec<Occurrence>,
     /// Where each body ends.
@@ -35,9 +35,9 @@ enum What {
     Rule(usize),
 }
 
-impl Rules {
+impl StoredRules {
     /// Learns a sequence.
-    pub(crate) fn learn(sequence: &[u32]) -> Rules {
+    pub(crate) fn learn(sequence: &[u32]) -> StoredRules {
         // More than there can be, so nothing is forgotten; room is made for it.
         let max_occurrences = 2 * sequence.len() + 16;
         let mut grammar = Grammar::new(Config { max_pasts: 0, max_occurrences, ..Config::exact() });
@@ -46,7 +46,7 @@ impl Rules {
         let views: HashMap<RuleId, RuleView> =
             grammar.rules().map(|view| (view.id, view)).collect();
         let mut numbers = HashMap::new();
-        let mut rules = Rules::default();
+        let mut rules = StoredRules::default();
         // A rule and how much of its body was looked at: rules in it come first.
         let mut path = vec![(RuleId::START, 0)];
         while let Some((id, at)) = path.pop() {
@@ -88,13 +88,13 @@ impl Rules {
         coder: &mut C,
         n_symbols: usize,
         n_events: usize,
-    ) -> Option<Rules> {
+    ) -> Option<StoredRules> {
         let mut models = Models::new();
         // Each body but the start rule's has two places or more, and each rule
         // is used twice or more, so no honest grammar has more.
         let max_places = 2 * n_events + 1;
         let n_rules = models.counts.code(coder, self.ends.len() as u64, 64);
-        let mut found = Rules::default();
+        let mut found = StoredRules::default();
         let mut lengths: Vec<u64> = Vec::new();
         for number in 0..usize::try_from(n_rules).ok().filter(|&n| n <= max_places)? {
             let body = self.body(number);
@@ -190,16 +190,16 @@ impl Models {
 
 /// Reads the sequence back, symbol by symbol.
 #[derive(Debug)]
-pub(crate) struct Expansion {
-    rules: Rules,
+pub(crate) struct StoredExpansion {
+    rules: StoredRules,
     /// The way to the next symbol: a place, the end of its body, and how often
     /// the place is still to be repeated, this time included.
     path: Vec<(usize, usize, u64)>,
 }
 
-impl Expansion {
-    pub(crate) fn new(rules: Rules) -> Expansion {
-        let mut expansion = Expansion { rules, path: Vec::new() };
+impl StoredExpansion {
+    pub(crate) fn new(rules: StoredRules) -> StoredExpansion {
+        let mut expansion = StoredExpansion { rules, path: Vec::new() };
         if let Some(start) = expansion.rules.ends.len().checked_sub(1) {
             expansion.enter(start);
         }
@@ -228,7 +228,7 @@ impl Expansion {
     }
 }
 
-impl Iterator for Expansion {
+impl Iterator for StoredExpansion {
     type Item = u32;
 
     fn next(&mut self) -> Option<u32> {
@@ -260,14 +260,14 @@ mod tests {
 
     fn bytes(sequence: &[u32], n_symbols: usize) -> Vec<u8> {
         let mut encoder = Encoder::new();
-        let rules = Rules::learn(sequence);
+        let rules = StoredRules::learn(sequence);
         assert_eq!(rules.code(&mut encoder, n_symbols, sequence.len()), Some(rules));
         encoder.finish()
     }
 
     fn read(bytes: Vec<u8>, n_symbols: usize, n_events: usize) -> Option<Vec<u32>> {
-        let rules = Rules::default().code(&mut Decoder::new(bytes), n_symbols, n_events)?;
-        Some(Expansion::new(rules).collect())
+        let rules = StoredRules::default().code(&mut Decoder::new(bytes), n_symbols, n_events)?;
+        Some(StoredExpansion::new(rules).collect())
     }
 
     proptest! {

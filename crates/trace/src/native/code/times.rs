@@ -35,7 +35,7 @@ impl Precision {
 
 /// The calls that the next one is placed after.
 #[derive(Debug)]
-pub(crate) struct Clock {
+pub(crate) struct CallClock {
     precision: Precision,
     previous_start: u64,
     /// The last call at each depth, and those around it: depths increase.
@@ -65,11 +65,11 @@ impl TimeModel {
     }
 }
 
-impl Clock {
+impl CallClock {
     /// A clock for a block whose first call begins at `first_start_ns`.
-    pub(crate) fn new(precision: Precision, first_start_ns: u64) -> Clock {
+    pub(crate) fn new(precision: Precision, first_start_ns: u64) -> CallClock {
         let previous_start = first_start_ns / precision.unit_ns;
-        Clock { precision, previous_start, open: Vec::new() }
+        CallClock { precision, previous_start, open: Vec::new() }
     }
 
     /// Codes start and end, in nanoseconds.

@@ -5,8 +5,8 @@
 use std::io;
 
 use super::layout::{
-    BlockHead, BlockPlace, ChunkHead, FileHead, IndexEntry, Kind, MAGIC, MARKER, MAX_CHUNK_BYTES,
-    SectionPlace, TRAILER_BYTES, VERSION, index_of_trailer,
+    BlockHead, BlockPlace, ChunkHead, ChunkKind, FileHead, IndexEntry, MAGIC, MARKER,
+    MAX_CHUNK_BYTES, SectionPlace, TRAILER_BYTES, VERSION, index_of_trailer,
 };
 use super::storage::Storage;
 use crate::native::code::{N_SECTIONS, Sections};
@@ -41,12 +41,12 @@ impl From<io::Error> for Damage {
 pub(crate) struct Chunks {
     storage: Storage,
     head: FileHead,
-    content: Content,
+    content: FoundChunks,
 }
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(crate) struct Content {
+pub(crate) struct FoundChunks {
     pub(crate) entries: Vec<IndexEntry>,
     /// Behind the last chunk.
     pub(crate) end: u64,
@@ -73,7 +73,7 @@ pub(crate) struct TornBlock {
 /// are whole.
 pub(crate) type TornParts = (BlockHead, Sections, [bool; N_SECTIONS]);
 
-impl Content {
+impl FoundChunks {
     /// The blocks that were found.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = &BlockPlace> {
         self.entries.iter().filter_map(|entry| match entry {
@@ -124,14 +124,14 @@ impl Chunks {
             }
             None => return Err(Damage::NotATrace),
         };
-        Ok(Chunks { storage, head, content: Content::default() })
+        Ok(Chunks { storage, head, content: FoundChunks::default() })
     }
 
     pub(crate) fn head(&self) -> FileHead {
         self.head
     }
 
-    pub(crate) fn content(&self) -> &Content {
+    pub(crate) fn content(&self) -> &FoundChunks {
         &self.content
     }
 
@@ -141,7 +141,7 @@ impl Chunks {
     }
 
     /// The payload of the chunk at a position, which must be of that kind.
-    pub(crate) fn payload(&self, position: u64, kind: Kind) -> Result<Vec<u8>, Damage> {
+    pub(crate) fn payload(&self, position: u64, kind: ChunkKind) -> Result<Vec<u8>, Damage> {
         let bytes = self.storage.read(position, ChunkHead::N_BYTES)?;
         let damaged = |reason| Damage::At { position, reason };
         let head = ChunkHead::from_bytes(&bytes)
@@ -160,12 +160,12 @@ impl Chunks {
 
     /// The definitions at a position, compressed.
     pub(crate) fn definitions(&self, position: u64) -> Result<Vec<u8>, Damage> {
-        self.payload(position, Kind::Definitions)
+        self.payload(position, ChunkKind::Definitions)
     }
 
     /// The block at a position.
     pub(crate) fn block(&self, position: u64) -> Result<(BlockHead, Sections), Damage> {
-        let payload = self.payload(position, Kind::Block)?;
+        let payload = self.payload(position, ChunkKind::Block)?;
         let damaged = |reason| Damage::At { position, reason };
         let (head, sections, is_whole) = self.sections(position, &payload)?;
         match is_whole.iter().all(|is_whole| *is_whole) {
@@ -214,30 +214,30 @@ impl Chunks {
     }
 
     /// What the index says; `None` if there is none that can be used.
-    fn indexed(&self) -> Result<Option<Content>, Damage> {
+    fn indexed(&self) -> Result<Option<FoundChunks>, Damage> {
         let length = self.storage.len()?;
         let Some(begin) = length.checked_sub(TRAILER_BYTES as u64) else { return Ok(None) };
         let Some(position) = index_of_trailer(&self.storage.read(begin, TRAILER_BYTES)?) else {
             return Ok(None);
         };
-        let index = match self.payload(position, Kind::Index) {
+        let index = match self.payload(position, ChunkKind::Index) {
             Ok(index) => index,
             Err(Damage::Unreadable(error)) => return Err(error.into()),
             Err(_) => return Ok(None),
         };
         let entries = postcard::from_bytes(&index).ok();
-        Ok(entries.map(|entries| Content {
+        Ok(entries.map(|entries| FoundChunks {
             entries,
             end: position,
             is_finished: true,
-            ..Content::default()
+            ..FoundChunks::default()
         }))
     }
 
     /// Looks at all bytes.
-    fn scan(&self) -> Result<Content, Damage> {
+    fn scan(&self) -> Result<FoundChunks, Damage> {
         let length = self.storage.len()?;
-        let mut content = Content { end: FileHead::N_BYTES as u64, ..Content::default() };
+        let mut content = FoundChunks { end: FileHead::N_BYTES as u64, ..FoundChunks::default() };
         let mut at = content.end;
         while at < length {
             let bytes = self.storage.read(at, TRAILER_BYTES)?;
@@ -260,7 +260,7 @@ impl Chunks {
                 Ok(entry) => {
                     content.entries.extend(entry);
                     at += ChunkHead::N_BYTES as u64 + u64::from(head.length);
-                    if head.kind != Kind::Index {
+                    if head.kind != ChunkKind::Index {
                         content.end = at;
                     }
                 }
@@ -281,7 +281,7 @@ impl Chunks {
         position: u64,
         head: ChunkHead,
         damage: Damage,
-        content: &mut Content,
+        content: &mut FoundChunks,
     ) -> Result<Option<u64>, Damage> {
         let inside = position + ChunkHead::N_BYTES as u64;
         let behind = inside + u64::from(head.length);
@@ -290,7 +290,7 @@ impl Chunks {
             Some(next) => next,
             None => self.end_of_last(inside)?,
         };
-        if head.kind == Kind::Block && end < behind {
+        if head.kind == ChunkKind::Block && end < behind {
             content.torn.push(TornBlock { position, end });
         }
         content.note(damage);
@@ -310,12 +310,12 @@ impl Chunks {
     }
 
     /// The line of the index for the chunk at a position.
-    fn entry(&self, position: u64, kind: Kind) -> Result<Option<IndexEntry>, Damage> {
+    fn entry(&self, position: u64, kind: ChunkKind) -> Result<Option<IndexEntry>, Damage> {
         let payload = self.payload(position, kind)?;
         Ok(match kind {
-            Kind::Definitions => Some(IndexEntry::Definitions { position }),
-            Kind::Index => None,
-            Kind::Block => {
+            ChunkKind::Definitions => Some(IndexEntry::Definitions { position }),
+            ChunkKind::Index => None,
+            ChunkKind::Block => {
                 let head: Result<(BlockHead, _), _> = postcard::take_from_bytes(&payload);
                 let damaged = Damage::At { position, reason: HEAD_DAMAGED };
                 let (head, _) = head.map_err(|_| damaged)?;

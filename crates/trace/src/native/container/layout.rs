@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::native::code::{First, N_SECTIONS, Order, Precision};
+use crate::native::code::{EventOrder, First, N_SECTIONS, Precision};
 
 /// The first bytes of a trace. The 0x1A ends a text: whoever prints a trace to
 /// a terminal sees the words and no more.
@@ -24,7 +24,7 @@ pub(crate) const END: [u8; 8] = *b"ioracend";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileHead {
     pub(crate) version: u32,
-    pub(crate) order: Order,
+    pub(crate) order: EventOrder,
 }
 
 impl FileHead {
@@ -34,7 +34,7 @@ impl FileHead {
         let mut bytes = [0; FileHead::N_BYTES];
         bytes[..16].copy_from_slice(&MAGIC);
         bytes[16..20].copy_from_slice(&self.version.to_le_bytes());
-        let flags = u32::from(self.order == Order::Numbered);
+        let flags = u32::from(self.order == EventOrder::Numbered);
         bytes[20..24].copy_from_slice(&flags.to_le_bytes());
         let check = crc32fast::hash(&bytes[..24]);
         bytes[24..].copy_from_slice(&check.to_le_bytes());
@@ -46,9 +46,9 @@ impl FileHead {
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<FileHead> {
         let version = u32_at(bytes, 16).filter(|_| bytes.starts_with(&MAGIC))?;
         let order = match u32_at(bytes, 20)? {
-            0 => Order::ByTime,
-            1 => Order::Numbered,
-            _ if version != VERSION => Order::ByTime,
+            0 => EventOrder::ByTime,
+            1 => EventOrder::Numbered,
+            _ if version != VERSION => EventOrder::ByTime,
             _ => return None,
         };
         let is_whole = u32_at(bytes, 24)? == crc32fast::hash(&bytes[..24]);
@@ -58,22 +58,24 @@ impl FileHead {
 
 /// What a chunk holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ChunkKind {
     Definitions,
     Block,
     Index,
 }
 
-impl Kind {
-    fn from_byte(byte: u8) -> Option<Kind> {
-        [Kind::Definitions, Kind::Block, Kind::Index].into_iter().find(|kind| kind.byte() == byte)
+impl ChunkKind {
+    fn from_byte(byte: u8) -> Option<ChunkKind> {
+        [ChunkKind::Definitions, ChunkKind::Block, ChunkKind::Index]
+            .into_iter()
+            .find(|kind| kind.byte() == byte)
     }
 
     fn byte(self) -> u8 {
         match self {
-            Kind::Definitions => b'D',
-            Kind::Block => b'B',
-            Kind::Index => b'I',
+            ChunkKind::Definitions => b'D',
+            ChunkKind::Block => b'B',
+            ChunkKind::Index => b'I',
         }
     }
 }
@@ -81,7 +83,7 @@ impl Kind {
 /// The beginning of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkHead {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ChunkKind,
     pub(crate) length: u32,
     /// CRC-32 of what follows.
     pub(crate) check: u32,
@@ -90,7 +92,7 @@ pub(crate) struct ChunkHead {
 impl ChunkHead {
     pub(crate) const N_BYTES: usize = 17;
 
-    pub(crate) fn of(kind: Kind, payload: &[u8]) -> ChunkHead {
+    pub(crate) fn of(kind: ChunkKind, payload: &[u8]) -> ChunkHead {
         // A block ends long before that.
         let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
         ChunkHead { kind, length, check: crc32fast::hash(payload) }
@@ -111,7 +113,7 @@ impl ChunkHead {
         let (length, check) = (u32_at(bytes, 5)?, u32_at(bytes, 9)?);
         let is_whole = u32_at(bytes, 13)? == crc32fast::hash(&bytes[..13]);
         let is_sound = is_whole && bytes.starts_with(&MARKER) && length <= MAX_CHUNK_BYTES;
-        let kind = Kind::from_byte(bytes[4]).filter(|_| is_sound)?;
+        let kind = ChunkKind::from_byte(bytes[4]).filter(|_| is_sound)?;
         Some(ChunkHead { kind, length, check })
     }
 }

@@ -9,7 +9,7 @@ mod chunks;
 mod storage;
 mod writer;
 
-pub(crate) use chunks::{Chunks, Content, Damage, TornParts};
+pub(crate) use chunks::{Chunks, Damage, FoundChunks, TornParts};
 pub(crate) use layout::{
     BlockHead, BlockPlace, FileHead, IndexEntry, LaneId, SectionPlace, VERSION,
 };

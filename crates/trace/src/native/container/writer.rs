@@ -10,7 +10,7 @@ use foldhash::quality::FixedState;
 use serde::Serialize;
 
 use super::layout::{
-    BlockHead, BlockPlace, ChunkHead, FileHead, IndexEntry, Kind, SectionPlace, trailer,
+    BlockHead, BlockPlace, ChunkHead, ChunkKind, FileHead, IndexEntry, SectionPlace, trailer,
 };
 use super::storage::Storage;
 use crate::native::code::Sections;
@@ -50,7 +50,7 @@ impl ChunkWriter {
         // Call stacks share most of their frames.
         const LEVEL: i32 = 9;
         let packed = zstd::encode_all(entries, LEVEL)?;
-        let position = self.write(Kind::Definitions, &[&packed])?;
+        let position = self.write(ChunkKind::Definitions, &[&packed])?;
         self.index.push(IndexEntry::Definitions { position });
         Ok(())
     }
@@ -77,7 +77,7 @@ impl ChunkWriter {
         }
         let head_bytes = to_bytes(&head)?;
         own.insert(0, &head_bytes);
-        let position = self.write(Kind::Block, &own)?;
+        let position = self.write(ChunkKind::Block, &own)?;
         let mut at = position + (ChunkHead::N_BYTES + head_bytes.len()) as u64;
         for section in own.into_iter().skip(1) {
             self.remember(section, at);
@@ -100,7 +100,7 @@ impl ChunkWriter {
     /// Adds index and end.
     pub(crate) fn finish(mut self) -> io::Result<Storage> {
         let index = to_bytes(&self.index)?;
-        let position = self.write(Kind::Index, &[&index])?;
+        let position = self.write(ChunkKind::Index, &[&index])?;
         self.append(&trailer(position))?;
         self.sync()?;
         Ok(self.storage)
@@ -131,7 +131,7 @@ impl ChunkWriter {
         self.shared.insert(hash(section), (position, section.len()));
     }
 
-    fn write(&mut self, kind: Kind, parts: &[&[u8]]) -> io::Result<u64> {
+    fn write(&mut self, kind: ChunkKind, parts: &[&[u8]]) -> io::Result<u64> {
         let payload = parts.concat();
         let position = self.position;
         let head = ChunkHead::of(kind, &payload);

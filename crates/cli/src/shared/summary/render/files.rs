@@ -5,12 +5,12 @@
 use ioracle_events::readable;
 use ioracle_insight::{BusyGroup, Calls};
 
-use super::Page;
+use super::TextPage;
 use super::page::Column;
 use crate::shared::numbers::{bytes, grouped, seconds};
 
 /// Adds the table to a page.
-pub fn files(groups: &[BusyGroup], page: &mut Page) {
+pub fn files(groups: &[BusyGroup], page: &mut TextPage) {
     let shown = &groups[..groups.len().min(page.room.files)];
     let names: Vec<String> = shown.iter().map(name).collect();
     let cells = |of: &dyn Fn(&BusyGroup) -> String| shown.iter().map(of).collect();

@@ -4,10 +4,11 @@
 
 use ioracle_events::readable;
 use ioracle_insight::{
-    Bursts, Io, LibraryCalls, LoopSeen, Mapped, MpiOwn, Predicted, Severity, Summary,
+    Bursts, Io, LibraryCalls, LoopSeen, MappedTotals, MpiInternalTotals, Predicted, Severity,
+    Summary,
 };
 
-use super::Page;
+use super::TextPage;
 use super::files::files;
 use super::ranks::ranks_in_words;
 use super::variables::variables;
@@ -32,7 +33,7 @@ const LOOP_FILES: usize = 2;
 
 /// Who took part in a job, and when.
 #[derive(Clone, Copy, Debug)]
-pub struct Setting {
+pub struct JobSetting {
     pub processes: u64,
     pub threads: u64,
     pub wall_s: f64,
@@ -41,13 +42,13 @@ pub struct Setting {
 }
 
 /// Adds all that is known of a job to a page.
-pub fn job(job: &Summary, setting: &Setting, page: &mut Page) {
+pub fn job(job: &Summary, setting: &JobSetting, page: &mut TextPage) {
     what_to_do(job, page);
     what_was_done(job, setting, page);
     what_was_learned(job, setting, page);
 }
 
-fn what_to_do(summary: &Summary, page: &mut Page) {
+fn what_to_do(summary: &Summary, page: &mut TextPage) {
     for finding in summary.advice.iter().take(page.room.findings) {
         let (tone, severity) = match finding.severity {
             Severity::High => (Tone::Severe, "high"),
@@ -61,7 +62,7 @@ fn what_to_do(summary: &Summary, page: &mut Page) {
     }
 }
 
-fn what_was_done(summary: &Summary, setting: &Setting, page: &mut Page) {
+fn what_was_done(summary: &Summary, setting: &JobSetting, page: &mut TextPage) {
     let io = &summary.io;
     let mut operations = format!(
         "{} on {}, by {} and {}",
@@ -134,7 +135,7 @@ fn time_in_words(io: &Io, threads: u64, wall_s: f64) -> String {
     }
 }
 
-fn mapped_in_words(mapped: &Mapped) -> String {
+fn mapped_in_words(mapped: &MappedTotals) -> String {
     let parts = [(mapped.bytes_for_reading, "reading"), (mapped.bytes_for_writing, "writing")];
     let parts: Vec<String> = parts
         .into_iter()
@@ -154,7 +155,7 @@ fn mapped_in_words(mapped: &Mapped) -> String {
     )
 }
 
-fn mpi_own_in_words(own: &MpiOwn) -> String {
+fn mpi_own_in_words(own: &MpiInternalTotals) -> String {
     format!(
         "{} on {} (shared memory, session files, settings), {} read, {} written; counted nowhere \
          else",
@@ -190,7 +191,7 @@ fn library_in_words(calls: &LibraryCalls) -> String {
     format!("{}{collective} in {time}{moved}{others}", counted(calls.calls, "call"))
 }
 
-fn what_was_learned(summary: &Summary, setting: &Setting, page: &mut Page) {
+fn what_was_learned(summary: &Summary, setting: &JobSetting, page: &mut TextPage) {
     // A grammar does not say which run a rule comes from.
     for (n, found) in summary.loops.iter().take(page.room.loops).enumerate() {
         let with_earlier = match n {

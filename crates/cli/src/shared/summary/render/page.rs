@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use crate::shared::table::{Cell, Colours, Side, Table, Tone};
+use crate::shared::table::{Alignment, Cell, Colours, TextTable, Tone};
 use crate::shared::text::{shorten_start, wrap};
 
 /// Columns of a line where there is no terminal, and bounds for one.
@@ -60,7 +60,7 @@ fn width_of(place: impl AsFd) -> usize {
 
 /// How much of what there may be much of is told.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct RowLimits {
     pub kinds_of_ranks: usize,
     pub files: usize,
     pub variables: usize,
@@ -68,35 +68,35 @@ pub struct Room {
     pub findings: usize,
 }
 
-impl Room {
+impl RowLimits {
     /// The first fits on a screen but for programs that do much at once, the others
     /// are for those.
-    pub const ALL: [Room; 4] = [
-        Room { kinds_of_ranks: 3, files: 5, variables: 4, loops: 3, findings: 5 },
-        Room { kinds_of_ranks: 2, files: 3, variables: 3, loops: 2, findings: 3 },
-        Room { kinds_of_ranks: 1, files: 2, variables: 2, loops: 1, findings: 2 },
-        Room { kinds_of_ranks: 1, files: 1, variables: 1, loops: 1, findings: 1 },
+    pub const ALL: [RowLimits; 4] = [
+        RowLimits { kinds_of_ranks: 3, files: 5, variables: 4, loops: 3, findings: 5 },
+        RowLimits { kinds_of_ranks: 2, files: 3, variables: 3, loops: 2, findings: 3 },
+        RowLimits { kinds_of_ranks: 1, files: 2, variables: 2, loops: 1, findings: 2 },
+        RowLimits { kinds_of_ranks: 1, files: 1, variables: 1, loops: 1, findings: 1 },
     ];
 }
 
 /// A text that grows.
-pub struct Page {
+pub struct TextPage {
     text: String,
     mark: String,
     screen: Screen,
-    pub room: Room,
+    pub room: RowLimits,
 }
 
 /// A column of a table, behind that of names.
 pub struct Column {
     pub title: &'static str,
-    pub side: Side,
+    pub side: Alignment,
     pub cells: Vec<String>,
 }
 
-impl Page {
-    pub fn new(mark: String, screen: Screen, room: Room) -> Page {
-        Page { text: String::new(), mark, screen, room }
+impl TextPage {
+    pub fn new(mark: String, screen: Screen, room: RowLimits) -> TextPage {
+        TextPage { text: String::new(), mark, screen, room }
     }
 
     /// Columns that the mark leaves.
@@ -135,12 +135,12 @@ impl Page {
         let has_last = left >= LEAST_NAME.min(wanted) + LEAST_LAST;
         let for_last = if has_last { LEAST_LAST.max(left.saturating_sub(wanted)) } else { 0 };
         let for_name = wanted.min(left - for_last);
-        let mut titles = vec![(format!("  {}", shorten_start(title, for_name)), Side::Left)];
+        let mut titles = vec![(format!("  {}", shorten_start(title, for_name)), Alignment::Left)];
         titles.extend(columns.iter().map(|column| (column.title.to_owned(), column.side)));
-        titles.extend(has_last.then(|| (last_title.to_owned(), Side::Left)));
-        let titles: Vec<(&str, Side)> =
+        titles.extend(has_last.then(|| (last_title.to_owned(), Alignment::Left)));
+        let titles: Vec<(&str, Alignment)> =
             titles.iter().map(|(it, side)| (it.as_str(), *side)).collect();
-        let mut table = Table::new(&titles);
+        let mut table = TextTable::new(&titles);
         for (row, name) in names.iter().enumerate() {
             let mut cells: Vec<Cell> = vec![format!("  {}", shorten_start(name, for_name)).into()];
             cells.extend(columns.iter().map(|column| column.cells[row].as_str().into()));
@@ -201,7 +201,7 @@ impl Page {
 
 impl Column {
     pub fn numbers(title: &'static str, cells: Vec<String>) -> Column {
-        Column { title, side: Side::Right, cells }
+        Column { title, side: Alignment::Right, cells }
     }
 
     fn width(&self) -> usize {

@@ -2,7 +2,7 @@
 
 //! Ranks that behave alike, in words.
 
-use ioracle_insight::{Between, RankGroup, RanksAlike};
+use ioracle_insight::{Between, RankGroup, RankGroups};
 
 use crate::shared::numbers::{bytes, counted, grouped, noun_for, seconds};
 
@@ -10,7 +10,7 @@ use crate::shared::numbers::{bytes, counted, grouped, noun_for, seconds};
 const RUNS: usize = 4;
 
 /// The largest groups, at most so many, each with what one of its ranks does.
-pub fn ranks_in_words(ranks: &RanksAlike, at_most: usize) -> String {
+pub fn ranks_in_words(ranks: &RankGroups, at_most: usize) -> String {
     let mut told = ranks.groups[..ranks.groups.len().min(at_most)].to_vec();
     told.sort_by_key(|group| group.ranks.first().copied());
     let mut parts: Vec<String> = told.iter().map(group).collect();
@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn check(ranks: usize, kinds: usize, groups: Vec<RankGroup>, expected: &str) {
-        assert_eq!(ranks_in_words(&RanksAlike { ranks, kinds, groups }, 3), expected);
+        assert_eq!(ranks_in_words(&RankGroups { ranks, kinds, groups }, 3), expected);
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn one_rank_that_is_left_out_is_one_other() {
         let groups = (0..4).map(|n| of(&[(n, n)], 1_000_000)).collect();
-        let told = ranks_in_words(&RanksAlike { ranks: 4, kinds: 4, groups }, 3);
+        let told = ranks_in_words(&RankGroups { ranks: 4, kinds: 4, groups }, 3);
         assert!(told.ends_with("; 1 more rank"), "{told}");
     }
 
@@ -106,7 +106,7 @@ mod tests {
         let groups = vec![of(&even, 1_000_000), of(&[(1, 1), (501, 502)], 1_000_000)];
         let mut groups = [groups, (600..700).map(|n| of(&[(n, n)], 1_000_000)).collect()].concat();
         groups.truncate(100);
-        let told = ranks_in_words(&RanksAlike { ranks: 1000, kinds: 700, groups }, 3);
+        let told = ranks_in_words(&RankGroups { ranks: 1000, kinds: 700, groups }, 3);
         assert!(told.starts_with("ranks 0, 2, 4, 6, … (250 ranks) alike: 1,003"), "{told}");
         assert!(told.contains("; ranks 1, 501, 502 alike: "), "{told}");
         assert!(told.ends_with("; 746 more ranks in 697 groups"), "{told}");

@@ -6,10 +6,10 @@ use expect_test::{Expect, expect};
 
 use ioracle_insight::{
     Between, Bursts, BusyGroup, BusyVariable, Calls, FileKind, Finding, Io, LibraryCalls, LoopSeen,
-    NextBurst, Part, Predicted, RankGroup, RanksAlike, Severity, Summary,
+    NextBurst, Predicted, RankGroup, RankGroups, SelectionPattern, Severity, Summary,
 };
 
-use super::super::{Missing, Processes, Unrecorded, UnrecordedProcess, Unseen};
+use super::super::{MissingCalls, ProcessTotals, UnrecordedProcessRow, UnrecordedTotals, Unseen};
 use super::*;
 
 fn check(summary: &RunSummary, expected: Expect) {
@@ -31,9 +31,9 @@ fn idle() -> RunSummary {
         world_size: None,
         ending: Ending::Exited(0),
         wall_s: 3.2,
-        processes: Processes { seen: 1, threads: 1, ..Processes::default() },
+        processes: ProcessTotals { seen: 1, threads: 1, ..ProcessTotals::default() },
         job: Summary::default(),
-        unrecorded: Unrecorded::default(),
+        unrecorded: UnrecordedTotals::default(),
         linked_in: Vec::new(),
         stacks: None,
         unseen: None,
@@ -154,7 +154,7 @@ fn busy() -> RunSummary {
             ],
             ..Summary::default()
         },
-        processes: Processes { seen: 2, threads: 5, ..Processes::default() },
+        processes: ProcessTotals { seen: 2, threads: 5, ..ProcessTotals::default() },
         trace: Some("trace".into()),
         ..idle()
     }
@@ -186,7 +186,7 @@ fn a_run_is_told_on_one_screen() {
     );
 }
 
-fn busy_variable(name: &str, path: &str, part: Part) -> BusyVariable {
+fn busy_variable(name: &str, path: &str, part: SelectionPattern) -> BusyVariable {
     BusyVariable {
         name: name.to_owned(),
         path: path.to_owned(),
@@ -234,17 +234,17 @@ fn parallel() -> RunSummary {
     ];
     RunSummary {
         job: Summary {
-            ranks: Some(RanksAlike { ranks: 1000, kinds: 7, groups }),
+            ranks: Some(RankGroups { ranks: 1000, kinds: 7, groups }),
             mpi_io: Some(mpi_io.clone()),
             netcdf: Some(netcdf),
             hdf5: Some(mpi_io),
             file_groups: (0..10).map(|n| busy_file(&format!("out/log{n}.txt"), 1)).collect(),
             busiest_variables: vec![
-                busy_variable("T", "out.nc", Part::Slices(1)),
-                busy_variable("/Timestep_*/velocities/x", far, Part::Blocks),
-                busy_variable("/Timestep_*/velocities/y", "a.h5", Part::Irregular),
-                BusyVariable { counts: None, ..busy_variable("q", far, Part::Whole) },
-                busy_variable("q", "out.nc", Part::Points),
+                busy_variable("T", "out.nc", SelectionPattern::Slices(1)),
+                busy_variable("/Timestep_*/velocities/x", far, SelectionPattern::Blocks),
+                busy_variable("/Timestep_*/velocities/y", "a.h5", SelectionPattern::Irregular),
+                BusyVariable { counts: None, ..busy_variable("q", far, SelectionPattern::Whole) },
+                busy_variable("q", "out.nc", SelectionPattern::Points),
             ],
             advice: vec![advice; 7],
             ..busy().job
@@ -342,10 +342,10 @@ fn why_nothing_was_seen_comes_with_what_to_do() {
     );
 }
 
-fn unrecorded() -> Unrecorded {
-    let missing = |cause, calls, sentence| Missing { cause, calls, sentence };
-    let nginx = UnrecordedProcess { pid: 4711, name: "nginx".to_owned(), cause: "no_file" };
-    Unrecorded {
+fn unrecorded() -> UnrecordedTotals {
+    let missing = |cause, calls, sentence| MissingCalls { cause, calls, sentence };
+    let nginx = UnrecordedProcessRow { pid: 4711, name: "nginx".to_owned(), cause: "no_file" };
+    UnrecordedTotals {
         calls: vec![
             missing("borrowed", 1, "made between vfork and exec"),
             missing("limit", 20_000, "the space limit was reached; raise it with --limit"),
@@ -365,7 +365,7 @@ fn unrecorded() -> Unrecorded {
 #[test]
 fn what_is_missing_is_told_by_cause() {
     let processes =
-        Processes { seen: 9, threads: 1, still_running: 1, ranks_expected: 8, ranks_seen: 4 };
+        ProcessTotals { seen: 9, threads: 1, still_running: 1, ranks_expected: 8, ranks_seen: 4 };
     let io = Io { operations: 5, files: 1, io_time_s: 0.1, busiest_thread_s: 0.1, ..Io::default() };
     check(
         &RunSummary {
@@ -397,7 +397,7 @@ fn what_is_missing_is_told_by_cause() {
 
 #[test]
 fn where_much_is_missing_nothing_is_advised() {
-    let unrecorded = Unrecorded { recorded: 5, ..unrecorded() };
+    let unrecorded = UnrecordedTotals { recorded: 5, ..unrecorded() };
     let text = render(&RunSummary { unrecorded, ..busy() }, Screen::plain());
     let first = text.lines().next().unwrap_or_default();
     assert!(first.ends_with("; 20,000 of 20,005 calls not recorded"), "{first}");

@@ -3,9 +3,9 @@
 //! The table of the variables that took most time.
 
 use ioracle_events::readable;
-use ioracle_insight::{BusyVariable, Part};
+use ioracle_insight::{BusyVariable, SelectionPattern};
 
-use super::Page;
+use super::TextPage;
 use super::page::Column;
 use crate::shared::numbers::{bytes, grouped, seconds};
 use crate::shared::text::shorten_start;
@@ -14,7 +14,7 @@ use crate::shared::text::shorten_start;
 const NAME: usize = 34;
 
 /// Adds the table to a page.
-pub fn variables(variables: &[BusyVariable], page: &mut Page) {
+pub fn variables(variables: &[BusyVariable], page: &mut TextPage) {
     let shown = &variables[..variables.len().min(page.room.variables)];
     let names: Vec<String> = shown.iter().map(name_and_file).collect();
     let cells = |of: &dyn Fn(&BusyVariable) -> String| shown.iter().map(of).collect();
@@ -49,15 +49,19 @@ fn part(variable: &BusyVariable, room: usize) -> String {
     let counts = counts.join("×");
     let is_once = variable.reads + variable.writes == variable.variables as u64;
     let (shaped, plain) = match variable.part {
-        Some(Part::Same) if is_once => (format!("{counts} at once"), "in one call".to_owned()),
-        Some(Part::Whole) => (format!("the whole {counts}"), "the whole".to_owned()),
-        Some(Part::Same) => (format!("{counts} each time"), "the same each time".to_owned()),
-        Some(Part::Slices(along)) => {
+        Some(SelectionPattern::Same) if is_once => {
+            (format!("{counts} at once"), "in one call".to_owned())
+        }
+        Some(SelectionPattern::Whole) => (format!("the whole {counts}"), "the whole".to_owned()),
+        Some(SelectionPattern::Same) => {
+            (format!("{counts} each time"), "the same each time".to_owned())
+        }
+        Some(SelectionPattern::Slices(along)) => {
             (format!("{counts} along dim. {along}"), format!("slices of dim. {along}"))
         }
-        Some(Part::Points) => (String::new(), "single elements".to_owned()),
-        Some(Part::Blocks) => (format!("blocks of {counts}"), "blocks".to_owned()),
-        Some(Part::Irregular) => (String::new(), "different parts".to_owned()),
+        Some(SelectionPattern::Points) => (String::new(), "single elements".to_owned()),
+        Some(SelectionPattern::Blocks) => (format!("blocks of {counts}"), "blocks".to_owned()),
+        Some(SelectionPattern::Irregular) => (String::new(), "different parts".to_owned()),
         None if variable.variables > 1 => (String::new(), "different parts".to_owned()),
         None => return String::new(),
     };

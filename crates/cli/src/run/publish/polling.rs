@@ -27,7 +27,7 @@ const CROWDED: Duration = Duration::from_millis(100);
 
 /// When to be awake.
 #[derive(Default)]
-pub struct Vigil {
+pub struct AdaptivePolling {
     awake_until: Option<Instant>,
     /// Begin and end of the next time to be awake.
     planned: Option<(Instant, Instant)>,
@@ -46,7 +46,7 @@ pub struct Arrival {
     error: Duration,
 }
 
-impl Vigil {
+impl AdaptivePolling {
     /// Something has happened.
     pub fn stay_awake(&mut self, now: Instant) {
         self.awake_until = self.awake_until.max(Some(now + AWAKE));
@@ -156,42 +156,42 @@ mod tests {
         let start = Instant::now();
         let arrival = arrival(start, &[0, 0]);
         let last = start + us(10_000);
-        let mut vigil = Vigil::default();
-        assert_eq!(vigil.plan(last, LONG, [&arrival].into_iter()), us(4900));
-        assert!(!vigil.is_awake(last + us(4000)));
-        vigil.wake(last + us(4900));
-        assert!(vigil.is_awake(last + us(5099)));
-        assert!(!vigil.is_awake(last + us(5100)));
-        assert_eq!(vigil.plan(last + us(5100), LONG, [&arrival].into_iter()), LONG);
+        let mut polling = AdaptivePolling::default();
+        assert_eq!(polling.plan(last, LONG, [&arrival].into_iter()), us(4900));
+        assert!(!polling.is_awake(last + us(4000)));
+        polling.wake(last + us(4900));
+        assert!(polling.is_awake(last + us(5099)));
+        assert!(!polling.is_awake(last + us(5100)));
+        assert_eq!(polling.plan(last + us(5100), LONG, [&arrival].into_iter()), LONG);
     }
 
     #[test]
     fn who_wakes_up_late_wakes_up_earlier_the_next_time() {
         let start = Instant::now();
         let arrival = arrival(start, &[]);
-        let mut vigil = Vigil::default();
-        vigil.plan(start, LONG, [&arrival].into_iter());
-        vigil.wake(start + us(4980));
-        assert_eq!(vigil.plan(start, LONG, [&arrival].into_iter()), us(4820));
-        vigil.wake(start + us(9000));
-        assert_eq!(vigil.plan(start, LONG, [&arrival].into_iter()), us(3750), "not all the time");
+        let mut polling = AdaptivePolling::default();
+        polling.plan(start, LONG, [&arrival].into_iter());
+        polling.wake(start + us(4980));
+        assert_eq!(polling.plan(start, LONG, [&arrival].into_iter()), us(4820));
+        polling.wake(start + us(9000));
+        assert_eq!(polling.plan(start, LONG, [&arrival].into_iter()), us(3750), "not all the time");
         for _ in 0..100 {
-            let in_time = vigil.plan(start, LONG, [&arrival].into_iter());
-            vigil.wake(start + in_time);
+            let in_time = polling.plan(start, LONG, [&arrival].into_iter());
+            polling.wake(start + in_time);
         }
-        let faded = vigil.plan(start, LONG, [&arrival].into_iter());
+        let faded = polling.plan(start, LONG, [&arrival].into_iter());
         assert!(faded > us(4800), "{faded:?}");
     }
 
     #[test]
     fn nobody_waits_awake_for_what_does_not_keep_its_times() {
         let start = Instant::now();
-        let mut vigil = Vigil::default();
+        let mut polling = AdaptivePolling::default();
         let erratic = arrival(start, &[3000, 0, 3000]);
         let last = start + us(5000 * 3 + 6000);
-        assert_eq!(vigil.plan(last, LONG, [&erratic].into_iter()), LONG);
-        vigil.wake(last + us(5000));
-        assert!(!vigil.is_awake(last + us(5000)));
+        assert_eq!(polling.plan(last, LONG, [&erratic].into_iter()), LONG);
+        polling.wake(last + us(5000));
+        assert!(!polling.is_awake(last + us(5000)));
     }
 
     #[test]
@@ -200,13 +200,13 @@ mod tests {
         let mut arrival = Arrival::default();
         arrival.came(start);
         arrival.expect(Some(us(700)));
-        let mut vigil = Vigil::default();
-        assert_eq!(vigil.plan(start + us(200), LONG, [&arrival].into_iter()), us(0));
-        vigil.wake(start + us(200));
-        assert!(vigil.is_awake(start + us(799)) && !vigil.is_awake(start + us(800)));
-        vigil.interrupted(start + us(250));
-        assert_eq!(vigil.plan(start + us(250), LONG, [&arrival].into_iter()), us(0));
-        vigil.interrupted(start + us(300));
-        assert_eq!(vigil.plan(start + us(300), LONG, [&arrival].into_iter()), LONG);
+        let mut polling = AdaptivePolling::default();
+        assert_eq!(polling.plan(start + us(200), LONG, [&arrival].into_iter()), us(0));
+        polling.wake(start + us(200));
+        assert!(polling.is_awake(start + us(799)) && !polling.is_awake(start + us(800)));
+        polling.interrupted(start + us(250));
+        assert_eq!(polling.plan(start + us(250), LONG, [&arrival].into_iter()), us(0));
+        polling.interrupted(start + us(300));
+        assert_eq!(polling.plan(start + us(300), LONG, [&arrival].into_iter()), LONG);
     }
 }

@@ -3,7 +3,7 @@
 //! The report's Tables 6 to 10, and what a simple prototype reaches.
 
 /// One application of the report.
-pub(super) struct Published {
+pub(super) struct ReportedApplication {
     pub application: &'static str,
     /// Table 6: least, largest, mean size and deviation, as printed.
     pub sizes: [&'static str; 4],
@@ -18,8 +18,8 @@ pub(super) struct Published {
 }
 
 /// All applications of the report.
-pub(super) const PUBLISHED: [Published; 6] = [
-    Published {
+pub(super) const REPORTED: [ReportedApplication; 6] = [
+    ReportedApplication {
         application: "CM1 (POSIX)",
         sizes: ["4 B", "562.5 KiB", "212.9 KiB", "268.2 KiB"],
         offsets: ["47.4", "92.4"],
@@ -27,7 +27,7 @@ pub(super) const PUBLISHED: [Published; 6] = [
         times: ["0.197", "0.735"],
         overhead: ["20.51", "18.27"],
     },
-    Published {
+    ReportedApplication {
         application: "CM1 (Gzip)",
         sizes: ["4 B", "28.1 KiB", "5.5 KiB", "10.0 KiB"],
         offsets: ["53.2", "82.7"],
@@ -35,7 +35,7 @@ pub(super) const PUBLISHED: [Published; 6] = [
         times: ["0.199", "0.791"],
         overhead: ["20.20", "15.56"],
     },
-    Published {
+    ReportedApplication {
         application: "CM1 (MPI-I/O)",
         sizes: ["4 B", "562.5 KiB", "109.5 KiB", "219.8 KiB"],
         offsets: ["72.7", "98.2"],
@@ -43,7 +43,7 @@ pub(super) const PUBLISHED: [Published; 6] = [
         times: ["0.060", "0.406"],
         overhead: ["19.95", "14.50"],
     },
-    Published {
+    ReportedApplication {
         application: "Nek5000",
         sizes: ["4 B", "96.0 KiB", "20.1 KiB", "29.7 KiB"],
         offsets: ["99.4", "99.8"],
@@ -51,7 +51,7 @@ pub(super) const PUBLISHED: [Published; 6] = [
         times: ["0.011", "0.049"],
         overhead: ["23.44", "18.96"],
     },
-    Published {
+    ReportedApplication {
         application: "GTC",
         sizes: ["4 B", "8.0 KiB", "7.8 KiB", "100.0 B"],
         offsets: ["99.9", "100"],
@@ -59,7 +59,7 @@ pub(super) const PUBLISHED: [Published; 6] = [
         times: ["0.001", "0.006"],
         overhead: ["19.03", "27.79"],
     },
-    Published {
+    ReportedApplication {
         application: "LAMMPS",
         sizes: ["3 B", "2.70 MiB", "851.1 KiB", "1.24 MiB"],
         offsets: ["99.9", "100"],

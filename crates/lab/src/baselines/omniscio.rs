@@ -24,7 +24,7 @@ const MAX_OPEN_FILES: usize = 64;
 
 /// The published system and its score.
 #[derive(Clone, Debug)]
-pub struct Published {
+pub struct OmniscioBaseline {
     grammar: Sequitur,
     functions: HashMap<ContextSymbol, Function>,
     sizes: HashMap<ContextSymbol, Sizes>,
@@ -71,10 +71,10 @@ struct Sizes {
     count: u64,
 }
 
-impl Published {
+impl OmniscioBaseline {
     /// Nothing seen yet.
-    pub fn new() -> Published {
-        Published {
+    pub fn new() -> OmniscioBaseline {
+        OmniscioBaseline {
             grammar: Sequitur::new(),
             functions: HashMap::new(),
             sizes: HashMap::new(),
@@ -198,9 +198,9 @@ impl Published {
     }
 }
 
-impl Default for Published {
-    fn default() -> Published {
-        Published::new()
+impl Default for OmniscioBaseline {
+    fn default() -> OmniscioBaseline {
+        OmniscioBaseline::new()
     }
 }
 
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_strided_loop_is_learned_from_its_transitions() {
-        let mut published = Published::new();
+        let mut published = OmniscioBaseline::new();
         for step in 0..40 {
             for (operation, symbol) in [write(0, 100 * step, 10), write(1, 100 * step + 50, 20)] {
                 let half = Half::of(step, 40);
