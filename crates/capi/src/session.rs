@@ -90,7 +90,7 @@ impl SessionModel {
     }
 
     /// How good the predictions have been so far.
-    pub fn score(&self) -> &Score {
+    pub fn score(&self) -> Score {
         self.learner.score()
     }
 

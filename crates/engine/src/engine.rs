@@ -2,16 +2,17 @@
 
 //! The engine: many streams, one oracle each.
 
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
+use std::collections::hash_map::Entry;
+
 use ioracle_events::{
-    ContextId, Event, FileId, Level, MpiInternals, OperationFilter, Prediction, StreamId,
+    ContextId, Event, FastMap, FileId, Level, MpiInternals, OperationFilter, Prediction, StreamId,
 };
 use ioracle_oracle::{Candidates, Model, Oracle, Role, StackId};
 
 use crate::config::Config;
 use crate::names::{Meaning, Names};
-use crate::score::Score;
+use crate::path::PathAhead;
+use crate::score::{Score, ScoreBySource};
 use crate::stream::{StreamIntake, StreamLearner, Watcher};
 use crate::variables::VariableSource;
 
@@ -19,23 +20,21 @@ use crate::variables::VariableSource;
 #[derive(Clone, Debug)]
 pub struct Engine {
     config: Config,
-    streams: RandomMap<StreamId, Stream>,
+    streams: FastMap<StreamId, Stream>,
     /// Numbers streams in the order of their first event.
     n_begun: u64,
     names: Names,
     variables: VariableSource,
     mpi: MpiInternals,
-    roles: RandomMap<StreamId, Role>,
+    roles: FastMap<StreamId, Role>,
     /// What new streams start from; short ones that had a role add to it.
     model: Model,
     /// Of streams that are gone: their bytes, and their variables.
-    past_scores: [Score; 2],
+    past_scores: [ScoreBySource; 2],
     /// Over the first operations of every stream.
-    first_score: Score,
+    first_score: ScoreBySource,
     n_dropped: u64,
 }
-
-pub(crate) type RandomMap<K, V> = HashMap<K, V, std::hash::RandomState>;
 
 #[derive(Clone, Debug)]
 struct Stream {
@@ -62,14 +61,14 @@ impl Engine {
         Engine {
             variables: VariableSource::new(&config.oracle),
             config,
-            streams: RandomMap::default(),
+            streams: FastMap::default(),
             n_begun: 0,
             names: Names::default(),
             mpi: MpiInternals::default(),
-            roles: RandomMap::default(),
+            roles: FastMap::default(),
             model: Model::default(),
             past_scores: Default::default(),
-            first_score: Score::default(),
+            first_score: ScoreBySource::default(),
             n_dropped: 0,
         }
     }
@@ -216,6 +215,39 @@ impl Engine {
         self.model
     }
 
+    /// Keeps the next `horizon` operations of a stream from now on, for someone who
+    /// acts on them: see [`PathAhead`]. A stream that has a longer path keeps it.
+    pub fn keep_path_ahead(&mut self, id: StreamId, horizon: usize) {
+        self.begin_stream(id);
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let path = stream.bytes.path.get_or_insert_with(|| Box::new(PathAhead::new(horizon)));
+        path.lengthen(horizon);
+        path.derive(&mut stream.bytes.oracle);
+    }
+
+    /// Nobody acts on a stream any more.
+    pub fn drop_path_ahead(&mut self, id: StreamId) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.bytes.path = None;
+            stream.bytes.oracle.end_path();
+        }
+    }
+
+    /// The next operations of a stream, if they are kept.
+    pub fn path_ahead(&self, id: StreamId) -> Option<&PathAhead> {
+        self.streams.get(&id)?.bytes.path_ahead()
+    }
+
+    /// Adds at most so many steps to the path of a stream, while there is nothing
+    /// else to do; the path grows by itself as operations come.
+    pub fn extend_path_ahead(&mut self, id: StreamId, n_steps: usize) {
+        if let Some(stream) = self.streams.get_mut(&id)
+            && let Some(path) = &mut stream.bytes.path
+        {
+            path.extend(&mut stream.bytes.oracle, n_steps);
+        }
+    }
+
     /// The next `horizon` operations of a stream along the most probable path.
     pub fn predict(&self, stream: StreamId, horizon: usize) -> Vec<Prediction> {
         self.oracle(stream)
@@ -290,18 +322,28 @@ impl Engine {
 
     /// How good the predictions of all streams have been so far.
     pub fn score(&self) -> Score {
+        self.score_at(Level::Bytes).all()
+    }
+
+    /// The same by where the predictions came from.
+    pub fn score_by_source(&self) -> ScoreBySource {
         self.score_at(Level::Bytes)
     }
 
     /// The same over the first [`FIRST_OPERATIONS`](crate::FIRST_OPERATIONS) of every stream, where only
     /// what earlier runs have taught helps.
-    pub fn first_score(&self) -> Score {
+    pub fn first_score(&self) -> ScoreBySource {
         self.first_score.clone()
     }
 
     /// How good the predictions of accesses to variables have been so far; without
     /// operations if there were none.
     pub fn variable_score(&self) -> Score {
+        self.variable_score_by_source().all()
+    }
+
+    /// The same by where the predictions came from.
+    pub fn variable_score_by_source(&self) -> ScoreBySource {
         self.score_at(Level::Variables)
     }
 
@@ -317,11 +359,11 @@ impl Engine {
     }
 
     /// Sums up in the order of the streams, so that it is the same in every run.
-    fn score_at(&self, level: Level) -> Score {
+    fn score_at(&self, level: Level) -> ScoreBySource {
         let mut score = self.past_scores[level as usize].clone();
         for id in self.streams() {
             if let Some(learner) = self.learner(level, id) {
-                score.merge(learner.score());
+                score.merge(learner.score_by_source());
             }
         }
         score
@@ -338,9 +380,9 @@ impl Engine {
     fn remove(&mut self, id: StreamId) -> Option<Stream> {
         let stream = self.streams.remove(&id)?;
         let [bytes, variables] = &mut self.past_scores;
-        bytes.merge(stream.bytes.score());
+        bytes.merge(stream.bytes.score_by_source());
         if let Some(learner) = &stream.variables {
-            variables.merge(learner.score());
+            variables.merge(learner.score_by_source());
         }
         Some(stream)
     }

@@ -11,10 +11,12 @@
 
 #![forbid(unsafe_code)]
 
+mod access_record;
 mod config;
 mod engine;
 mod names;
 mod operations;
+mod path;
 pub mod score;
 mod stream;
 mod variables;
@@ -22,5 +24,6 @@ mod variables;
 pub use config::{Config, Levels};
 pub use engine::Engine;
 pub use operations::OperationStreams;
-pub use score::{ObservedOperation, Score};
+pub use path::{MAX_PATH_STEPS, PathAhead, PathStep};
+pub use score::{ObservedOperation, Score, ScoreBySource};
 pub use stream::{FIRST_OPERATIONS, StreamLearner, Watcher};

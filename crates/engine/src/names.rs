@@ -2,18 +2,16 @@
 
 //! Which call stacks and paths the numbers of a source stand for.
 
-use ioracle_events::{ContextId, FileId, Operation};
+use ioracle_events::{ContextId, FastMap, FileId, Operation};
 use ioracle_oracle::{Candidates, Oracle, StackId};
-
-use crate::engine::RandomMap;
 
 /// What the source told of its numbers, for all streams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
-    pub(crate) contexts: RandomMap<ContextId, Meaning>,
-    pub(crate) files: RandomMap<FileId, Box<str>>,
+    pub(crate) contexts: FastMap<ContextId, Meaning>,
+    pub(crate) files: FastMap<FileId, Box<str>>,
     /// Known stacks that a new one was found to be.
-    pub(crate) recognised: RandomMap<StackId, StackId>,
+    pub(crate) recognised: FastMap<StackId, StackId>,
 }
 
 /// Which call stack a context is.

@@ -4,12 +4,12 @@
 //! [`StreamLearner::observe`]: it is compared with what was predicted, then
 //! learned.
 
-use ioracle_events::{Operation, StreamId};
+use ioracle_events::{FastMap, Operation, StreamId};
 use ioracle_oracle::{Behaviour, Config, LearnedStream, Model, Oracle, Role};
 
-use crate::engine::RandomMap;
 use crate::names::{Meaning, Names, Settled};
-use crate::score::{ObservedOperation, Score};
+use crate::path::PathAhead;
+use crate::score::{ObservedOperation, Score, ScoreBySource};
 
 /// Operations of a stream in which it has had no time to learn much itself.
 pub const FIRST_OPERATIONS: u64 = 100;
@@ -41,7 +41,9 @@ pub struct StreamLearner {
     n_known: u64,
     behaviour: Behaviour,
     last_end_ns: Option<u64>,
-    score: Score,
+    score: ScoreBySource,
+    /// Kept for whoever acts on it.
+    pub(crate) path: Option<Box<PathAhead>>,
 }
 
 impl StreamLearner {
@@ -60,8 +62,8 @@ impl StreamLearner {
     /// A stream that goes on where this oracle stands.
     pub fn resume(oracle: Oracle) -> StreamLearner {
         let n_known = oracle.operations();
-        let (behaviour, score) = (Behaviour::default(), Score::default());
-        StreamLearner { oracle, n_known, behaviour, last_end_ns: None, score }
+        let (behaviour, score) = (Behaviour::default(), ScoreBySource::default());
+        StreamLearner { oracle, n_known, behaviour, last_end_ns: None, score, path: None }
     }
 
     /// Compares an operation with what was predicted, then learns it. `path` is
@@ -84,8 +86,18 @@ impl StreamLearner {
     }
 
     /// How good the predictions of this run have been so far.
-    pub fn score(&self) -> &Score {
+    pub fn score(&self) -> Score {
+        self.score.all()
+    }
+
+    /// The same by where the predictions came from.
+    pub fn score_by_source(&self) -> &ScoreBySource {
         &self.score
+    }
+
+    /// The next operations, if they are kept.
+    pub fn path_ahead(&self) -> Option<&PathAhead> {
+        self.path.as_deref()
     }
 
     /// For a model in which the role of the stream has so many operations. The
@@ -132,11 +144,11 @@ const SURPRISING: f64 = 0.5;
 pub(crate) struct StreamIntake<'a, W> {
     pub(crate) learner: &'a mut StreamLearner,
     /// Where its role is found, if it has one; looked up only when needed.
-    pub(crate) role: Option<(StreamId, &'a RandomMap<StreamId, Role>)>,
+    pub(crate) role: Option<(StreamId, &'a FastMap<StreamId, Role>)>,
     pub(crate) model: &'a Model,
     pub(crate) names: &'a mut Names,
     /// Over the first operations of every stream.
-    pub(crate) first_score: &'a mut Score,
+    pub(crate) first_score: &'a mut ScoreBySource,
     pub(crate) watcher: &'a mut W,
 }
 
@@ -160,10 +172,14 @@ impl<W: Watcher> StreamIntake<'_, W> {
             self.first_score.add(predictions, &came);
         }
         if let Some(better) = self.better_role(operation) {
-            let score = std::mem::take(&mut self.learner.score);
-            *self.learner = StreamLearner { score, ..better };
+            let (score, path) = (std::mem::take(&mut self.learner.score), self.learner.path.take());
+            *self.learner = StreamLearner { score, path, ..better };
         }
         self.learner.learn(&came, self.watcher);
+        let StreamLearner { oracle, path, .. } = &mut *self.learner;
+        if let Some(path) = path {
+            path.advance(operation, oracle.symbol_of(operation), oracle, self.names);
+        }
     }
 
     fn tell_context(&mut self, operation: &Operation) -> Settled {

@@ -7,7 +7,7 @@ use ioracle_events::{Event, FileId, Operation, SEPARATOR};
 use ioracle_oracle::{Config, Model, Naming};
 
 use crate::names::{Meaning, Names};
-use crate::score::Score;
+use crate::score::ScoreBySource;
 
 /// Names kept at hand; they are made again when they are needed.
 const MAX_NAMES: usize = 1 << 16;
@@ -18,7 +18,7 @@ pub(crate) struct VariableSource {
     pub(crate) config: Config,
     pub(crate) known: ioracle_events::Variables,
     pub(crate) names: Names,
-    pub(crate) first_score: Score,
+    pub(crate) first_score: ScoreBySource,
     /// What earlier runs knew of variables is not kept, so this stays empty.
     pub(crate) model: Model,
 }
@@ -30,7 +30,7 @@ impl VariableSource {
             config: Config { naming: Naming::All, ..config.clone() },
             known: ioracle_events::Variables::default(),
             names: Names::default(),
-            first_score: Score::default(),
+            first_score: ScoreBySource::default(),
             model: Model::default(),
         }
     }

@@ -76,7 +76,7 @@ fn check(score: &Score) {
 fn a_shuffled_reader_is_told_that_its_next_file_is_not_known() {
     let mut program = Program::new();
     shuffled(1500, 7).into_iter().for_each(|file| program.read_file(file, 4));
-    check(program.learner.score());
+    check(&program.learner.score());
     for prediction in &program.opens[100..] {
         assert!(prediction.operation_probability > 0.9, "{prediction:?}");
         assert!(prediction.probability < 0.05, "{prediction:?}");
@@ -87,7 +87,7 @@ fn a_shuffled_reader_is_told_that_its_next_file_is_not_known() {
 fn files_in_order_are_certain() {
     let mut program = Program::new();
     (0..300).for_each(|file| program.read_file(file, 4));
-    check(program.learner.score());
+    check(&program.learner.score());
     assert!(program.opens[100..].iter().all(|prediction| prediction.probability > 0.9));
 }
 
@@ -97,7 +97,7 @@ fn the_same_files_in_another_order_each_time_are_calibrated() {
     for epoch in 0..5 {
         shuffled(300, epoch).into_iter().for_each(|file| program.read_file(file, 1));
     }
-    check(program.learner.score());
+    check(&program.learner.score());
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn random_offsets_are_calibrated() {
     for block in shuffled(5000, 3) {
         program.call("pread", 0, Some(u64::from(block) * 4096), 4096);
     }
-    check(program.learner.score());
+    check(&program.learner.score());
     let next = program.learner.oracle.predict()[0].clone();
     assert!(next.operation_probability > 0.9 && next.probability < 0.1, "{next:?}");
 }
@@ -120,7 +120,7 @@ fn probabilities_follow_a_program_that_changes() {
     for file in shuffled(1000, 9) {
         program.read_file(400 + file, 4);
     }
-    check(program.learner.score());
+    check(&program.learner.score());
 }
 
 /// Ahead, the certainty of a file's name goes down with every new file before it,

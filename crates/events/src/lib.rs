@@ -15,6 +15,7 @@ mod buffered;
 mod escape;
 mod event;
 mod level;
+mod map;
 mod mpi;
 mod operation;
 mod prediction;
@@ -24,7 +25,10 @@ pub use escape::{plain, readable, unescaped};
 pub use event::{ContextId, Event, FileId, MappedFor, StreamId, Whence};
 pub use ioracle_functions::{Access, Function, Layer};
 pub use level::Level;
+pub use map::{FastMap, FastSet};
 pub use mpi::MpiInternals;
 pub use operation::{Operation, OperationFilter};
-pub use prediction::{Burst, ContextSymbol, PredictedFile, Prediction, Spread, WithinTime};
+pub use prediction::{
+    Burst, ContextSymbol, PredictedFile, Prediction, PredictionSource, Spread, WithinTime,
+};
 pub use variable::{SEPARATOR, VariableContext, VariablePart, Variables};

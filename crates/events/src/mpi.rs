@@ -14,9 +14,8 @@
 //!
 //! Costs nothing without MPI, and two hash lookups an event with it.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::event::{ContextId, Event, FileId, StreamId};
+use crate::map::{FastMap, FastSet};
 use ioracle_functions::Layer;
 
 /// Contexts that are known to be MPI's; calls of further ones are the program's.
@@ -77,11 +76,11 @@ const HELPERS: [&str; 24] = [
 /// Tells calls that MPI makes for itself from those of the program.
 #[derive(Clone, Debug, Default)]
 pub struct MpiInternals {
-    contexts: HashSet<ContextId>,
+    contexts: FastSet<ContextId>,
     /// Files that a process has used MPI-IO on.
-    files: HashSet<(u32, FileId)>,
+    files: FastSet<(u32, FileId)>,
     /// Calls of MPI-IO that may enclose the next event of a thread, outermost first.
-    enclosing: HashMap<StreamId, Vec<MpiIoCall>>,
+    enclosing: FastMap<StreamId, Vec<MpiIoCall>>,
 }
 
 #[derive(Clone, Copy, Debug)]

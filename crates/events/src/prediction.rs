@@ -37,6 +37,32 @@ pub struct Spread {
     pub deviation: f64,
 }
 
+/// Where a prediction comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PredictionSource {
+    /// This run has made the same step before, or nothing else was known.
+    #[default]
+    ThisRun,
+    /// Earlier runs have, as a saved model tells, and this one not yet.
+    Model,
+}
+
+impl PredictionSource {
+    /// How many there are.
+    pub const COUNT: usize = 2;
+    /// All of them.
+    pub const ALL: [PredictionSource; PredictionSource::COUNT] =
+        [PredictionSource::ThisRun, PredictionSource::Model];
+
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            PredictionSource::ThisRun => "grammar",
+            PredictionSource::Model => "model",
+        }
+    }
+}
+
 /// A ranked statement on one future operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
@@ -72,6 +98,8 @@ pub struct Prediction {
     /// That this operation comes, wherever. Of a set of predictions they add up to
     /// at most 1. Ahead, that all operations up to it come.
     pub operation_probability: f64,
+    /// Where it comes from.
+    pub source: PredictionSource,
 }
 
 /// The next dense group of operations between two quiet spells.

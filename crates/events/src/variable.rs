@@ -28,7 +28,7 @@
 mod opened;
 mod shape;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 pub use self::shape::VariablePart;
 
@@ -36,6 +36,7 @@ use self::opened::OpenFileVariables;
 use self::shape::Shape;
 use crate::escape::readable;
 use crate::event::{ContextId, Event, FileId};
+use crate::map::FastMap;
 use crate::operation::Operation;
 use crate::prediction::PredictedFile;
 use ioracle_functions::{Access, Layer};
@@ -54,14 +55,14 @@ const MAX_CONTEXTS: usize = 1 << 16;
 /// The variables of a job by number, and their accesses.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
-    numbers: HashMap<FileId, HashMap<Box<str>, FileId>>,
+    numbers: FastMap<FileId, FastMap<Box<str>, FileId>>,
     known: VecDeque<Variable>,
     /// Numbers of variables that are known no more, which are the lowest.
     n_forgotten: u32,
     /// The variable accessed last, by its name without digits.
-    latest: HashMap<Box<str>, FileId>,
+    latest: FastMap<Box<str>, FileId>,
     contexts: Vec<VariableContext>,
-    context_numbers: HashMap<VariableContext, ContextId>,
+    context_numbers: FastMap<VariableContext, ContextId>,
     opened: OpenFileVariables,
 }
 

@@ -22,7 +22,16 @@ pub struct Ahead<'a> {
     grammar: &'a Grammar,
     /// Where the reading goes on at the end of the history.
     now: Option<&'a Predictor>,
-    path: Vec<PathFrame>,
+    cursor: Cursor,
+}
+
+/// How far a reading has come. It may be kept while the grammar grows, by
+/// whoever moves its path along with every rewrite.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cursor {
+    /// The outermost first; the last one holds the terminal to be read next.
+    pub path: Vec<PathFrame>,
+    /// Of the step to that terminal.
     probability: f64,
 }
 
@@ -32,57 +41,87 @@ impl<'a> Ahead<'a> {
         predictors: &'a Predictors,
         candidate: usize,
     ) -> Ahead<'a> {
-        let heaviest = |candidate: Option<&Candidate>| {
-            let terminal = candidate?.terminal;
-            predictors
-                .active
-                .iter()
-                .filter(|predictor| predictor.expects(grammar) == Some(terminal))
-                .max_by(|a, b| a.weight.total_cmp(&b.weight))
-        };
-        let first = predictors.candidates.get(candidate);
-        let path = match heaviest(first) {
+        let now = now(grammar, predictors);
+        Ahead { grammar, now, cursor: Cursor::new(grammar, predictors, candidate) }
+    }
+}
+
+impl Iterator for Ahead<'_> {
+    type Item = Candidate;
+
+    fn next(&mut self) -> Option<Candidate> {
+        self.cursor.read(self.grammar, self.now)
+    }
+}
+
+/// Where a reading goes on at the end of the history: at the place of the best
+/// candidate that has one.
+pub(crate) fn now<'a>(grammar: &Grammar, predictors: &'a Predictors) -> Option<&'a Predictor> {
+    predictors.candidates.iter().find_map(|best| heaviest(grammar, predictors, best))
+}
+
+fn heaviest<'a>(
+    grammar: &Grammar,
+    predictors: &'a Predictors,
+    candidate: &Candidate,
+) -> Option<&'a Predictor> {
+    predictors
+        .active
+        .iter()
+        .filter(|predictor| predictor.expects(grammar) == Some(candidate.terminal))
+        .max_by(|a, b| a.weight.total_cmp(&b.weight))
+}
+
+impl Cursor {
+    /// Before one of the candidates.
+    pub(crate) fn new(grammar: &Grammar, predictors: &Predictors, candidate: usize) -> Cursor {
+        let Some(first) = predictors.candidates.get(candidate) else { return Cursor::default() };
+        let path = match heaviest(grammar, predictors, first) {
             Some(predictor) => predictor.path.clone(),
             // Put up by counts, not by a place: its latest place will do.
-            None => {
-                first.and_then(|first| latest_place(grammar, first.terminal)).into_iter().collect()
-            }
+            None => latest_place(grammar, first.terminal).into_iter().collect(),
         };
-        Ahead {
-            grammar,
-            now: predictors.candidates.iter().find_map(|candidate| heaviest(Some(candidate))),
-            path,
-            probability: first.map_or(0.0, |candidate| candidate.probability),
-        }
+        Cursor { path, probability: first.probability }
+    }
+
+    /// The next symbol; `now` is where the history ends.
+    pub(crate) fn read(&mut self, grammar: &Grammar, now: Option<&Predictor>) -> Option<Candidate> {
+        let frame = self.path.last()?;
+        let Some(Symbol::Terminal(terminal)) = grammar.arena.symbol(frame.id) else {
+            return None;
+        };
+        let probability = self.probability;
+        self.probability = self.step(grammar, now);
+        Some(Candidate { terminal, probability })
     }
 
     /// Moves to the occurrence after the present terminal and answers how
     /// probable this way was.
-    fn step(&mut self) -> f64 {
+    fn step(&mut self, grammar: &Grammar, now: Option<&Predictor>) -> f64 {
         let mut probability = 1.0;
         while let Some(&frame) = self.path.last() {
-            let ends = self.grammar.end_probability(&frame);
-            if !self.leaves(&frame, ends) {
+            let ends = grammar.end_probability(&frame);
+            if !leaves(grammar, &frame, ends) {
                 probability *= 1.0 - ends;
                 if let Some(last) = self.path.last_mut() {
                     last.low = frame.low.saturating_add(1);
                     last.high = last.high.max(last.low);
                 }
-                self.descend();
+                self.descend(grammar);
                 return probability;
             }
             probability *= ends;
-            let next = self.grammar.arena.next(frame.id);
+            let next = grammar.arena.next(frame.id);
             self.path.pop();
-            match self.grammar.arena.guard_of(next) {
+            match grammar.arena.guard_of(next) {
                 None => {
                     self.path.push(PathFrame::first_repetition(next));
-                    self.descend();
+                    self.descend(grammar);
                     return probability;
                 }
                 Some(RuleId::START) => break,
                 Some(rule) if self.path.is_empty() => {
-                    let (frame, share) = self.likeliest_use(rule);
+                    let (frame, share) = likeliest_use(grammar, rule);
                     probability *= share;
                     self.path.extend(frame);
                 }
@@ -91,78 +130,62 @@ impl<'a> Ahead<'a> {
         }
         // At the end of the start rule: first what is held back, then now.
         self.path.clear();
-        if !self.grammar.held.is_empty() {
-            self.path.extend_from_slice(&self.grammar.held.start);
-        } else if let Some(now) = self.now {
+        if !grammar.held.is_empty() {
+            self.path.extend_from_slice(&grammar.held.start);
+        } else if let Some(now) = now {
             self.path.extend_from_slice(&now.path);
         }
         probability
     }
 
-    /// Whether the reading leaves an occurrence after this repetition.
-    fn leaves(&self, frame: &PathFrame, ends: f64) -> bool {
-        match self.grammar.arena.get(frame.id).exponent {
-            Exponent::Times(_) => ends >= 0.5,
-            Exponent::Varying(varying) => self
-                .grammar
-                .loops
-                .get(varying)
-                .is_none_or(|counts| counts.typical(frame.low) <= frame.low),
-        }
-    }
-
-    /// The use of a rule that the history took most often, and its share.
-    fn likeliest_use(&self, rule: RuleId) -> (Option<PathFrame>, f64) {
-        let arena = &self.grammar.arena;
-        let mut best = None;
-        let (mut best_passes, mut all_passes) = (0.0, 0.0);
-        let mut used = arena.rules[rule.at()].first_use;
-        for _ in 0..MAX_USES {
-            if used == OccurrenceId::NONE {
-                break;
-            }
-            let repetitions = match arena.get(used).exponent {
-                Exponent::Times(times) => times,
-                Exponent::Varying(varying) => self.grammar.typical_count(varying),
-            };
-            let passes = arena.rules[arena.owner(used).at()].derived as f64 * repetitions as f64;
-            all_passes += passes;
-            if passes > best_passes {
-                best_passes = passes;
-                best = Some(PathFrame { id: used, low: 1, high: repetitions });
-            }
-            used = arena.get(used).next_use;
-        }
-        (best, if all_passes > 0.0 { best_passes / all_passes } else { 1.0 })
-    }
-
-    fn descend(&mut self) {
+    fn descend(&mut self, grammar: &Grammar) {
         while let Some(frame) = self.path.last()
-            && let Some(Symbol::Rule(rule)) = self.grammar.arena.symbol(frame.id)
+            && let Some(Symbol::Rule(rule)) = grammar.arena.symbol(frame.id)
         {
-            self.path.push(PathFrame::first_repetition(self.grammar.arena.first(rule)));
+            self.path.push(PathFrame::first_repetition(grammar.arena.first(rule)));
         }
     }
+}
+
+/// Whether the reading leaves an occurrence after this repetition.
+fn leaves(grammar: &Grammar, frame: &PathFrame, ends: f64) -> bool {
+    match grammar.arena.get(frame.id).exponent {
+        Exponent::Times(_) => ends >= 0.5,
+        Exponent::Varying(varying) => {
+            grammar.loops.get(varying).is_none_or(|counts| counts.typical(frame.low) <= frame.low)
+        }
+    }
+}
+
+/// The use of a rule that the history took most often, and its share.
+fn likeliest_use(grammar: &Grammar, rule: RuleId) -> (Option<PathFrame>, f64) {
+    let arena = &grammar.arena;
+    let mut best = None;
+    let (mut best_passes, mut all_passes) = (0.0, 0.0);
+    let mut used = arena.rules[rule.at()].first_use;
+    for _ in 0..MAX_USES {
+        if used == OccurrenceId::NONE {
+            break;
+        }
+        let repetitions = match arena.get(used).exponent {
+            Exponent::Times(times) => times,
+            Exponent::Varying(varying) => grammar.typical_count(varying),
+        };
+        let passes = arena.rules[arena.owner(used).at()].derived as f64 * repetitions as f64;
+        all_passes += passes;
+        if passes > best_passes {
+            best_passes = passes;
+            best = Some(PathFrame { id: used, low: 1, high: repetitions });
+        }
+        used = arena.get(used).next_use;
+    }
+    (best, if all_passes > 0.0 { best_passes / all_passes } else { 1.0 })
 }
 
 /// The most recent occurrence of a terminal, in its first repetition.
 fn latest_place(grammar: &Grammar, terminal: Terminal) -> Option<PathFrame> {
     let id = grammar.arena.first_use(Symbol::Terminal(terminal));
     (!id.is_none()).then(|| PathFrame::first_repetition(id))
-}
-
-impl Iterator for Ahead<'_> {
-    type Item = Candidate;
-
-    fn next(&mut self) -> Option<Candidate> {
-        let frame = self.path.last()?;
-        let Some(Symbol::Terminal(terminal)) = self.grammar.arena.symbol(frame.id) else {
-            return None;
-        };
-        let probability = self.probability;
-        self.probability = self.step();
-        Some(Candidate { terminal, probability })
-    }
 }
 
 #[cfg(test)]
@@ -181,7 +204,8 @@ mod tests {
         let second_use = (0..4).fold(start, |id, _| grammar.arena.next(id));
         let d = grammar.arena.last(RuleId(1));
         let path = [second_use, d].map(PathFrame::first_repetition).to_vec();
-        let ahead = Ahead { grammar: &grammar, now: None, path, probability: 1.0 };
+        let cursor = Cursor { path, probability: 1.0 };
+        let ahead = Ahead { grammar: &grammar, now: None, cursor };
         let letters: String = ahead.filter_map(|c| char::from_u32(c.terminal)).collect();
         assert_eq!(letters, "dec");
     }

@@ -11,6 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ahead::{self, Cursor};
 use crate::arena::GrammarArena;
 use crate::calibration::{Calibration, ContestId, ContestOutcome, Situation};
 use crate::discover::Search;
@@ -71,6 +72,9 @@ pub(crate) struct Predictors {
     effort: usize,
     /// Times that no predictor expected what came.
     surprises: u64,
+    /// A reading that goes on while the stream grows.
+    #[serde(skip)]
+    reading: Option<Cursor>,
     #[serde(skip)]
     nursery: Nursery,
     #[serde(skip)]
@@ -94,6 +98,7 @@ impl Predictors {
             matched: 0,
             effort: *EFFORT.end(),
             surprises: 0,
+            reading: None,
             nursery: Nursery::default(),
             marks: Marks::default(),
         }
@@ -373,20 +378,44 @@ impl Predictors {
         self.active.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     }
 
+    /// Begins a reading at one of the candidates.
+    pub fn begin_reading(&mut self, grammar: &Grammar, candidate: usize) {
+        let cursor = Cursor::new(grammar, self, candidate);
+        self.marks.note_path(&cursor.path);
+        self.reading = Some(cursor);
+    }
+
+    /// The next symbol of the reading.
+    pub fn read_on(&mut self, grammar: &Grammar) -> Option<Candidate> {
+        let mut cursor = self.reading.take()?;
+        let candidate = cursor.read(grammar, ahead::now(grammar, self));
+        self.marks.note_path(&cursor.path);
+        self.reading = Some(cursor);
+        candidate
+    }
+
+    /// Ends the reading.
+    pub fn end_reading(&mut self) {
+        self.reading = None;
+    }
+
     /// What stood at `old` stands at `new`, inside `used`.
     fn replace(&mut self, old: OccurrenceId, new: OccurrenceId, used: OccurrenceId) {
-        for predictor in self.all() {
-            if let Some(at) = predictor.path.iter().position(|frame| frame.id == old) {
-                predictor.path[at].id = new;
-                predictor.path.insert(at, PathFrame::first_repetition(used));
+        for path in self.paths() {
+            if let Some(at) = path.iter().position(|frame| frame.id == old) {
+                path[at].id = new;
+                path.insert(at, PathFrame::first_repetition(used));
             }
         }
         self.marks.note(new);
         self.marks.note(used);
     }
 
-    fn all(&mut self) -> impl Iterator<Item = &mut Predictor> {
-        self.active.iter_mut().chain(&mut self.suspended)
+    /// All that leads through the grammar and is kept.
+    fn paths(&mut self) -> impl Iterator<Item = &mut Vec<PathFrame>> {
+        let predictors = self.active.iter_mut().chain(&mut self.suspended);
+        let reading = self.reading.as_mut().map(|cursor| &mut cursor.path);
+        predictors.map(|predictor| &mut predictor.path).chain(reading)
     }
 
     fn touches(&mut self, ids: &[OccurrenceId]) -> bool {
@@ -397,6 +426,9 @@ impl Predictors {
             self.marks = Marks::NONE;
             self.marks.note_all(&self.active);
             self.marks.note_all(&self.suspended);
+            if let Some(reading) = &self.reading {
+                self.marks.note_path(&reading.path);
+            }
         }
         ids.iter().any(|&id| self.marks.may_hold(id))
     }
@@ -453,10 +485,10 @@ impl RewriteObserver for Predictors {
     }
 
     fn extracted(&mut self, rule: RuleId, used: OccurrenceId, arena: &GrammarArena) {
-        for predictor in self.all() {
+        for path in self.paths() {
             let place = |frame: &PathFrame| arena.owner(frame.id) == rule;
-            if let Some(at) = predictor.path.iter().position(place) {
-                predictor.path.insert(at, PathFrame::first_repetition(used));
+            if let Some(at) = path.iter().position(place) {
+                path.insert(at, PathFrame::first_repetition(used));
             }
         }
         self.marks.note(used);
@@ -466,7 +498,7 @@ impl RewriteObserver for Predictors {
         if !self.touches(&[gone]) {
             return;
         }
-        for frame in self.all().flat_map(|predictor| &mut predictor.path) {
+        for frame in self.paths().flatten() {
             if frame.id == gone {
                 frame.id = kept;
                 frame.low = frame.low.saturating_add(shift);
@@ -478,7 +510,7 @@ impl RewriteObserver for Predictors {
 
     fn inlined(&mut self, used: OccurrenceId) {
         if self.touches(&[used]) {
-            self.all().for_each(|predictor| predictor.path.retain(|frame| frame.id != used));
+            self.paths().for_each(|path| path.retain(|frame| frame.id != used));
         }
     }
 
@@ -487,22 +519,22 @@ impl RewriteObserver for Predictors {
             return;
         }
         let repeats = repeats.uses();
-        for predictor in self.all() {
-            let Some(at) = predictor.path.iter().position(|frame| frame.id == inner) else {
+        for path in self.paths() {
+            let Some(at) = path.iter().position(|frame| frame.id == inner) else {
                 continue;
             };
-            let within = predictor.path[at];
+            let within = path[at];
             if at == 0 {
                 // Any use may be meant; the first one that asks takes it.
-                predictor.path[0].id = used;
-            } else if predictor.path[at - 1].id == used {
-                let outer = &mut predictor.path[at - 1];
+                path[0].id = used;
+            } else if path[at - 1].id == used {
+                let outer = &mut path[at - 1];
                 let flat = |outer: u64, inner: u64| {
                     outer.saturating_sub(1).saturating_mul(repeats).saturating_add(inner)
                 };
                 outer.low = flat(outer.low, within.low);
                 outer.high = flat(outer.high, within.high);
-                predictor.path.remove(at);
+                path.remove(at);
             }
         }
         self.marks.note(used);
@@ -512,9 +544,9 @@ impl RewriteObserver for Predictors {
         if !self.touches(&[id]) {
             return;
         }
-        for predictor in self.all() {
-            if let Some(at) = predictor.path.iter().position(|frame| frame.id == id) {
-                predictor.path.drain(..=at);
+        for path in self.paths() {
+            if let Some(at) = path.iter().position(|frame| frame.id == id) {
+                path.drain(..=at);
             }
         }
         self.active.retain(|predictor| !predictor.path.is_empty());
@@ -542,7 +574,11 @@ impl Marks {
     }
 
     fn note_all(&mut self, predictors: &[Predictor]) {
-        predictors.iter().flat_map(|p| &p.path).for_each(|frame| self.note(frame.id));
+        predictors.iter().for_each(|predictor| self.note_path(&predictor.path));
+    }
+
+    fn note_path(&mut self, path: &[PathFrame]) {
+        path.iter().for_each(|frame| self.note(frame.id));
     }
 
     fn may_hold(&self, id: OccurrenceId) -> bool {

@@ -68,6 +68,24 @@ impl StarSequitur {
         Ahead::new(&self.grammar, &self.predictors, candidate)
     }
 
+    /// Begins a reading that goes on while the stream grows: like
+    /// [`ahead`](Self::ahead), but it is kept here and moves along with every
+    /// rewrite, so that what was read need not be read again. There is one at a
+    /// time.
+    pub fn begin_reading(&mut self, candidate: usize) {
+        self.predictors.begin_reading(&self.grammar, candidate);
+    }
+
+    /// The next symbol of that reading; `None` if there is none.
+    pub fn read_on(&mut self) -> Option<Candidate> {
+        self.predictors.read_on(&self.grammar)
+    }
+
+    /// Ends that reading.
+    pub fn end_reading(&mut self) {
+        self.predictors.end_reading();
+    }
+
     /// The grammar of the stream.
     pub fn grammar(&self) -> &Grammar {
         &self.grammar

@@ -5,9 +5,7 @@
 //! are missed and the line may move; what is counted is a pattern, not a
 //! protocol.
 
-use std::collections::HashMap;
-
-use ioracle_events::{Event, StreamId};
+use ioracle_events::{Event, FastMap, StreamId};
 
 /// Threads that are followed, as many as the engine follows.
 const MAX_STREAMS: usize = 1024;
@@ -15,7 +13,7 @@ const MAX_STREAMS: usize = 1024;
 /// The bursts of all threads.
 #[derive(Debug, Default)]
 pub struct BurstTally {
-    streams: HashMap<StreamId, Stream>,
+    streams: FastMap<StreamId, Stream>,
 }
 
 /// The bursts of one thread that have ended.

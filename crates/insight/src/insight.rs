@@ -2,9 +2,7 @@
 
 //! Takes the events of a job in, one by one.
 
-use std::collections::HashMap;
-
-use ioracle_events::{ContextId, Event, FileId, StreamId};
+use ioracle_events::{ContextId, Event, FastMap, FileId, StreamId};
 
 use crate::summarise::{Surroundings, summarise};
 use crate::summary::Summary;
@@ -17,7 +15,7 @@ const MAX_PATHS: usize = 1 << 18;
 #[derive(Debug, Default)]
 pub struct Insight {
     tally: JobTally,
-    paths: HashMap<FileId, Box<str>>,
+    paths: FastMap<FileId, Box<str>>,
 }
 
 impl Insight {

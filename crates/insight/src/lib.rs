@@ -34,6 +34,6 @@ pub use job::JobAnalysis;
 pub use summarise::{Surroundings, predicted};
 pub use summary::{
     Between, Bursts, BusyFile, BusyGroup, BusyVariable, Calls, FileKind, Finding, Io, LibraryCalls,
-    LoopSeen, MappedFile, MappedTotals, MpiInternalTotals, NextBurst, Predicted, RankGroup,
-    RankGroups, SelectionPattern, Severity, Summary,
+    LoopSeen, MappedFile, MappedTotals, MpiInternalTotals, NextBurst, Predicted, PredictedBySource,
+    RankGroup, RankGroups, SelectionPattern, Severity, SourceScore, Summary,
 };

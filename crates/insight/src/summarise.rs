@@ -5,8 +5,8 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use ioracle_engine::{Engine, Score};
-use ioracle_events::{FileId, Function, StreamId};
+use ioracle_engine::{Engine, Score, ScoreBySource};
+use ioracle_events::{FileId, Function, PredictionSource, StreamId};
 use ioracle_oracle::Oracle;
 
 use crate::bursts::BurstTally;
@@ -16,7 +16,7 @@ use crate::loops::loops_of;
 use crate::rank_groups::RankTallies;
 use crate::summary::{
     Bursts, BusyFile, BusyGroup, Calls, Io, LibraryCalls, LoopSeen, MappedFile, MappedTotals,
-    MpiInternalTotals, NextBurst, Predicted, Summary,
+    MpiInternalTotals, NextBurst, Predicted, PredictedBySource, SourceScore, Summary,
 };
 use crate::tally::{self, CountedLibrary, FileTally, JobTally, LibraryTally, TransferTally};
 use crate::variables::{busiest_variables, series};
@@ -71,8 +71,8 @@ pub fn summarise<'a>(
         file_groups: groups.groups.iter().take(MAX_FILES).map(busy_group).collect(),
         busiest_variables: busiest_variables(series),
         loops: main.map(|(_, oracle)| loops(oracle, tally, groups)).unwrap_or_default(),
-        predicted: predicted(&engine.score()),
-        predicted_variables: predicted(&engine.variable_score()),
+        predicted: predicted(&engine.score_by_source()),
+        predicted_variables: predicted(&engine.variable_score_by_source()),
         bursts: main.and_then(|(stream, oracle)| bursts_of(bursts, stream, oracle)),
     }
 }
@@ -253,7 +253,9 @@ fn names_of(
 }
 
 /// A score in percent, unless there was nothing to predict.
-pub fn predicted(score: &Score) -> Option<Predicted> {
+pub fn predicted(scores: &ScoreBySource) -> Option<Predicted> {
+    let score = scores.all();
+    let of = |source| source_score(scores.of(source));
     (score.operations > 0).then(|| Predicted {
         operations: score.operations,
         context_accuracy: score.context_accuracy(),
@@ -261,6 +263,19 @@ pub fn predicted(score: &Score) -> Option<Predicted> {
         offset_accuracy: score.offset_accuracy(),
         hit_ratio: score.hit_ratio(),
         time_error_s: score.time_error_s(),
+        by_source: PredictedBySource {
+            grammar: of(PredictionSource::ThisRun),
+            model: of(PredictionSource::Model),
+        },
+    })
+}
+
+fn source_score(score: &Score) -> Option<SourceScore> {
+    (score.operations > 0).then(|| SourceScore {
+        operations: score.operations,
+        context_accuracy: score.context_accuracy(),
+        offset_accuracy: score.offset_accuracy(),
+        hit_ratio: score.hit_ratio(),
     })
 }
 

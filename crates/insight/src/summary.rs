@@ -304,6 +304,30 @@ pub struct Predicted {
     pub hit_ratio: f64,
     /// Mean error of the wait before an operation.
     pub time_error_s: f64,
+    /// The same by where the most probable prediction came from.
+    pub by_source: PredictedBySource,
+}
+
+/// How well each source of predictions did; none where it made none.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct PredictedBySource {
+    /// The grammar of this run.
+    pub grammar: Option<SourceScore>,
+    /// A model of earlier runs.
+    pub model: Option<SourceScore>,
+}
+
+/// The score of one source, in percent.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SourceScore {
+    /// Operations that it predicted.
+    pub operations: u64,
+    /// Weight that was given to what came.
+    pub context_accuracy: f64,
+    /// Offsets predicted, with their files.
+    pub offset_accuracy: f64,
+    /// Equation 3 of the Omnisc'IO report.
+    pub hit_ratio: f64,
 }
 
 /// The bursts of the busiest thread.

@@ -20,12 +20,11 @@ mod mpi_own;
 mod requests;
 mod variables;
 
-use std::collections::HashMap;
 use std::hash::Hash;
 
 use ioracle_events::{
-    Access, ContextId, Event, FileId, Function, Layer, MpiInternals, Operation, OperationFilter,
-    StreamId,
+    Access, ContextId, Event, FastMap, FileId, Function, Layer, MpiInternals, Operation,
+    OperationFilter, StreamId,
 };
 
 pub use self::behaviour::CallsHash;
@@ -65,15 +64,15 @@ pub struct JobTally {
     pub mpi_own: MpiInternalTally,
     pub variables: VariableTallies,
     /// By file; not all, where there were more than the bound.
-    pub files: HashMap<FileId, FileTally>,
+    pub files: FastMap<FileId, FileTally>,
     /// By thread.
-    pub streams: HashMap<StreamId, StreamTally>,
+    pub streams: FastMap<StreamId, StreamTally>,
     /// By process, by its number.
-    pub processes: HashMap<u32, ProcessTally>,
+    pub processes: FastMap<u32, ProcessTally>,
     mpi: MpiInternals,
-    filters: HashMap<StreamId, OperationFilter>,
+    filters: FastMap<StreamId, OperationFilter>,
     requests: PendingRequests,
-    places: HashMap<(StreamId, FileId, Access), u64>,
+    places: FastMap<(StreamId, FileId, Access), u64>,
     /// Files by the place of the call, to name those of a loop.
     pub files_by_call: FilesByCall,
 }
@@ -205,8 +204,7 @@ impl JobTally {
     /// Counts the operations that an event makes known; whether it is one itself,
     /// of the layers that move the data. Threads beyond the bound share a filter.
     fn add_operations(&mut self, event: &Event) -> bool {
-        let is_known = self.filters.contains_key(&event.stream);
-        let has_room = is_known || self.filters.len() < MAX_STREAMS;
+        let has_room = self.filters.len() < MAX_STREAMS || self.filters.contains_key(&event.stream);
         let key = if has_room { event.stream } else { OTHER_STREAMS };
         let mut operations = [None, None];
         let filter = self.filters.entry(key).or_default();
@@ -298,7 +296,7 @@ impl ProcessTally {
 
 /// A row of a table that has a bound; `None` if there is no room for a new one.
 fn entry<K: Eq + Hash, T: Default>(
-    table: &mut HashMap<K, T>,
+    table: &mut FastMap<K, T>,
     key: K,
     most: usize,
 ) -> Option<&mut T> {

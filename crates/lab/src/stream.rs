@@ -123,7 +123,7 @@ impl StreamRun {
         rank: &mut RankScores,
     ) -> Option<SeriesRecorder> {
         let oracle = &learned.oracle;
-        let score = Halves { whole: learned.score().clone(), second: self.second_half };
+        let score = Halves { whole: learned.score(), second: self.second_half };
         rank.symbols += oracle.symbols() as u64;
         rank.one_size_symbols += oracle.one_size_symbols() as u64;
         rank.grammar_size += oracle.grammar().size() as u64;

@@ -3,7 +3,8 @@
 //! The oracle of one stream.
 
 use ioracle_events::{
-    ContextId, ContextSymbol, FileId, Function, Operation, PredictedFile, Prediction, Spread,
+    ContextId, ContextSymbol, FileId, Function, Operation, PredictedFile, Prediction,
+    PredictionSource, Spread,
 };
 use ioracle_grammar::{Candidate, StarSequitur};
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use crate::config::{Config, Naming};
 use crate::contexts::Contexts;
 use crate::contiguity::Contiguity;
 use crate::files::{KnownFiles, neighbour};
+use crate::hash::Seedless;
 use crate::knowledge::{
     ExpectationSource, Expected, ExpectedName, ExpectedNames, Knowledge, SymbolKnowledge,
 };
@@ -46,7 +48,17 @@ pub struct Oracle {
     pub(crate) outlook: Box<ExpectationSource>,
     /// Room for the same of the others.
     pub(crate) other_outlook: Box<ExpectationSource>,
+    /// How far a path has been read that goes on while operations come.
+    pub(crate) path: Option<Box<Supposed>>,
+    /// The steps that this run has made, where earlier runs are known.
+    pub(crate) made_in_this_run: Option<Steps>,
 }
+
+/// Two symbols in a row.
+pub(crate) type Steps = hashbrown::HashSet<(u32, u32), Seedless>;
+
+/// Different steps of a run that are remembered; with more, all count as made.
+const MAX_STEPS: usize = 1 << 16;
 
 /// Small things that the last operation left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,6 +97,8 @@ impl Oracle {
             place_cells: Vec::new(),
             outlook: Box::default(),
             other_outlook: Box::default(),
+            path: None,
+            made_in_this_run: None,
             config,
         };
         oracle.grammar.push(START);
@@ -132,6 +146,8 @@ impl Oracle {
     /// and how the last run began is what is expected now. Where nothing came
     /// since the last beginning, that one stands.
     pub fn begin_run(&mut self) {
+        self.end_path();
+        self.made_in_this_run = (self.clock.n_observed > 0).then(Steps::default);
         self.contexts.begin_run();
         self.files.begin_run();
         self.motions.begin_run();
@@ -172,6 +188,9 @@ impl Oracle {
         if let Some(interarrival_ns) = interarrival_ns {
             self.knowledge.transitions.learn(&self.motions, symbol, interarrival_ns);
             self.quiet.learn(interarrival_ns);
+        }
+        if let Some(steps) = self.made_in_this_run.as_mut().filter(|it| it.len() < MAX_STEPS) {
+            steps.insert((self.motions.now.symbol, symbol));
         }
         let names = self.expected_names(symbol);
         self.knowledge.learn(&self.motions, &step, &names, &mut self.outlook);
@@ -214,10 +233,51 @@ impl Oracle {
         let candidate = self.candidates.get(first).copied().flatten();
         let known = candidate.into_iter().flat_map(|candidate| self.grammar.ahead(candidate));
         let mut supposed = Supposed::new(self);
-        let path = known.map_while(move |step| supposed.step(step.terminal, step.probability));
+        let path =
+            known.map_while(move |step| supposed.step(self, step.terminal, step.probability));
         // The first step is what was predicted, also where it was put elsewhere.
         let stated = self.predictions.get(first).cloned();
         stated.into_iter().chain(path.skip(1))
+    }
+
+    /// Begins a path that is read on with [`read_on`](Self::read_on) while
+    /// operations come, as long as they are those of the path. Its first step is
+    /// what was predicted first, which this gives; `None` if there is nothing
+    /// that could be read on from.
+    pub fn begin_path(&mut self) -> Option<Prediction> {
+        self.end_path();
+        let stated = self.predictions.first()?.clone();
+        let candidate = self.candidates.first().copied().flatten()?;
+        self.grammar.begin_reading(candidate);
+        self.path = Some(Box::new(Supposed::new(self)));
+        self.read_on().map(|_| stated)
+    }
+
+    /// The next step of that path, from the end of the one before it: how long
+    /// after it, and how probable it is once that one has come. `None` if the
+    /// path ends here.
+    pub fn read_on(&mut self) -> Option<Prediction> {
+        let mut path = self.path.take()?;
+        path.count_from_here();
+        let step = self.grammar.read_on();
+        let prediction = step.and_then(|step| path.step(self, step.terminal, step.probability));
+        self.path = Some(path);
+        prediction
+    }
+
+    /// An operation has come that the path had predicted; false if it has to
+    /// begin anew all the same.
+    pub fn keep_path(&mut self) -> bool {
+        let Some(mut path) = self.path.take() else { return false };
+        let is_kept = path.keep_up(self);
+        self.path = is_kept.then_some(path);
+        is_kept
+    }
+
+    /// Ends that path.
+    pub fn end_path(&mut self) {
+        self.grammar.end_reading();
+        self.path = None;
     }
 
     /// Whether `to` follows `from` at once, after a predictable time, or after
@@ -384,7 +444,8 @@ impl Oracle {
             let expected = self.knowledge.expect(&self.motions, symbol, names, outlook);
             if let Some(mut expected) = expected {
                 let new_name = expected.new_name.take();
-                let prediction = self.prediction(symbol, &expected, new_name);
+                let source = self.source(self.motions.now.symbol, symbol);
+                let prediction = self.prediction(symbol, &expected, new_name, source);
                 left -= probability;
                 predictions.push(Prediction { operation_probability: probability, ..prediction });
                 self.candidates.push(Some(i));
@@ -408,6 +469,7 @@ impl Oracle {
         symbol: u32,
         expected: &Expected,
         new_name: Option<String>,
+        source: PredictionSource,
     ) -> Prediction {
         let known = &self.knowledge.symbols[symbol as usize];
         Prediction {
@@ -425,6 +487,16 @@ impl Oracle {
             io_time_spread: known.io_time.spread(),
             probability: expected.file_certainty * expected.offset_certainty,
             operation_probability: 0.0,
+            source,
+        }
+    }
+
+    /// Whose experience it is that one symbol follows another.
+    pub(crate) fn source(&self, from: u32, to: u32) -> PredictionSource {
+        let is_made = |steps: &Steps| steps.len() >= MAX_STEPS || steps.contains(&(from, to));
+        match self.made_in_this_run.as_ref().is_none_or(is_made) {
+            true => PredictionSource::ThisRun,
+            false => PredictionSource::Model,
         }
     }
 
@@ -446,6 +518,7 @@ impl Oracle {
             io_time_spread: Spread::default(),
             probability: 0.5,
             operation_probability: 1.0,
+            source: PredictionSource::ThisRun,
         }
     }
 

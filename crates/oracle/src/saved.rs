@@ -104,6 +104,8 @@ impl Oracle {
             place_cells: Vec::new(),
             outlook: Box::default(),
             other_outlook: Box::default(),
+            path: None,
+            made_in_this_run: None,
         };
         oracle.contexts.index();
         oracle.files.index();

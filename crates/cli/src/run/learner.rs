@@ -12,6 +12,7 @@ use ioracle_engine::{Config, Engine};
 use ioracle_events::{Event, StreamId};
 use ioracle_insight::BurstTally;
 use ioracle_oracle::Model;
+use ioracle_spool::slot::MAX_STEPS;
 use ioracle_trace::Follower;
 
 use super::publish::Publisher;
@@ -74,7 +75,7 @@ impl Learner {
         let n_waiting = self.waiting.iter().filter(its).count();
         // What was learned before the thread asked counts: there may be no more.
         self.publisher.begin(stream, n_waiting, self.engine.last_sequence(stream));
-        self.engine.begin_stream(stream);
+        self.engine.keep_path_ahead(stream, MAX_STEPS);
     }
 
     /// Whether any thread asks.
@@ -104,7 +105,7 @@ impl Learner {
 
     /// Tells them more of it; false if they know all.
     pub fn publish_more(&mut self, follower: &mut Follower) -> bool {
-        self.publisher.complete(&self.engine, follower)
+        self.publisher.complete(&mut self.engine, follower)
     }
 
     /// A stream has ended.
@@ -142,6 +143,7 @@ impl Learner {
 
     fn forget(&mut self, stream: StreamId) {
         self.publisher.end(stream);
+        self.engine.drop_path_ahead(stream);
         self.engine.end_stream(stream);
         if self.engine.oracle(stream).is_none() {
             self.bursts.forget(stream);

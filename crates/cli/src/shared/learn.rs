@@ -166,7 +166,7 @@ fn learn_stream(trace: Trace, stream: StreamId, extent: LearnLimits) -> Result<L
     let Span { rest, end_ns, .. } = span;
     let variables = (level == Level::Variables).then(|| engine.variables().clone());
     let learned = engine.take_stream(level, stream);
-    let score = learned.as_ref().map(|learned| learned.score().clone()).unwrap_or_default();
+    let score = learned.as_ref().map(|learned| learned.score()).unwrap_or_default();
     let oracle = match learned {
         Some(learned) => learned.oracle,
         None => Oracle::new(ioracle_oracle::Config::default()),

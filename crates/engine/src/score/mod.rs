@@ -14,7 +14,7 @@ pub use context::{ContextScore, Distribution};
 pub use place::{AccessedRange, PlaceScore, SIZE_ERROR_CAP, Stated, hit, size_error};
 pub use sums::{Mean, Moments};
 
-use ioracle_events::{ContextSymbol, Operation, PredictedFile, Prediction};
+use ioracle_events::{ContextSymbol, Operation, PredictedFile, Prediction, PredictionSource};
 
 /// All measures over the operations of one stream or of several.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +25,40 @@ pub struct Score {
     pub context: ContextScore,
     /// How well file, offset, size and time were.
     pub place: PlaceScore,
+}
+
+/// The scores of predictions by where they came from: each operation counts for
+/// the source of the most probable prediction.
+#[derive(Clone, Debug, Default)]
+pub struct ScoreBySource {
+    scores: [Score; PredictionSource::COUNT],
+}
+
+impl ScoreBySource {
+    /// Compares predictions, the most probable first, with what came.
+    pub fn add(&mut self, predictions: &[Prediction], came: &ObservedOperation<'_>) -> Scored {
+        let source = predictions.first().map(|top| top.source).unwrap_or_default();
+        self.scores[source as usize].add(predictions, came)
+    }
+
+    /// Takes in the scores of another stream.
+    pub fn merge(&mut self, other: &ScoreBySource) {
+        for (score, more) in self.scores.iter_mut().zip(&other.scores) {
+            score.merge(more);
+        }
+    }
+
+    /// Over the predictions of one source.
+    pub fn of(&self, source: PredictionSource) -> &Score {
+        &self.scores[source as usize]
+    }
+
+    /// Over all predictions.
+    pub fn all(&self) -> Score {
+        let [mut all, more] = self.scores.clone();
+        all.merge(&more);
+        all
+    }
 }
 
 /// An operation that came, as far as it is scored.

@@ -2,9 +2,8 @@
 
 //! Which variables a stream has accessed since it opened their files.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::event::{FileId, StreamId};
+use crate::map::{FastMap, FastSet};
 
 /// Variables and names held; at the bound all are forgotten.
 const MAX_ACCESSED: usize = 1 << 16;
@@ -12,10 +11,10 @@ const MAX_ACCESSED: usize = 1 << 16;
 /// What was accessed of the files that are open.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OpenFileVariables {
-    accessed: HashMap<(StreamId, FileId), HashSet<FileId>>,
+    accessed: FastMap<(StreamId, FileId), FastSet<FileId>>,
     n_accessed: usize,
     /// Names without digits of which a variable was accessed more than once.
-    repeated: HashMap<StreamId, HashSet<Box<str>>>,
+    repeated: FastMap<StreamId, FastSet<Box<str>>>,
     n_repeated: usize,
 }
 

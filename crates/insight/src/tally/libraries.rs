@@ -3,9 +3,7 @@
 //! Calls of the libraries above POSIX, each library apart. What happens inside
 //! them is counted as what it is: MPI-IO inside HDF5 is both.
 
-use std::collections::HashMap;
-
-use ioracle_events::{Access, Event, Function, Layer, StreamId};
+use ioracle_events::{Access, Event, FastMap, Function, Layer, StreamId};
 
 use super::{MAX_STREAMS, TransferTally, calls_of, duration_ns, entry};
 
@@ -52,7 +50,7 @@ pub struct LibraryTally {
 pub struct Libraries {
     tallies: [LibraryTally; 4],
     /// Calls of each thread that may enclose its next one, outermost first.
-    enclosing: HashMap<StreamId, Vec<Enclosing>>,
+    enclosing: FastMap<StreamId, Vec<Enclosing>>,
 }
 
 #[derive(Debug)]

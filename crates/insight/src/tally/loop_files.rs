@@ -3,9 +3,7 @@
 //! Which files a call of the program works on, by its call stack and function. A
 //! loop of the grammar is made of such calls, so its files can be named.
 
-use std::collections::HashMap;
-
-use ioracle_events::{ContextId, FileId, Function, Operation};
+use ioracle_events::{ContextId, FastMap, FileId, Function, Operation};
 
 use super::entry;
 
@@ -15,7 +13,7 @@ const MAX_FILES: usize = 64;
 
 /// The files of each call.
 #[derive(Debug, Default)]
-pub struct FilesByCall(HashMap<(ContextId, Function), Vec<FileId>>);
+pub struct FilesByCall(FastMap<(ContextId, Function), Vec<FileId>>);
 
 impl FilesByCall {
     /// Takes an operation in.

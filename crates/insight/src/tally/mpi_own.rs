@@ -3,9 +3,7 @@
 //! Counts what MPI does for itself ([`ioracle_events::MpiInternals`]), which is in
 //! no other count.
 
-use std::collections::HashSet;
-
-use ioracle_events::{Access, Event, FileId};
+use ioracle_events::{Access, Event, FastSet, FileId};
 
 use super::{MAX_FILES, io_time_ns};
 
@@ -18,7 +16,7 @@ pub struct MpiInternalTally {
     pub bytes_read: u64,
     pub bytes_written: u64,
     pub io_ns: u64,
-    pub files: HashSet<FileId>,
+    pub files: FastSet<FileId>,
 }
 
 impl MpiInternalTally {

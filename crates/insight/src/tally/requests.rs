@@ -4,9 +4,7 @@
 //! gives up. An access counts when it is submitted, so what is given up must be
 //! known to be taken back. At [`MAX_UNDER_WAY`] further ones are not followed.
 
-use std::collections::HashMap;
-
-use ioracle_events::{Event, Function};
+use ioracle_events::{Event, FastMap, Function};
 
 use super::{CountedLibrary, entry};
 
@@ -16,7 +14,7 @@ const MAX_UNDER_WAY: usize = 1 << 18;
 /// The requests that are under way, by process and number.
 #[derive(Debug, Default)]
 pub struct PendingRequests {
-    under_way: HashMap<(u32, u32), Option<Function>>,
+    under_way: FastMap<(u32, u32), Option<Function>>,
 }
 
 /// What became of a request, and the function that had submitted it.

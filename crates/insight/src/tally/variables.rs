@@ -9,9 +9,7 @@
 mod part;
 mod shared;
 
-use std::collections::HashMap;
-
-use ioracle_events::{Access, Event, FileId, Function, Layer, StreamId};
+use ioracle_events::{Access, Event, FastMap, FileId, Function, Layer, StreamId};
 
 use self::part::Selected;
 pub use self::part::{SelectionPattern, SelectionTally};
@@ -31,11 +29,11 @@ const NAMELESS: &str = "(no name yet)";
 #[derive(Debug, Default)]
 pub struct VariableTallies {
     /// Numbers by file, and name without the slash before it, which only HDF5 writes.
-    files: HashMap<FileId, HashMap<Box<str>, usize>>,
+    files: FastMap<FileId, FastMap<Box<str>, usize>>,
     known: Vec<(FileId, VariableTally)>,
     n_name_bytes: usize,
     /// Of each thread, to share its time when its parts are known.
-    last_calls: HashMap<StreamId, LastCall>,
+    last_calls: FastMap<StreamId, LastCall>,
 }
 
 /// What was done to one variable.

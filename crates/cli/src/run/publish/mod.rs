@@ -2,38 +2,33 @@
 
 //! Tells threads that ask what is expected of them, in their slots.
 //!
-//! Nothing is done for the others. For a thread that asks, the next step is told
-//! as soon as an event of it is learned, because learning makes it anyway; behind
-//! it stands what was known before, if the thread has done what it was told
-//! ([`path`]), else a few steps more. Making a step takes a third of the time of
-//! learning an event, so all of them are made anew only while there is nothing
-//! to learn: that is left off as soon as a thread that asks has done something,
-//! and what was made until then is kept.
+//! Nothing is done for the others. For a thread that asks, the engine keeps the
+//! path ahead ([`ioracle_engine::PathAhead`]), and what is known of it is put into
+//! the slot as soon as an event of the thread is learned. Where the path is short,
+//! because the thread did something else than was expected, it is extended while
+//! there is nothing to learn: that is left off as soon as a thread that asks has
+//! done something.
 //!
 //! Waking up takes longer than all of it, so the spool is looked at without a
 //! pause for a while after each event, and before the next one is expected
 //! ([`polling`]).
 
-mod path;
 mod polling;
 mod steps;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ioracle_engine::Engine;
-use ioracle_events::{ContextId, Event, Layer, Operation, Prediction, StreamId};
-use ioracle_oracle::Oracle;
-use ioracle_spool::slot::{MAX_STEPS, Outlook};
+use ioracle_engine::{Engine, PathAhead, PathStep};
+use ioracle_events::{ContextId, Event, Layer, Operation, PredictedFile, StreamId};
+use ioracle_spool::slot::{MAX_STEPS, Outlook, Step};
 use ioracle_trace::Follower;
 
-use self::path::{ExpectedPath, SlotStep};
 use self::polling::{AdaptivePolling, Arrival};
 use self::steps::Steps;
 
-/// Steps that are made at once where nothing is left of what was told before.
-const FIRST_STEPS: usize = 4;
-/// Steps that are made between two looks at whether there is something to learn.
+/// Steps that are added between two looks at whether there is something to learn.
 const STEPS_AT_ONCE: usize = 2;
 
 /// The threads that ask, and what they were told.
@@ -52,7 +47,12 @@ struct Asking {
     /// Operations learned, in earlier runs too.
     n_operations: u64,
     told: Told,
-    path: ExpectedPath,
+    /// The first step of the path has been made: a call of a library has ended, of
+    /// which only the next event says whether it was an operation.
+    is_ahead: bool,
+    /// Steps of the path in the words of a slot, and the number of the first.
+    steps: VecDeque<(Step, Arc<[u8]>)>,
+    first_number: u64,
     arrival: Arrival,
     /// The call stack of each context symbol, where it came in this run.
     contexts: Vec<ContextId>,
@@ -87,7 +87,9 @@ impl Publisher {
             rests_on,
             n_operations: 0,
             told: Told::Outdated,
-            path: ExpectedPath::default(),
+            is_ahead: false,
+            steps: VecDeque::new(),
+            first_number: 0,
             arrival: Arrival::default(),
             contexts: Vec::new(),
         };
@@ -129,8 +131,10 @@ impl Publisher {
         let now = Instant::now();
         let is_library = matches!(event.function.layer(), Layer::MpiIo | Layer::HighLevel);
         // Whether a call of a library is one comes out later.
+        asking.is_ahead = false;
         if is_operation || is_library && event.function.access().is_data() && !event.failed() {
             asking.follow(event, now, engine);
+            asking.is_ahead = !is_operation && is_next(event, engine);
         }
         self.polling.stay_awake(now);
     }
@@ -169,22 +173,13 @@ impl Publisher {
                 return true;
             }
             asking.told = Told::First;
-            if let Some(oracle) = engine.oracle(stream) {
-                asking.n_operations = oracle.operations();
-                asking.renew(oracle.ahead(0).take(1), steps, (engine, follower));
-                if asking.path.len() == 1 {
-                    asking.renew(oracle.ahead(0).take(FIRST_STEPS), steps, (engine, follower));
-                }
-            }
-            asking.arrival.expect(asking.path.next_ns().map(Duration::from_nanos));
-            asking.fill(outlook);
-            follower.publish(stream, outlook)
+            asking.tell(stream, outlook, steps, (engine, follower))
         });
     }
 
     /// Publishes all steps for threads that were told the first; false if there
     /// is none. When something is to be learned meanwhile, that comes first.
-    pub fn complete(&mut self, engine: &Engine, follower: &mut Follower) -> bool {
+    pub fn complete(&mut self, engine: &mut Engine, follower: &mut Follower) -> bool {
         let Publisher { asking, steps, outlook, .. } = self;
         let mut any = false;
         asking.retain(|&stream, asking| {
@@ -192,76 +187,104 @@ impl Publisher {
                 return true;
             }
             any = true;
-            if let Some(oracle) = engine.oracle(stream) {
-                let (made, is_all) = made_in_peace(oracle, || follower.asking_have_news());
-                // There is no time to say again what was said before.
-                if is_all || made.len() > asking.path.len() {
-                    asking.renew(made.into_iter(), steps, (engine, follower));
-                }
-                if !is_all {
+            while engine.path_ahead(stream).is_some_and(|path| !path.is_complete()) {
+                engine.extend_path_ahead(stream, STEPS_AT_ONCE);
+                if follower.asking_have_news() {
                     return true;
                 }
             }
             asking.told = Told::All;
-            asking.fill(outlook);
-            follower.publish(stream, outlook)
+            asking.tell(stream, outlook, steps, (engine, follower))
         });
         any
     }
 }
 
-/// All steps, or those that were made until there was something else to do.
-fn made_in_peace(oracle: &Oracle, mut has_news: impl FnMut() -> bool) -> (Vec<Prediction>, bool) {
-    let mut made = Vec::with_capacity(MAX_STEPS);
-    let mut ahead = oracle.ahead(0);
-    while made.len() < MAX_STEPS {
-        let n_before = made.len();
-        made.extend(ahead.by_ref().take(STEPS_AT_ONCE));
-        if made.len() < n_before + STEPS_AT_ONCE {
-            break;
-        }
-        if has_news() {
-            return (made, false);
-        }
-    }
-    (made, true)
+/// Whether an event is the next step of the path of its stream.
+fn is_next(event: &Event, engine: &Engine) -> bool {
+    let next = engine.path_ahead(event.stream).and_then(|path| path.step(0));
+    let (Some(next), Some(oracle)) = (next, engine.oracle(event.stream)) else { return false };
+    let operation = Operation::from(event);
+    let is_file = match next.file {
+        PredictedFile::Known(file) => *file == event.file,
+        PredictedFile::New(name) => Some(name.as_str()) == engine.path(event.file),
+    };
+    is_file
+        && Some(next.symbol) == oracle.symbol_of(&operation)
+        && (next.offset, next.size) == (operation.offset, operation.size)
 }
 
 impl Asking {
-    /// Puts new steps in the place of the first ones.
-    fn renew(
+    /// Tells the thread what is known; false if it cannot be told any more.
+    fn tell(
         &mut self,
-        made: impl Iterator<Item = Prediction>,
+        stream: StreamId,
+        outlook: &mut Outlook,
         steps: &mut Steps,
-        (engine, follower): (&Engine, &Follower),
-    ) {
-        let contexts = &self.contexts;
-        self.path.renew(made.map(|prediction| {
-            let step = steps.of(&prediction, contexts, engine, follower);
-            SlotStep::new(prediction, step)
-        }));
-    }
-
-    /// Makes the outlook that the thread is to be told.
-    fn fill(&self, outlook: &mut Outlook) {
+        (engine, follower): (&Engine, &mut Follower),
+    ) -> bool {
         outlook.clear();
+        if let (Some(oracle), Some(path)) = (engine.oracle(stream), engine.path_ahead(stream)) {
+            self.n_operations = oracle.operations();
+            if path.is_complete() {
+                self.told = Told::All;
+            }
+            self.keep_up(path, steps, (engine, follower));
+            self.fill(path, outlook);
+        }
+        let next = outlook.steps().first().map(|step| Duration::from_nanos(step.from_now_ns));
+        self.arrival.expect(next);
         outlook.header.rests_on = self.rests_on;
         outlook.header.n_operations = self.n_operations;
         outlook.header.is_whole = u32::from(self.told == Told::All);
-        for told in self.path.steps() {
-            let (step, name) = told.step();
+        follower.publish(stream, outlook)
+    }
+
+    /// Puts the steps that are new into the words of a slot.
+    fn keep_up(
+        &mut self,
+        path: &PathAhead,
+        steps: &mut Steps,
+        (engine, follower): (&Engine, &Follower),
+    ) {
+        let n_gone = usize::try_from(path.first_number().saturating_sub(self.first_number));
+        self.steps.drain(..n_gone.unwrap_or(usize::MAX).min(self.steps.len()));
+        self.first_number = path.first_number();
+        let mut words =
+            |step: PathStep<'_>| steps.of(&step.prediction(), &self.contexts, engine, follower);
+        // What is predicted next is predicted anew with every operation.
+        if let (Some(first), Some(next)) = (self.steps.front_mut(), path.step(0)) {
+            *first = words(next);
+        }
+        let new = path.steps().take(MAX_STEPS).skip(self.steps.len());
+        let new: Vec<_> = new.map(words).collect();
+        self.steps.extend(new);
+    }
+
+    /// Makes the outlook, as it is seen from where the thread stands.
+    fn fill(&self, path: &PathAhead, outlook: &mut Outlook) {
+        let made = path.step(0).filter(|_| self.is_ahead);
+        let (made_ns, made_probability) = made.map_or((0, 1.0), |made| {
+            (made.from_now_ns.saturating_add(made.io_time_ns), made.operation_probability)
+        });
+        let share = |probability: f64| (probability / made_probability.max(1e-300)).min(1.0);
+        let told = path.steps().zip(&self.steps).skip(usize::from(made.is_some()));
+        for (seen, (step, name)) in told {
+            let step = Step {
+                from_now_ns: seen.from_now_ns.saturating_sub(made_ns),
+                probability: share(seen.probability),
+                operation_probability: share(seen.operation_probability),
+                ..*step
+            };
             outlook.push(step, name);
         }
     }
 
-    /// Follows the thread along the path, and notes where its symbols come from.
+    /// Notes when the thread did something, and where its symbols come from.
     fn follow(&mut self, event: &Event, now: Instant, engine: &Engine) {
         let Some(oracle) = engine.oracle(event.stream) else { return };
         self.arrival.came(now);
-        let operation = Operation::from(event);
-        let symbol = oracle.symbol_of(&operation);
-        self.path.advance(&operation, symbol, engine.path(operation.file));
-        let Some(symbol) = symbol else { return };
+        let Some(symbol) = oracle.symbol_of(&Operation::from(event)) else { return };
         // The oracle bounds the number of symbols.
         let place = symbol.0 as usize;
         if place >= self.contexts.len() {

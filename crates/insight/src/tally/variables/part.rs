@@ -103,9 +103,14 @@ pub struct Selected {
 impl Selected {
     /// Reads `start=0:0 count=2:3 stride=1:1`; `None` if it selects nothing.
     pub fn parse(selection: &str) -> Option<Selected> {
-        let (starts, counts) = (numbers(selection, "start")?, numbers(selection, "count"));
-        let counts = counts.unwrap_or_else(|| vec![1; starts.len()]);
-        let optional = |name| -> Box<[u64]> { numbers(selection, name).unwrap_or_default().into() };
+        let starts = numbers(selection, "start")?;
+        // Most selections have no more than the two.
+        let counts = numbers(selection, "count").unwrap_or_else(|| vec![1; starts.len()]);
+        let has_more = selection.contains("stride=") || selection.contains("block=");
+        let optional = |name| -> Box<[u64]> {
+            let found = if has_more { numbers(selection, name) } else { None };
+            found.unwrap_or_default().into()
+        };
         (starts.len() == counts.len()).then(|| Selected {
             starts: starts.into(),
             counts: counts.into(),

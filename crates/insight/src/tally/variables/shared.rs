@@ -6,9 +6,7 @@
 //! A trace has all of it at the first part. How many follow is known when the
 //! call is over: with the next one of its thread, or with the thread's end.
 
-use std::collections::HashSet;
-
-use ioracle_events::{Access, Function};
+use ioracle_events::{Access, FastSet, Function};
 
 /// Parts that take a share; of calls with more, the first ones do.
 const MAX_PARTS: usize = 1 << 12;
@@ -19,7 +17,7 @@ pub struct LastCall {
     io_ns: u64,
     parts: Vec<Counted>,
     /// Numbers of the variables of these parts.
-    variables: HashSet<usize>,
+    variables: FastSet<usize>,
 }
 
 /// A part as it was counted.

@@ -126,6 +126,7 @@ fn busy() -> RunSummary {
                 offset_accuracy: 97.5,
                 hit_ratio: 96.44,
                 time_error_s: 0.0012,
+                by_source: Default::default(),
             }),
             bursts: Some(Bursts {
                 seen: 12,
