@@ -84,10 +84,14 @@ impl PatternBuilder {
         let file = self.files.get(request.file);
         let found = self.streams.observe(file.serial, request.offset, end, self.slice);
         self.profile.observe(request, step, file, found, self.slice);
-        file.span = match file.slice == self.slice {
-            true => (file.span.0.min(request.offset), file.span.1.max(end)),
-            false => (request.offset, end),
-        };
+        if file.slice == self.slice {
+            file.span = (file.span.0.min(request.offset), file.span.1.max(end));
+            file.n_requests = file.n_requests.saturating_add(1);
+        } else {
+            file.span = (request.offset, end);
+            file.n_requests = 1;
+            file.is_carried = file.was_used_before(self.slice);
+        }
         file.slice = self.slice;
         file.last_end = end;
     }

@@ -22,7 +22,8 @@ pub struct PatternConfig {
     pub max_difference: f64,
     /// A match has a score above this.
     pub threshold: f64,
-    /// How far FastDTW looks beside the path found in coarser series.
+    /// How many rows FastDTW looks to each side of the path found in coarser
+    /// series.
     pub radius: usize,
 }
 
@@ -37,7 +38,7 @@ impl PatternConfig {
             max_values: 1 << 16,
             max_difference: 0.25,
             threshold: 0.95,
-            radius: 3,
+            radius: 32,
         }
     }
 

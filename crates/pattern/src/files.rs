@@ -29,6 +29,10 @@ pub(crate) struct KnownFile {
     pub slice: u32,
     /// The bytes requested in that slice lie between these.
     pub span: (u64, u64),
+    /// Requests in that slice.
+    pub n_requests: u32,
+    /// Whether the file was in use in the slice before that one, too.
+    pub is_carried: bool,
 }
 
 /// Files by number.
@@ -73,7 +77,20 @@ impl FileTable {
 
 impl KnownFile {
     fn new(serial: u64) -> KnownFile {
-        KnownFile { serial, last_end: 0, slice: u32::MAX, span: (0, 0) }
+        KnownFile {
+            serial,
+            last_end: 0,
+            slice: u32::MAX,
+            span: (0, 0),
+            n_requests: 0,
+            is_carried: false,
+        }
+    }
+
+    /// Whether its last request was in the slice before this one.
+    #[inline]
+    pub fn was_used_before(&self, slice: u32) -> bool {
+        slice.checked_sub(1) == Some(self.slice)
     }
 }
 

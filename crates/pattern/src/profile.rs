@@ -37,9 +37,19 @@ pub(crate) enum Scalar {
     Rate,
     /// Bytes per second.
     Bytes,
+    /// Files that equally many requests each would make of it: two files with
+    /// twice as many requests to one as to the other count as 1.8.
+    EffectiveFiles,
+    /// Requests between one and its continuation, the mean over those that
+    /// continue something.
+    MeanLag,
+    /// Requests in a row that each begin where the one before ended.
+    Burst,
+    /// Bytes per request.
+    MeanSize,
 }
 
-pub(crate) const N_SCALARS: usize = 7;
+pub(crate) const N_SCALARS: usize = 11;
 
 /// A histogram among them.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +66,18 @@ pub(crate) struct ProfileBuilder {
     /// Bytes between the lowest and highest request on each file, summed.
     span: u64,
     n_files: u64,
+    /// Sum of the squares of each file's requests.
+    squared_requests: u64,
+    /// Requests to files that were in use in the slice before.
+    n_carried: u64,
     n_streams: u64,
     n_reused: u64,
+    /// Requests that begin where the one before ended.
+    n_contiguous: u64,
+    /// Requests that continue an earlier one, and the sum of their lags on a
+    /// logarithmic scale, in 256ths.
+    n_continued: u64,
+    sum_lag: u64,
     last_time_ns: Option<u64>,
     /// Tags of recently requested blocks, across slices.
     recent_blocks: Box<[u32]>,
@@ -72,8 +92,8 @@ pub struct LoadProfile {
     pub(crate) shares: [f32; N_BINS],
     /// In the order of [`Scalar`].
     pub(crate) scalars: [f32; N_SCALARS],
-    /// Requests that were counted.
-    pub(crate) n_requests: f32,
+    /// The share of requests to files that were in use in the slice before.
+    pub(crate) carried: f32,
 }
 
 impl ProfileBuilder {
@@ -83,8 +103,13 @@ impl ProfileBuilder {
             n_bytes: 0,
             span: 0,
             n_files: 0,
+            squared_requests: 0,
+            n_carried: 0,
             n_streams: 0,
             n_reused: 0,
+            n_contiguous: 0,
+            n_continued: 0,
+            sum_lag: 0,
             last_time_ns: None,
             recent_blocks: vec![0; N_RECENT_BLOCKS].into_boxed_slice(),
         }
@@ -107,9 +132,14 @@ impl ProfileBuilder {
         self.observe_file(request, file, slice);
         let lag = match continuation {
             Continuation::Jump => 0,
-            Continuation::After { lag, .. } => octave(lag),
+            Continuation::After { lag, .. } => {
+                self.n_continued += 1;
+                self.sum_lag += fine_log(lag);
+                octave(lag)
+            }
         };
         self.count(LAG, lag);
+        self.n_contiguous += u64::from(step == Some(0));
         let continues = matches!(continuation, Continuation::After { same_slice: true, .. });
         self.n_streams += u64::from(!continues);
         if let Some(last_time_ns) = self.last_time_ns {
@@ -128,11 +158,17 @@ impl ProfileBuilder {
         let bin = octave(request.offset.abs_diff(file.last_end)).div_ceil(2).min(17);
         self.count(FILE_STEP, if request.offset < file.last_end { bin + 17 } else { bin });
         if file.slice == slice {
+            // From n squared to n + 1 squared.
+            self.squared_requests =
+                self.squared_requests.saturating_add(2 * u64::from(file.n_requests) + 1);
+            self.n_carried += u64::from(file.is_carried);
             let (low, high) = file.span;
             self.span = self.span.saturating_add(low.saturating_sub(request.offset));
             self.span = self.span.saturating_add(request.end().saturating_sub(high));
         } else {
             self.n_files += 1;
+            self.squared_requests += 1;
+            self.n_carried += u64::from(file.was_used_before(slice));
             self.span = self.span.saturating_add(request.end() - request.offset);
         }
     }
@@ -171,8 +207,12 @@ impl ProfileBuilder {
                 share(self.n_reused),
                 n_requests.log2() - (slice_ns as f32 * 1e-9).log2(),
                 log(self.n_bytes) - (slice_ns as f32 * 1e-9).log2(),
+                2.0 * n_requests.log2() - (self.squared_requests.max(1) as f32).log2(),
+                self.sum_lag as f32 / 256.0 / self.n_continued.max(1) as f32,
+                n_requests.log2() - (n_requests - self.n_contiguous as f32).max(1.0).log2(),
+                log(self.n_bytes) - n_requests.log2(),
             ],
-            n_requests,
+            carried: share(self.n_carried),
         };
         for bins in HISTOGRAMS {
             let range = bins.first..bins.first + bins.n;
@@ -190,8 +230,13 @@ impl ProfileBuilder {
         self.n_bytes = 0;
         self.span = 0;
         self.n_files = 0;
+        self.squared_requests = 0;
+        self.n_carried = 0;
         self.n_streams = 0;
         self.n_reused = 0;
+        self.n_contiguous = 0;
+        self.n_continued = 0;
+        self.sum_lag = 0;
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -210,4 +255,13 @@ impl LoadProfile {
 #[inline]
 pub(crate) fn octave(number: u64) -> usize {
     64 - number.leading_zeros() as usize
+}
+
+/// The logarithm to base 2 of a number that is not 0, in 256ths; straight
+/// between powers of two.
+#[inline]
+fn fine_log(number: u64) -> u64 {
+    let whole = u64::from(63 - number.max(1).leading_zeros());
+    let mantissa = ((u128::from(number) << 8) >> whole) as u64 & 0xFF;
+    (whole << 8) + mantissa
 }

@@ -10,6 +10,9 @@ use crate::matcher::PatternId;
 /// Slices that are looked ahead at most.
 const MAX_AHEAD: usize = 600;
 
+/// A prediction of this probability decides what is prepared for.
+const CERTAIN: f64 = 0.8;
+
 /// The pattern that is expected after the present one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NextPattern {
@@ -51,6 +54,13 @@ impl PatternSequence {
     /// The pattern of the next slice, with its probability.
     pub fn predict(&self) -> Option<(PatternId, f64)> {
         self.grammar.next().first().map(|next| (PatternId(next.terminal), next.probability))
+    }
+
+    /// The pattern to prepare for: that of the next slice if it is rather certain,
+    /// else the present one, because loads last; none before the first slice.
+    pub fn expected(&self) -> Option<PatternId> {
+        let next = self.predict().filter(|(_, probability)| *probability >= CERTAIN);
+        next.map(|(id, _)| id).or(self.last)
     }
 
     /// The next pattern other than the present one, if one is in sight.

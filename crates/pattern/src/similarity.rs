@@ -12,7 +12,7 @@ use crate::profile::{
 };
 
 /// Aspects that are compared.
-pub(crate) const N_ASPECTS: usize = 17;
+pub(crate) const N_ASPECTS: usize = 20;
 
 /// The distance of each aspect.
 pub(crate) type Aspects = [f32; N_ASPECTS];
@@ -24,7 +24,9 @@ pub(crate) const LEAST_SCALES: Aspects = [
     // Time between requests, mean lag, share of continuations.
     0.2, 0.1, 0.02, //
     // Share of reads, files, streams, span, reuse, rate.
-    0.02, 0.1, 0.1, 0.1, 0.02, 0.2,
+    0.02, 0.1, 0.1, 0.1, 0.02, 0.2, //
+    // Effective files, burst, mean size.
+    0.05, 0.1, 0.05,
 ];
 
 /// A profile made ready to be compared with many.
@@ -65,29 +67,26 @@ impl ProfileVector {
             aspects[2 * index + 1] = moved;
         }
         aspects[8] = distances(GAP, a, b).1;
-        let (lag_a, share_a) = a.mean_lag();
-        let (lag_b, share_b) = b.mean_lag();
-        aspects[9] = (lag_a - lag_b).abs();
-        aspects[10] = (share_a - share_b).abs();
+        aspects[10] = (a.continued() - b.continued()).abs();
         let scalar =
             |scalar: Scalar| (a.scalars[scalar as usize] - b.scalars[scalar as usize]).abs();
+        aspects[9] = scalar(Scalar::MeanLag);
         aspects[11] = scalar(Scalar::ReadShare);
         aspects[12] = scalar(Scalar::Files);
         aspects[13] = scalar(Scalar::Streams);
         aspects[14] = scalar(Scalar::Span);
         aspects[15] = scalar(Scalar::Reuse);
         aspects[16] = scalar(Scalar::Rate);
+        aspects[17] = scalar(Scalar::EffectiveFiles);
+        aspects[18] = scalar(Scalar::Burst);
+        aspects[19] = scalar(Scalar::MeanSize);
         aspects
     }
 
-    /// The mean lag of requests that continue a stream, in powers of two, and
-    /// their share.
-    fn mean_lag(&self) -> (f32, f32) {
-        let roots = &self.roots[LAG.first + 1..LAG.first + LAG.n];
-        let share: f32 = roots.iter().map(|root| root * root).sum();
-        let sum: f32 =
-            roots.iter().zip(1_u8..).map(|(root, lag)| root * root * f32::from(lag)).sum();
-        (sum / share.max(1e-3), share)
+    /// The share of requests that continue a stream.
+    fn continued(&self) -> f32 {
+        let jumps = self.roots[LAG.first];
+        1.0 - jumps * jumps
     }
 }
 

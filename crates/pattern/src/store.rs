@@ -17,11 +17,11 @@ use crate::choice::{ArmEstimate, DecisionMaker};
 use crate::matcher::{AdaptiveMatcher, KnownPattern, PatternId, ThresholdFinder};
 use crate::pattern::PatternCounts;
 use crate::request::RequestKind;
-use crate::similarity::ProfileVector;
+use crate::similarity::{Aspects, ProfileVector};
 
 /// Says in the header of the file whose it is: "iopt".
 const APPLICATION_ID: i32 = 0x696F_7074;
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// What every database begins with.
 const HEADER_BYTES: u64 = 100;
@@ -36,8 +36,9 @@ CREATE TABLE pattern (
     id INTEGER PRIMARY KEY, kind TEXT NOT NULL,
     files INTEGER NOT NULL, reads INTEGER NOT NULL, writes INTEGER NOT NULL,
     seen INTEGER NOT NULL, first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL,
-    series BLOB NOT NULL, profile BLOB NOT NULL);
-CREATE TABLE learned (kind TEXT PRIMARY KEY, scales BLOB NOT NULL, threshold BLOB NOT NULL);
+    series BLOB NOT NULL, onset BLOB NOT NULL, steady BLOB);
+CREATE TABLE learned (
+    kind TEXT PRIMARY KEY, recurrences BLOB NOT NULL, scales BLOB NOT NULL, threshold BLOB NOT NULL);
 CREATE TABLE choice (
     pattern INTEGER NOT NULL, option TEXT NOT NULL,
     weight REAL NOT NULL, mean REAL NOT NULL, deviation REAL NOT NULL,
@@ -167,7 +168,7 @@ impl PatternStore {
 
     fn patterns(&self) -> Result<Vec<KnownPattern>, StoreError> {
         let query = "SELECT id, kind, files, reads, writes, seen, first_seen, last_seen, series, \
-                     profile FROM pattern ORDER BY id";
+                     onset, steady FROM pattern ORDER BY id";
         let mut statement = self.check(self.connection.prepare(query))?;
         let mut rows = self.check(statement.query([]))?;
         let mut patterns = Vec::new();
@@ -186,14 +187,15 @@ impl PatternStore {
     }
 
     fn load_learned(&self, matcher: &mut AdaptiveMatcher) -> Result<(), StoreError> {
-        let query = "SELECT kind, scales, threshold FROM learned";
+        let query = "SELECT kind, recurrences, scales, threshold FROM learned";
         let mut statement = self.check(self.connection.prepare(query))?;
         let mut rows = self.check(statement.query([]))?;
         while let Some(row) = self.check(rows.next())? {
             let mut read = || -> rusqlite::Result<Option<()>> {
                 let kind: String = row.get(0)?;
-                let (scales, threshold): (Vec<u8>, Vec<u8>) = (row.get(1)?, row.get(2)?);
-                Ok(restore_learned(matcher, &kind, &scales, &threshold))
+                let blob = |column| row.get::<_, Vec<u8>>(column);
+                let (recurrences, scales, threshold) = (blob(1)?, blob(2)?, blob(3)?);
+                Ok(restore_learned(matcher, &kind, [&recurrences, &scales], &threshold))
             };
             if self.check(read())?.is_none() {
                 return Err(self.damaged("what was learned makes no sense".to_owned()));
@@ -258,7 +260,9 @@ fn read_pattern(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<KnownPattern
     let kind: String = row.get(1)?;
     let count = |column| row.get::<_, i64>(column).map(|number| u64::try_from(number).ok());
     let numbers = [count(2)?, count(3)?, count(4)?, count(5)?, count(6)?, count(7)?];
-    let (series, profile): (Vec<u8>, Vec<u8>) = (row.get(8)?, row.get(9)?);
+    let (series, onset): (Vec<u8>, Vec<u8>) = (row.get(8)?, row.get(9)?);
+    let steady: Option<Vec<u8>> = row.get(10)?;
+    let profile = |bytes: &[u8]| ProfileVector::from_numbers(&floats(bytes)?).map(Box::new);
     let read = || {
         let [files, reads, writes, n_seen, first_seen, last_seen] = numbers;
         let series = floats(&series)?;
@@ -272,7 +276,11 @@ fn read_pattern(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<KnownPattern
             n_seen: n_seen?,
             first_seen: first_seen?,
             last_seen: last_seen?,
-            profile: Box::new(ProfileVector::from_numbers(&floats(&profile)?)?),
+            onset: profile(&onset)?,
+            steady: match &steady {
+                Some(bytes) => Some(profile(bytes)?),
+                None => None,
+            },
         })
     };
     Ok(read())
@@ -281,17 +289,19 @@ fn read_pattern(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<KnownPattern
 fn restore_learned(
     matcher: &mut AdaptiveMatcher,
     kind: &str,
-    scales: &[u8],
+    [recurrences, scales]: [&[u8]; 2],
     threshold: &[u8],
 ) -> Option<()> {
     let side = &mut matcher.sides[kind_named(kind)?.index()];
-    let scales = floats(scales)?;
-    let threshold = ThresholdFinder::from_numbers(&floats(threshold)?)?;
-    if !scales.iter().all(|scale| scale.is_finite() && *scale > 0.0) {
-        return None;
-    }
-    side.scales.restore(scales.try_into().ok()?);
-    side.threshold = threshold;
+    let read_scales = |bytes: &[u8]| -> Option<Aspects> {
+        let scales = floats(bytes)?;
+        let are_sound = scales.iter().all(|scale| scale.is_finite() && *scale > 0.0);
+        are_sound.then_some(scales)?.try_into().ok()
+    };
+    let (recurrences, scales) = (read_scales(recurrences)?, read_scales(scales)?);
+    side.threshold = ThresholdFinder::from_numbers(&floats(threshold)?)?;
+    side.recurrences.restore(recurrences);
+    side.scales.restore(scales);
     Some(())
 }
 
@@ -306,12 +316,13 @@ fn write(
     transaction.execute("INSERT INTO state VALUES (?1)", [stored(matcher.slices())])?;
     for kind in RequestKind::ALL {
         let side = &matcher.sides[kind.index()];
+        let recurrences = bytes(side.recurrences.scales().iter().copied());
         let scales = bytes(side.scales.scales().iter().copied());
         let threshold = bytes(side.threshold.numbers());
-        let insert = "INSERT INTO learned VALUES (?1, ?2, ?3)";
-        transaction.execute(insert, params![kind.name(), scales, threshold])?;
+        let insert = "INSERT INTO learned VALUES (?1, ?2, ?3, ?4)";
+        transaction.execute(insert, params![kind.name(), recurrences, scales, threshold])?;
     }
-    let insert = "INSERT INTO pattern VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    let insert = "INSERT INTO pattern VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     let mut statement = transaction.prepare(insert)?;
     for pattern in matcher.patterns() {
         statement.execute(params![
@@ -324,7 +335,8 @@ fn write(
             stored(pattern.first_seen),
             stored(pattern.last_seen),
             bytes(pattern.series.iter().copied()),
-            bytes(pattern.profile.numbers()),
+            bytes(pattern.onset.numbers()),
+            pattern.steady.as_ref().map(|profile| bytes(profile.numbers())),
         ])?;
     }
     drop(statement);

@@ -135,9 +135,10 @@ impl PatternWatcher {
     }
 
     /// The option to set for the next slice, which is expected to be under the
-    /// same pattern as the last one; 0 if there are no options.
+    /// same pattern as the last one unless the sequence of patterns so far says
+    /// otherwise; 0 if there are no options.
     pub fn choose(&mut self) -> usize {
-        self.option = match self.current {
+        self.option = match self.sequence.expected() {
             Some(id) => self.decisions.choose(id),
             None => self.decisions.choose_unknown(),
         };

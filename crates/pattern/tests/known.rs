@@ -223,7 +223,7 @@ fn patterns_that_cannot_be_are_refused() {
         "UPDATE pattern SET reads = -1",
         "UPDATE pattern SET series = x'0000C07F'",
         "UPDATE pattern SET series = x'00'",
-        "UPDATE pattern SET profile = x''",
+        "UPDATE pattern SET onset = x''",
         "UPDATE pattern SET reads = 'many'",
         "UPDATE pattern SET id = id + 5000000000",
         "UPDATE learned SET threshold = x'00000000'",

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use ioracle_pattern::evaluation::LabelledRun;
-use ioracle_pattern::{ChoiceConfig, DecisionMaker, PatternId, PatternMatcher};
+use ioracle_pattern::{ChoiceConfig, DecisionMaker, PatternId, PatternMatcher, PatternSequence};
 
 use super::data::PatternDataSet;
 
@@ -192,29 +192,48 @@ pub(super) fn online(
     (tallies.first().copied().unwrap_or_default(), last)
 }
 
-/// Two loads with opposite best options take turns; the share of right choices
-/// in the second half, in percent. Learning starts from nothing.
+/// Which pattern the option of the next slice is chosen for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChoiceFor {
+    /// The one of the slice that has just ended.
+    PresentPattern,
+    /// The one that the sequence of patterns predicts, where that is certain.
+    ExpectedPattern,
+}
+
+/// Two loads with opposite best options take turns; the share of slices in the
+/// second half, in percent, that ran under the right option. Learning starts from
+/// nothing, and a turn is the next run of its load.
 pub fn alternating(
     matcher: &mut dyn PatternMatcher,
-    loads: [&LabelledRun; 2],
+    loads: [&[&LabelledRun]; 2],
     rewards: &OptionRewards,
     n_turns: usize,
+    choice: ChoiceFor,
 ) -> f64 {
     let mut maker = DecisionMaker::new(rewards.options.len(), ChoiceConfig::default());
+    let mut sequence = PatternSequence::new();
     let mut noise = Noise(2);
     let mut option = maker.choose_unknown();
     let (mut n_right, mut n) = (0_u64, 0_u64);
     for turn in 0..n_turns {
-        let load = loads[turn % 2];
-        for pattern in &load.patterns {
-            let found = matcher.recognise(pattern.clone());
-            let reward = rewards.factor(load.label, option) * noise.factor();
-            let _ = maker.reward(found.id, option, reward);
-            option = maker.choose(found.id);
+        let runs = loads[turn % 2];
+        let Some(run) = runs.get(turn / 2 % runs.len().max(1)) else { return 0.0 };
+        for pattern in &run.patterns {
             if turn >= n_turns / 2 {
                 n += 1;
-                n_right += u64::from(option == rewards.best(load.label));
+                n_right += u64::from(option == rewards.best(run.label));
             }
+            let found = matcher.recognise(pattern.clone());
+            let reward = rewards.factor(run.label, option) * noise.factor();
+            let _ = maker.reward(found.id, option, reward);
+            sequence.observe(found.id);
+            option = match choice {
+                ChoiceFor::PresentPattern => maker.choose(found.id),
+                ChoiceFor::ExpectedPattern => {
+                    maker.choose(sequence.expected().unwrap_or(found.id))
+                }
+            };
         }
     }
     100.0 * n_right as f64 / n.max(1) as f64

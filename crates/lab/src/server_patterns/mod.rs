@@ -13,5 +13,5 @@ mod scores;
 mod sweep;
 
 pub use data::{OptionThroughput, PatternDataSet, RequestRun, ServerRuns};
-pub use decisions::{DecisionTally, OptionRewards, alternating};
+pub use decisions::{ChoiceFor, DecisionTally, OptionRewards, alternating};
 pub use document::{PatternDocument, document};

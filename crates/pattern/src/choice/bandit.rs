@@ -6,11 +6,14 @@
 //! The option with the highest estimate plus bonus is chosen. The bonus is in
 //! units of the deviation of rewards, so that options that are clearly worse are
 //! rarely tried again, and grows while an option is not tried, so that each is
-//! tried again some time: loads and machines change. Three additions:
+//! tried again some time: loads and machines change. Four additions:
 //! - A pattern that is new starts from what was best under all others. Rewards of
 //!   different patterns are compared relative to the pattern's own level.
 //! - The usual reward is a median ([`ArmEstimate`]): a wrong match brings the
 //!   reward of another load.
+//! - A choice whose reward never arrives counts as tried: the next slice may have
+//!   been another pattern, which got the reward. Otherwise the option would be
+//!   chosen again and again, to learn what cannot be learned here.
 //! - Options that are values of a numeric parameter ([`OptionOrder::Ordered`])
 //!   are searched from neighbour to neighbour (unimodal bandits, Combes and
 //!   Proutière, 2014), with a look elsewhere now and then.
@@ -104,6 +107,8 @@ pub struct DecisionMaker {
 #[derive(Clone, Debug)]
 struct PatternArms {
     arms: Vec<ArmEstimate>,
+    /// How often each option was chosen since its last reward.
+    n_unrewarded: Vec<u32>,
     n_rewards: u64,
     last_used: u64,
 }
@@ -140,13 +145,16 @@ impl DecisionMaker {
     pub fn choose(&mut self, pattern: PatternId) -> usize {
         self.now += 1;
         let now = self.now;
-        match self.patterns.get_mut(&pattern) {
-            Some(arms) if arms.n_rewards > 0 => {
-                arms.last_used = now;
-                self.choose_known(pattern)
-            }
-            _ => self.best_overall().unwrap_or(0),
+        let is_known = self.patterns.get(&pattern).is_some_and(|known| known.n_rewards > 0);
+        if !is_known {
+            return self.best_overall().unwrap_or(0);
         }
+        let option = self.choose_known(pattern);
+        if let Some(known) = self.patterns.get_mut(&pattern) {
+            known.last_used = now;
+            known.n_unrewarded[option] = known.n_unrewarded[option].saturating_add(1);
+        }
+        option
     }
 
     /// The option to set when nothing is known of the load: the best so far.
@@ -176,6 +184,7 @@ impl DecisionMaker {
         let known = self.patterns.entry(pattern).or_insert_with(|| PatternArms::new(n_options));
         known.last_used = now;
         known.n_rewards += 1;
+        known.n_unrewarded[option] = 0;
         known.arms.iter_mut().for_each(|arm| arm.discount(discount));
         known.arms[option].learn(reward);
         let level = known.level();
@@ -202,7 +211,8 @@ impl DecisionMaker {
         arms.resize(self.n_options(), ArmEstimate::default());
         let n_rewards = arms.iter().map(|arm| arm.weight()).sum::<f64>().ceil() as u64;
         self.make_room(pattern);
-        let known = PatternArms { arms, n_rewards, last_used: self.now };
+        let n_unrewarded = vec![0; arms.len()];
+        let known = PatternArms { arms, n_unrewarded, n_rewards, last_used: self.now };
         let level = known.level();
         if level > 0.0 {
             for (overall, arm) in self.overall.iter_mut().zip(&known.arms) {
@@ -265,7 +275,8 @@ impl DecisionMaker {
                     (relative * level, unknown, PRIOR_WEIGHT)
                 }
             };
-            let bonus = ((1.0 + n_all).ln() / weight).sqrt();
+            let n_tried = weight + f64::from(known.n_unrewarded[option]);
+            let bonus = ((1.0 + n_all).ln() / n_tried).sqrt();
             mean + self.config.exploration * deviation * bonus
         };
         let options = (0..self.n_options()).filter(|&option| self.is_open(known, option));
@@ -273,7 +284,8 @@ impl DecisionMaker {
         let highest_mean = known.arms.iter().map(ArmEstimate::mean).fold(0.0, f64::max);
         let is_doubtful = |option: &usize| {
             let arm = &known.arms[*option];
-            (1..CONFIRMED).contains(&arm.n_recent()) && arm.mean() < DOUBTFUL * highest_mean
+            let n_tried = arm.n_recent() + known.n_unrewarded[*option] as usize;
+            (1..CONFIRMED).contains(&n_tried) && arm.mean() < DOUBTFUL * highest_mean
         };
         if let Some(option) = options.clone().find(is_doubtful) {
             return option;
@@ -295,7 +307,12 @@ impl DecisionMaker {
 
 impl PatternArms {
     fn new(n_options: usize) -> PatternArms {
-        PatternArms { arms: vec![ArmEstimate::default(); n_options], n_rewards: 0, last_used: 0 }
+        PatternArms {
+            arms: vec![ArmEstimate::default(); n_options],
+            n_unrewarded: vec![0; n_options],
+            n_rewards: 0,
+            last_used: 0,
+        }
     }
 
     /// The mean reward of all options that were tried.

@@ -3,99 +3,70 @@
 //! Finds a cheap alignment of two series in linear time and space.
 //!
 //! This is FastDTW (Salvador and Chan, 2007): align coarse copies, project the
-//! path onto the finer ones, refine within `radius` cells. Two differences: the
-//! radius is applied after the projection, in cells of the finer series, so that
-//! twice the radius costs what theirs does; and coarsening stops at
-//! [`COARSEST`] values rather than at `radius + 2`, because an exact alignment of
-//! that size costs little and a wrong turn taken there is never mended.
+//! path onto the finer ones, refine within `radius` cells. It differs in three
+//! ways, all because wide windows cost little where many cells are computed at
+//! once: each copy is [`FACTOR`] times coarser than the one before instead of
+//! twice; the window is `radius` rows to each side of the path on every
+//! antidiagonal; and coarsening stops as soon as an exact alignment is cheap.
 
-use crate::dtw::at_least_one;
-use crate::dtw::grid::{Grid, SearchWindow};
+use crate::dtw::antidiagonal::{Antidiagonals, SearchWindow};
+use crate::dtw::{EXACT_CELLS, at_least_one};
 
-/// Series of so many values are aligned exactly.
-const COARSEST: usize = 48;
+/// Values of a series that become one of its coarser copy.
+const FACTOR: usize = 8;
 
-/// The cost of a cheap alignment, never below the true distance.
+/// The cost of a cheap alignment, never below the true distance but for
+/// rounding.
 pub fn fast(a: &[f32], b: &[f32], radius: usize) -> f64 {
-    within(&mut Grid::default(), a, b, radius, f64::INFINITY)
+    within(&mut Antidiagonals::default(), a, b, radius, f64::INFINITY)
 }
 
 /// The same; infinite once it is certain to be above `limit`.
-pub(crate) fn within(grid: &mut Grid, a: &[f32], b: &[f32], radius: usize, limit: f64) -> f64 {
+pub(crate) fn within(
+    kernel: &mut Antidiagonals,
+    a: &[f32],
+    b: &[f32],
+    radius: usize,
+    limit: f64,
+) -> f64 {
     let (a, b) = (at_least_one(a), at_least_one(b));
-    let levels = coarser(a, b, COARSEST.max(radius + 2));
-    let (n_rows, n_columns) = levels.last().map_or((a.len(), b.len()), |(a, b)| (a.len(), b.len()));
-    let mut window = whole(n_rows, n_columns);
-    let mut path = Vec::new();
-    // From the coarsest to the one before the finest.
-    for level in (0..levels.len()).rev() {
-        let (coarse_a, coarse_b) = &levels[level];
-        grid.path(coarse_a, coarse_b, &window, &mut path);
-        let (fine_a, fine_b) = match level {
-            0 => (a.len(), b.len()),
-            _ => (levels[level - 1].0.len(), levels[level - 1].1.len()),
-        };
-        project(&path, fine_a, fine_b, radius, &mut window);
-    }
-    grid.windowed(a, b, &window, limit)
-}
-
-/// Copies of both series, each half as long as the one before, until one is no
-/// longer than `shortest`.
-fn coarser(a: &[f32], b: &[f32], shortest: usize) -> Vec<(Vec<f32>, Vec<f32>)> {
     let mut levels: Vec<(Vec<f32>, Vec<f32>)> = Vec::new();
     loop {
         let (a, b) = levels.last().map_or((a, b), |(a, b)| (a, b));
-        if a.len().min(b.len()) <= shortest {
-            return levels;
+        if a.len().saturating_mul(b.len()) <= EXACT_CELLS || a.len().min(b.len()) <= FACTOR {
+            break;
         }
-        let level = (halved(a), halved(b));
+        let level = (coarser(a), coarser(b));
         levels.push(level);
     }
-}
-
-/// Neighbours become their mean; the last one may be alone.
-fn halved(series: &[f32]) -> Vec<f32> {
-    series.chunks(2).map(|pair| pair.iter().sum::<f32>() / pair.len() as f32).collect()
-}
-
-fn whole(n_rows: usize, n_columns: usize) -> SearchWindow {
-    vec![(0, n_columns as u32 - 1); n_rows]
-}
-
-/// The cells of the finer matrix that a path of the coarser one covers, and
-/// `radius` more on all sides.
-fn project(
-    path: &[(u32, u32)],
-    n_rows: usize,
-    n_columns: usize,
-    radius: usize,
-    window: &mut SearchWindow,
-) {
-    window.clear();
-    window.resize(n_rows, (u32::MAX, 0));
-    for &(row, column) in path {
-        let (first, last) = (2 * column, 2 * column + 1);
-        for (lowest, highest) in window.iter_mut().skip(2 * row as usize).take(2) {
-            *lowest = (*lowest).min(first);
-            *highest = (*highest).max(last);
-        }
+    let mut window: Option<SearchWindow> = None;
+    let mut path = Vec::new();
+    while let Some((coarse_a, coarse_b)) = levels.pop() {
+        kernel.path(&coarse_a, &coarse_b, window.as_ref(), &mut path);
+        let (n_rows, n_columns) =
+            levels.last().map_or((a.len(), b.len()), |(a, b)| (a.len(), b.len()));
+        window = Some(SearchWindow { centres: project(&path, n_rows, n_columns), radius });
     }
-    widen(window, n_columns, radius);
+    kernel.distance(a, b, window.as_ref(), limit)
 }
 
-/// Grows the window by `radius` to all sides. Its borders never move back from
-/// row to row, so the row `radius` before has the lowest and the one `radius`
-/// behind the highest column of all around.
-fn widen(window: &mut SearchWindow, n_columns: usize, radius: usize) {
-    let n_rows = window.len();
-    let highest_column = n_columns as u32 - 1;
-    for row in 0..n_rows {
-        let ahead = window[(row + radius).min(n_rows - 1)].1;
-        window[row].1 = ahead.saturating_add(radius as u32).min(highest_column);
+/// Blocks of neighbours become their mean; the last one may be smaller.
+fn coarser(series: &[f32]) -> Vec<f32> {
+    series.chunks(FACTOR).map(|block| block.iter().sum::<f32>() / block.len() as f32).collect()
+}
+
+/// Where the path of a coarser matrix crosses each antidiagonal of the finer:
+/// straight lines between the middles of its cells.
+fn project(path: &[(u32, u32)], n_rows: usize, n_columns: usize) -> Vec<u32> {
+    let fine = |coarse: u32, n: usize| (coarse as usize * FACTOR + FACTOR / 2).min(n - 1);
+    let mut centres = Vec::with_capacity(n_rows + n_columns - 1);
+    centres.push(0);
+    let mut from = (0, 0);
+    let inner = path.iter().map(|&(row, column)| (fine(row, n_rows), fine(column, n_columns)));
+    for to in inner.chain([(n_rows - 1, n_columns - 1)]) {
+        let (rows, steps) = (to.0 - from.0, to.0 + to.1 - from.0 - from.1);
+        centres.extend((1..=steps).map(|step| (from.0 + rows * step / steps) as u32));
+        from = to;
     }
-    for row in (0..n_rows).rev() {
-        let before = window[row.saturating_sub(radius)].0;
-        window[row].0 = before.saturating_sub(radius as u32);
-    }
+    centres
 }

@@ -5,32 +5,32 @@
 //! | function | what | cost |
 //! | --- | --- | --- |
 //! | [`exact`] | the true distance; the reference | `n m` cells |
-//! | [`fast`] | FastDTW, never below the true distance | `O((n + m) radius)` cells |
+//! | [`fast`] | FastDTW, never below the true distance but for rounding | `O((n + m) radius)` cells |
 //! | [`lower_bound`] | never above the true distance | `n + m` steps |
 //! | [`upper_bound`] | never below the true distance | `n + m` steps |
 //!
-//! [`Warping`] puts them together: short series are compared exactly, longer
-//! ones by FastDTW, and none further than needed to tell that the distance is
-//! above a limit. An empty series is aligned with any other as if it held one 0.
+//! [`Warping`] puts them together: short series are compared completely, longer
+//! ones by FastDTW, and none further than needed to know that the distance is
+//! above a limit. Its distances are rounded by less than a millionth. An empty series is aligned with any other as if it held one 0.
 
+mod antidiagonal;
 mod bounds;
 mod exact;
 mod fast;
-mod grid;
 
 pub use bounds::{SeriesRange, lower_bound, upper_bound};
 pub use exact::exact;
 pub use fast::fast;
 
-/// Pairs of series with at most so many cells are compared exactly: about the
+/// Pairs of series with at most so many cells are compared completely: about the
 /// work of FastDTW on series of 1,000 values.
-const EXACT_CELLS: usize = 1 << 14;
+pub(crate) const EXACT_CELLS: usize = 1 << 18;
 
 /// Compares series, with memory that is reused.
 #[derive(Clone, Debug, Default)]
 pub struct Warping {
     radius: usize,
-    grid: grid::Grid,
+    kernel: antidiagonal::Antidiagonals,
 }
 
 /// What a comparison with a limit found.
@@ -45,11 +45,12 @@ pub enum WarpingDistance {
 impl Warping {
     /// Compares long series by FastDTW of this radius.
     pub fn new(radius: usize) -> Warping {
-        Warping { radius, grid: grid::Grid::default() }
+        Warping { radius, kernel: antidiagonal::Antidiagonals::default() }
     }
 
-    /// The distance: exact for short series, else the lower of what FastDTW and
-    /// the straight alignment give, so between the true one and [`upper_bound`].
+    /// The distance: the true one for short series, else the lower of what
+    /// FastDTW and the straight alignment give, so between the true one and
+    /// [`upper_bound`].
     pub fn distance(&mut self, a: &[f32], b: &[f32]) -> f64 {
         match self.distance_within(a, b, f64::INFINITY) {
             WarpingDistance::Is(distance) | WarpingDistance::AtLeast(distance) => distance,
@@ -62,11 +63,9 @@ impl Warping {
         if bound > limit {
             return WarpingDistance::AtLeast(bound);
         }
-        let distance = if a.len().saturating_mul(b.len()) <= EXACT_CELLS {
-            exact::within(&mut self.grid, a, b, limit)
-        } else {
-            fast::within(&mut self.grid, a, b, self.radius, limit).min(upper_bound(a, b))
-        };
+        // FastDTW starts with a complete comparison where that is cheap.
+        let distance =
+            fast::within(&mut self.kernel, a, b, self.radius, limit).min(upper_bound(a, b));
         match distance > limit {
             true => WarpingDistance::AtLeast(limit),
             false => WarpingDistance::Is(distance),

@@ -30,6 +30,9 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
+/// What the kernel may lose by counting in `f32`.
+const ROUNDING: f64 = 1e-6;
+
 proptest! {
     #[test]
     fn exact_is_the_definition(a in series(60), b in series(60)) {
@@ -37,36 +40,38 @@ proptest! {
     }
 
     #[test]
-    fn fast_with_a_radius_of_the_whole_matrix_is_exact(a in series(300), b in series(300)) {
-        prop_assert!(close(fast(&a, &b, 300), naive(&a, &b)));
+    fn fast_with_a_radius_of_the_whole_matrix_is_exact(a in series(900), b in series(900)) {
+        let (found, truth) = (fast(&a, &b, 1000), exact(&a, &b));
+        prop_assert!((found - truth).abs() <= ROUNDING * truth, "{found} {truth}");
     }
 
     #[test]
-    fn distances_lie_between_their_bounds(a in series(300), b in series(300), radius in 0_usize..8) {
-        let true_distance = naive(&a, &b);
+    fn distances_lie_between_their_bounds(a in series(900), b in series(900), radius in 0_usize..8) {
+        let true_distance = exact(&a, &b);
         let low = lower_bound(&a, &b, SeriesRange::of(&a), SeriesRange::of(&b));
         prop_assert!(low <= true_distance * (1.0 + 1e-9));
         prop_assert!(true_distance <= upper_bound(&a, &b) * (1.0 + 1e-9));
-        prop_assert!(true_distance <= fast(&a, &b, radius) * (1.0 + 1e-9));
+        prop_assert!(true_distance <= fast(&a, &b, radius) * (1.0 + ROUNDING));
         let used = Warping::new(radius).distance(&a, &b);
-        prop_assert!(true_distance <= used * (1.0 + 1e-9) && used <= upper_bound(&a, &b) * (1.0 + 1e-9));
+        prop_assert!(true_distance <= used * (1.0 + ROUNDING));
+        prop_assert!(used <= upper_bound(&a, &b) * (1.0 + 1e-9));
     }
 
     #[test]
-    fn a_limit_never_changes_what_lies_below_it(a in series(300), b in series(300), share in 0.0_f64..2.0) {
+    fn a_limit_never_changes_what_lies_below_it(a in series(900), b in series(900), share in 0.0_f64..2.0) {
         let mut warping = Warping::new(2);
         let distance = warping.distance(&a, &b);
         match warping.distance_within(&a, &b, distance * share) {
             WarpingDistance::Is(found) => prop_assert_eq!(found, distance),
             WarpingDistance::AtLeast(bound) => {
                 prop_assert!(distance > distance * share);
-                prop_assert!(bound <= distance * (1.0 + 1e-9));
+                prop_assert!(bound <= distance * (1.0 + ROUNDING));
             }
         }
     }
 
     #[test]
-    fn a_series_has_no_distance_from_itself(a in series(700)) {
+    fn a_series_has_no_distance_from_itself(a in series(2000)) {
         prop_assert_eq!(Warping::new(1).distance(&a, &a), 0.0);
     }
 }

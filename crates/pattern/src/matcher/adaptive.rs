@@ -1,36 +1,58 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Matching by load profiles, with scales and a threshold that are found while
-//! it runs.
+//! Matching by load profiles, with scales and thresholds that are found while it
+//! runs.
 //!
-//! Nobody tells which slices belong together, but slices that follow each other
-//! mostly do. So how far consecutive slices are apart, aspect by aspect, says how
-//! much of a difference is noise ([`AspectScales`]): the distance of two patterns
-//! counts in units of that. And the distances of consecutive slices against those
-//! of any two known patterns say where 'the same' ends ([`ThresholdFinder`]).
-//! Neither needs constants that fit one machine.
-//!
-//! A pattern is known by the slice it was first seen in. The pattern of the slice
-//! before is preferred a little: loads last.
+//! A load is an *episode* of several slices: it starts, lasts, fades. Slices of
+//! one episode differ much (the first has the opening of files, the last is cut
+//! off), while the first slices of two episodes of the same load are nearly
+//! equal. So an episode is recognised by its first slice, compared with the first
+//! slices of known patterns, and its later slices belong to it until something
+//! else begins:
+//! - Most requests of a slice go to files that nobody used in the slice before:
+//!   an episode has begun. How far such slices are from the nearest known one
+//!   says how much of a difference is noise ([`RecurrenceScales`]).
+//! - The files are the same but the slice resembles nothing the episode has shown
+//!   so far: if it resembles another known pattern, it is that one; if the next
+//!   slice looks the same way, it is a new one. What counts as resembling comes
+//!   from how far consecutive slices are apart ([`AspectScales`]) against other
+//!   pairs ([`ThresholdFinder`]).
 
-use crate::matcher::learned::{AspectScales, ThresholdFinder};
+use crate::matcher::learned::{AspectScales, RecurrenceScales, ThresholdFinder};
 use crate::matcher::{MergedPatterns, PatternId, PatternMatcher, Recognition};
 use crate::pattern::{Pattern, PatternCounts};
 use crate::random::Random;
 use crate::request::RequestKind;
 use crate::similarity::{Aspects, ProfileVector};
 
-/// How much nearer the pattern of the slice before counts.
-const CONTINUITY: f32 = 0.9;
+/// Below this share of requests to files of the slice before, a slice begins an
+/// episode.
+const CARRIED: f32 = 0.5;
 
-/// Known patterns per slice whose distance tells how different patterns are.
+/// An episode is a known load if its first slice is nearer to that of the known
+/// pattern than this, in units of what is usual.
+const SAME_START: f32 = 0.8;
+
+/// A slice has left its episode if it is this many thresholds from all of it.
+const LEFT: f32 = 1.5;
+
+/// It is another pattern if it is nearer to that one by this factor, and within
+/// this share of the threshold.
+const NEARER: f32 = 0.5;
+
+/// Slices in a row that have left an episode and are a new pattern.
+const N_LEFT: u32 = 2;
+
+/// Known patterns per slice whose distance shows how different patterns are.
 const N_SAMPLES: u64 = 3;
 
-/// Patterns nearer than this share of the threshold are merged.
+/// Patterns whose first slices are nearer than this share of the threshold are
+/// merged.
 const MERGE_SHARE: f32 = 0.5;
 
-/// Known patterns are compared again when the threshold has changed by this.
-const SETTLED: f32 = 0.1;
+/// Known patterns are compared again when this many episodes have changed the
+/// scales.
+const N_UNSETTLED: u32 = 64;
 
 /// A pattern that was seen before.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +71,10 @@ pub struct KnownPattern {
     pub first_seen: u64,
     /// The one in which it was last seen.
     pub last_seen: u64,
-    pub(crate) profile: Box<ProfileVector>,
+    /// Its first slice.
+    pub(crate) onset: Box<ProfileVector>,
+    /// Its second one, once there was one.
+    pub(crate) steady: Option<Box<ProfileVector>>,
 }
 
 /// What an [`AdaptiveMatcher`] may use.
@@ -82,14 +107,31 @@ pub struct AdaptiveMatcher {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AdaptiveSide {
     pub known: Vec<KnownPattern>,
+    pub recurrences: RecurrenceScales,
     pub scales: AspectScales,
     pub threshold: ThresholdFinder,
-    /// The slice before, and which known pattern it was.
-    previous: Option<(ProfileVector, PatternId)>,
+    episode: Option<Episode>,
     /// Pairs before this one were compared again; `None` if there is no need.
     recompared: Option<(usize, usize)>,
-    /// The threshold when known patterns were last compared.
-    settled_at: f32,
+    /// Episodes since known patterns were last compared.
+    n_unsettled: u32,
+}
+
+/// The load that goes on.
+#[derive(Clone, Debug)]
+struct Episode {
+    id: PatternId,
+    previous: ProfileVector,
+    n_slices: u32,
+    /// Slices in a row that resemble nothing of it.
+    n_left: u32,
+}
+
+/// What a slice was found to be.
+enum Found {
+    /// The known pattern at this index, and how sure that is.
+    Known(usize, f64),
+    New,
 }
 
 impl AdaptiveMatcher {
@@ -121,12 +163,13 @@ impl AdaptiveMatcher {
         std::mem::take(&mut self.discarded)
     }
 
-    /// Below this distance two slices of the kind are the same.
+    /// Slices of the kind that are further apart than this do not follow each
+    /// other in one load.
     pub fn threshold(&self, kind: RequestKind) -> f64 {
         f64::from(self.sides[kind.index()].threshold.threshold())
     }
 
-    /// Compares known patterns again if the threshold has changed, at most so
+    /// Compares known patterns again if the scales may have changed, at most so
     /// many pairs, and merges those that are the same. To be called in the
     /// background now and then.
     pub fn recompare(&mut self, n_pairs: usize) -> Vec<MergedPatterns> {
@@ -171,14 +214,15 @@ impl PatternMatcher for AdaptiveMatcher {
         let kind = pattern.kind;
         let side = &mut self.sides[kind.index()];
         let profile = ProfileVector::new(&pattern.profile);
-        let recognition = match side.find(&profile, &mut self.random) {
-            Some((index, score)) => {
+        let begins = pattern.profile.carried < CARRIED;
+        let recognition = match side.find(&profile, begins, &mut self.random) {
+            Found::Known(index, score) => {
                 let known = &mut side.known[index];
                 known.n_seen += 1;
                 known.last_seen = self.now;
                 Recognition::matched(known.id, score)
             }
-            None => {
+            Found::New => {
                 let id = PatternId(self.n_ids);
                 self.n_ids = self.n_ids.saturating_add(1);
                 side.known.push(KnownPattern {
@@ -189,12 +233,13 @@ impl PatternMatcher for AdaptiveMatcher {
                     n_seen: 1,
                     first_seen: self.now,
                     last_seen: self.now,
-                    profile: Box::new(profile.clone()),
+                    onset: Box::new(profile.clone()),
+                    steady: None,
                 });
                 Recognition::new_pattern(id)
             }
         };
-        side.previous = Some((profile, recognition.id));
+        side.advance(profile, recognition, begins);
         self.discard(kind);
         recognition
     }
@@ -212,65 +257,142 @@ impl PatternMatcher for AdaptiveMatcher {
 impl KnownPattern {
     /// Memory that it takes.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<KnownPattern>() + size_of_val(&*self.series) + size_of::<ProfileVector>()
+        let profiles = (1 + self.steady.iter().len()) * size_of::<ProfileVector>();
+        size_of::<KnownPattern>() + size_of_val(&*self.series) + profiles
     }
 
-    /// Numbers that are stored of it: the series and the profile.
+    /// Numbers that are stored of it: the series and the profiles.
     pub fn n_values(&self) -> usize {
-        self.series.len() + size_of::<ProfileVector>() / size_of::<f32>()
+        let profiles = (1 + self.steady.iter().len()) * size_of::<ProfileVector>();
+        self.series.len() + profiles / size_of::<f32>()
+    }
+
+    /// How far a profile is from the nearer of its two.
+    fn distance(&self, profile: &ProfileVector, scales: &AspectScales) -> f32 {
+        let to = |other: &ProfileVector| scales.distance(&profile.compare(other));
+        let steady = self.steady.as_deref().map_or(f32::INFINITY, to);
+        to(&self.onset).min(steady)
     }
 }
 
 impl AdaptiveSide {
-    /// The known pattern that a slice is, and how sure that is. Learns from the
-    /// distances it sees.
-    fn find(&mut self, profile: &ProfileVector, random: &mut Random) -> Option<(usize, f64)> {
-        let previous = self.previous.as_ref().map(|(before, id)| (profile.compare(before), *id));
-        if let Some((aspects, _)) = &previous {
-            self.scales.observe_consecutive(aspects);
-            self.threshold.observe_consecutive(self.scales.distance(aspects));
+    /// What a slice is. Learns from the distances it sees.
+    fn find(&mut self, profile: &ProfileVector, begins: bool, random: &mut Random) -> Found {
+        match (begins, self.current()) {
+            (false, Some(current)) => self.continue_episode(profile, current, random),
+            _ => self.find_start(profile),
         }
+    }
+
+    /// The known pattern of the present episode; none if it was discarded.
+    fn current(&self) -> Option<usize> {
+        let id = self.episode.as_ref()?.id;
+        self.known.iter().position(|known| known.id == id)
+    }
+
+    /// An episode begins with this slice.
+    fn find_start(&mut self, profile: &ProfileVector) -> Found {
         let mut nearest: Option<(usize, f32, Aspects)> = None;
         for (index, known) in self.known.iter().enumerate() {
-            let aspects = profile.compare(&known.profile);
-            let mut distance = self.scales.distance(&aspects);
-            if previous.is_some_and(|(_, id)| id == known.id) {
-                distance *= CONTINUITY;
-            }
+            let aspects = profile.compare(&known.onset);
+            let distance = self.recurrences.distance(&aspects);
             if nearest.is_none_or(|(_, least, _)| distance < least) {
                 nearest = Some((index, distance, aspects));
             }
         }
-        let (index, distance, aspects) = nearest?;
-        self.sample_others(profile, index, random);
+        let Some((index, distance, aspects)) = nearest else { return Found::New };
+        self.recurrences.observe(&aspects);
+        self.n_unsettled += 1;
+        match distance < SAME_START {
+            true => Found::Known(index, f64::from(1.0 - distance / SAME_START)),
+            false => Found::New,
+        }
+    }
+
+    /// The slice accesses files of the one before.
+    fn continue_episode(
+        &mut self,
+        profile: &ProfileVector,
+        current: usize,
+        random: &mut Random,
+    ) -> Found {
+        let Some(episode) = &self.episode else { return Found::New };
+        let aspects = profile.compare(&episode.previous);
+        self.scales.observe_consecutive(&aspects);
+        let from_previous = self.scales.distance(&aspects);
+        self.threshold.observe_consecutive(from_previous);
+        let from_known = self.known[current].distance(profile, &self.scales);
+        // A slice like one that has left may have left, too.
+        let distance = match episode.n_left {
+            0 => from_previous.min(from_known),
+            _ => from_known,
+        };
+        let n_left = episode.n_left + 1;
+        self.sample_others(profile, current, random);
         let threshold = self.threshold.threshold();
-        if distance >= threshold {
-            return None;
+        let left = LEFT * threshold;
+        if distance < left {
+            self.set_left(0);
+            return Found::Known(current, f64::from(1.0 - distance / left));
         }
-        if previous.is_some_and(|(_, id)| id != self.known[index].id) {
-            self.scales.observe_recurrence(&aspects);
+        let others = self.known.iter().enumerate().filter(|(index, _)| *index != current);
+        let others = others.map(|(index, known)| (index, known.distance(profile, &self.scales)));
+        let nearest = others.min_by(|a, b| a.1.total_cmp(&b.1));
+        let limit = NEARER * distance.min(threshold);
+        if let Some((index, other)) = nearest.filter(|(_, other)| *other < limit) {
+            return Found::Known(index, f64::from(1.0 - other / limit));
         }
-        Some((index, f64::from(1.0 - distance / threshold)))
+        if n_left >= N_LEFT && from_previous < threshold {
+            return Found::New;
+        }
+        self.set_left(n_left);
+        Found::Known(current, 0.0)
+    }
+
+    fn set_left(&mut self, n_left: u32) {
+        if let Some(episode) = &mut self.episode {
+            episode.n_left = n_left;
+        }
+    }
+
+    /// The slice was recognised.
+    fn advance(&mut self, profile: ProfileVector, recognition: Recognition, begins: bool) {
+        let id = recognition.id;
+        match self.episode.take() {
+            Some(before) if before.id == id && !begins => {
+                let n_slices = before.n_slices.saturating_add(1);
+                let known = self.known.iter_mut().find(|known| known.id == id);
+                if let Some(known) = known.filter(|known| n_slices == 2 && known.steady.is_none()) {
+                    known.steady = Some(Box::new(profile.clone()));
+                }
+                self.episode = Some(Episode { previous: profile, n_slices, ..before });
+            }
+            // What was reached in the middle of a load has no second slice.
+            _ => {
+                let n_slices = if begins || !recognition.is_match { 1 } else { 2 };
+                self.episode = Some(Episode { id, previous: profile, n_slices, n_left: 0 });
+            }
+        }
     }
 
     /// Distances to some known patterns that the slice is not.
-    fn sample_others(&mut self, profile: &ProfileVector, nearest: usize, random: &mut Random) {
+    fn sample_others(&mut self, profile: &ProfileVector, current: usize, random: &mut Random) {
         if self.known.len() < 2 {
             return;
         }
         for _ in 0..N_SAMPLES {
             let other = random.below(self.known.len() as u64 - 1) as usize;
-            let other = if other >= nearest { other + 1 } else { other };
-            let aspects = profile.compare(&self.known[other].profile);
+            let other = if other >= current { other + 1 } else { other };
+            let known = &self.known[other];
+            let aspects = profile.compare(known.steady.as_ref().unwrap_or(&known.onset));
             self.threshold.observe_other(self.scales.distance(&aspects));
         }
     }
 
     fn recompare(&mut self, n_pairs: usize, merged: &mut Vec<MergedPatterns>) {
-        let threshold = self.threshold.threshold();
-        if self.recompared.is_none() && (threshold / self.settled_at - 1.0).abs() > SETTLED {
+        if self.recompared.is_none() && self.n_unsettled >= N_UNSETTLED {
             self.recompared = (self.known.len() > 1).then_some((0, 1));
-            self.settled_at = threshold;
+            self.n_unsettled = 0;
         }
         for _ in 0..n_pairs {
             let Some((older, newer)) = self.recompared else { return };
@@ -279,8 +401,8 @@ impl AdaptiveSide {
                 self.recompared = (next + 1 < self.known.len()).then_some((next, next + 1));
                 continue;
             }
-            let aspects = self.known[older].profile.compare(&self.known[newer].profile);
-            if self.scales.distance(&aspects) < MERGE_SHARE * threshold {
+            let aspects = self.known[older].onset.compare(&self.known[newer].onset);
+            if self.recurrences.distance(&aspects) < MERGE_SHARE * SAME_START {
                 merged.push(self.merge(older, newer));
             } else {
                 self.recompared = Some((older, newer + 1));
@@ -294,8 +416,8 @@ impl AdaptiveSide {
         kept.n_seen += gone.n_seen;
         kept.last_seen = kept.last_seen.max(gone.last_seen);
         let merged = MergedPatterns { kept: kept.id, gone: gone.id };
-        if let Some((_, id)) = self.previous.as_mut().filter(|(_, id)| *id == gone.id) {
-            *id = merged.kept;
+        if let Some(episode) = self.episode.as_mut().filter(|episode| episode.id == gone.id) {
+            episode.id = merged.kept;
         }
         merged
     }

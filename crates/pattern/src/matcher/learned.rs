@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! What the adaptive matcher finds out by itself: how much of a difference is
-//! noise, and where 'the same' ends.
+//! noise, and from which distance on slices belong to different loads.
 
 use crate::similarity::{Aspects, LEAST_SCALES, N_ASPECTS};
 
@@ -16,18 +16,29 @@ const MAX_SCALES: f32 = 10.0;
 /// Medians of noise are stretched by this.
 const STRETCH: f32 = 1.2;
 
-/// The usual distance of slices that belong together, by aspect.
+/// The usual distance of slices that follow each other, by aspect.
 #[derive(Clone, Debug)]
 pub(crate) struct AspectScales {
     scales: Aspects,
-    consecutive: Remembered,
-    recurrences: Remembered,
+    consecutive: RecentAspects,
     until_refresh: u32,
+}
+
+/// The usual distance of first slices of the same load, by aspect.
+///
+/// Nobody says which loads are the same, but on a server most come again, so the
+/// median distance to the nearest known one is that of a recurrence. Where most
+/// loads are new, it is larger, and patterns that resemble each other are taken
+/// for one until they come again.
+#[derive(Clone, Debug)]
+pub(crate) struct RecurrenceScales {
+    scales: Aspects,
+    nearest: RecentAspects,
 }
 
 /// The last distances, oldest overwritten first.
 #[derive(Clone, Debug, Default)]
-struct Remembered {
+struct RecentAspects {
     aspects: Vec<Aspects>,
     next: usize,
 }
@@ -36,10 +47,54 @@ impl Default for AspectScales {
     fn default() -> AspectScales {
         AspectScales {
             scales: LEAST_SCALES.map(|scale| 2.0 * scale),
-            consecutive: Remembered::default(),
-            recurrences: Remembered::default(),
+            consecutive: RecentAspects::default(),
             until_refresh: 0,
         }
+    }
+}
+
+impl Default for RecurrenceScales {
+    fn default() -> RecurrenceScales {
+        RecurrenceScales { scales: LEAST_SCALES, nearest: RecentAspects::default() }
+    }
+}
+
+/// The distance of two profiles in units of what is usual.
+#[inline]
+fn scaled_distance(aspects: &Aspects, scales: &Aspects) -> f32 {
+    let mut sum = 0.0;
+    for (aspect, scale) in aspects.iter().zip(scales) {
+        let relative = (aspect / scale).min(MAX_SCALES);
+        sum += relative * relative;
+    }
+    (sum / N_ASPECTS as f32).sqrt()
+}
+
+impl RecurrenceScales {
+    /// The distance of two first slices in units of what is usual.
+    #[inline]
+    pub fn distance(&self, aspects: &Aspects) -> f32 {
+        scaled_distance(aspects, &self.scales)
+    }
+
+    /// An episode began, and its first slice is this far from the nearest known
+    /// one.
+    pub fn observe(&mut self, aspects: &Aspects) {
+        self.nearest.push(aspects);
+        if self.nearest.aspects.len() < N_NEEDED {
+            return;
+        }
+        for (aspect, least) in LEAST_SCALES.into_iter().enumerate() {
+            self.scales[aspect] = (0.5 * least).max(STRETCH * self.nearest.median(aspect));
+        }
+    }
+
+    pub fn scales(&self) -> &Aspects {
+        &self.scales
+    }
+
+    pub fn restore(&mut self, scales: Aspects) {
+        self.scales = scales;
     }
 }
 
@@ -47,12 +102,7 @@ impl AspectScales {
     /// The distance of two profiles in units of what is usual.
     #[inline]
     pub fn distance(&self, aspects: &Aspects) -> f32 {
-        let mut sum = 0.0;
-        for (aspect, scale) in aspects.iter().zip(&self.scales) {
-            let relative = (aspect / scale).min(MAX_SCALES);
-            sum += relative * relative;
-        }
-        (sum / N_ASPECTS as f32).sqrt()
+        scaled_distance(aspects, &self.scales)
     }
 
     /// Two slices followed each other.
@@ -67,15 +117,8 @@ impl AspectScales {
             return;
         }
         for (aspect, least) in LEAST_SCALES.into_iter().enumerate() {
-            let usual = self.consecutive.median(aspect).max(self.recurrences.median(aspect));
-            self.scales[aspect] = least.max(STRETCH * usual);
+            self.scales[aspect] = least.max(STRETCH * self.consecutive.median(aspect));
         }
-    }
-
-    /// A load has come again that was not there in between. That differs more
-    /// than slices of one run.
-    pub fn observe_recurrence(&mut self, aspects: &Aspects) {
-        self.recurrences.push(aspects);
     }
 
     pub fn scales(&self) -> &Aspects {
@@ -87,7 +130,7 @@ impl AspectScales {
     }
 }
 
-impl Remembered {
+impl RecentAspects {
     fn push(&mut self, aspects: &Aspects) {
         match self.aspects.get_mut(self.next) {
             Some(place) => *place = *aspects,
@@ -110,7 +153,7 @@ impl Remembered {
 }
 
 const N_BINS: usize = 64;
-/// The logarithm of the lowest distance that is told from 0, and bins per unit.
+/// The logarithm of the lowest distance that differs from 0, and bins per unit.
 const LOWEST: f32 = -1.6;
 const BINS_PER_UNIT: f32 = 16.0;
 /// What a distance counts after the next one.
@@ -120,13 +163,8 @@ const MIN_WEIGHT: f32 = 12.0;
 /// Used until then.
 const FIRST_THRESHOLD: f32 = 1.2;
 
-/// A slice is matched with the nearest of all known patterns, and the nearest of
-/// many is nearer than any one of them: the threshold lies this much below the
-/// one for a single pair.
-const CAUTION: f32 = 0.7;
-
-/// Finds the distance below which two slices are the same: where the share of
-/// consecutive slices below it exceeds that of other pairs by most. (The point of
+/// Finds the distance that separates slices of one load from those of two: where
+/// the share of consecutive slices below it exceeds that of other pairs by most. (The point of
 /// the Kolmogorov–Smirnov statistic; also known as Youden's index.)
 #[derive(Clone, Debug)]
 pub(crate) struct ThresholdFinder {
@@ -188,7 +226,7 @@ impl ThresholdFinder {
                 (best, best_bin) = (below - others_below, bin);
             }
         }
-        Some(CAUTION * (LOWEST + (best_bin + 1) as f32 / BINS_PER_UNIT).exp())
+        Some((LOWEST + (best_bin + 1) as f32 / BINS_PER_UNIT).exp())
     }
 }
 
