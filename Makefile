@@ -11,7 +11,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 IORACLE = $(TARGET_DIR)/release/ioracle
 LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 
-.PHONY: help demo test test-portable test-strangers test-apps eval eval-pattern bench sizes overhead models variables docs fuzz soak lint release install uninstall tools
+.PHONY: help demo test test-portable test-strangers test-apps eval eval-pattern bench sizes overhead models variables docs fuzz soak soak-pattern lint release install uninstall tools
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -40,12 +40,14 @@ eval: release ## run the corpus, write docs/evaluation.md and docs/figures
 	    traces="tests/traces/*/"; fi; \
 	$(IORACLE) eval $$traces --rank 0 --baselines --jobs 1 --document docs
 
+# RECORDED names directories that scripts/record-server-traces wrote; without
+# them the page has no section on real servers.
 eval-pattern: release ## simulate a storage cluster, write docs/evaluation-pattern.md and its figures
 	@rm -rf $(TARGET_DIR)/eval-pattern && mkdir -p $(TARGET_DIR)/eval-pattern
 	$(IORACLE) pattern simulate --set server --scale 0.25 -o $(TARGET_DIR)/eval-pattern/server
 	$(IORACLE) pattern simulate --set io-node --scale 0.1 -o $(TARGET_DIR)/eval-pattern/io-node
 	$(IORACLE) pattern document --server $(TARGET_DIR)/eval-pattern/server \
-	    --io-node $(TARGET_DIR)/eval-pattern/io-node -o docs \
+	    --io-node $(TARGET_DIR)/eval-pattern/io-node $(RECORDED:%=--recorded %) -o docs \
 	    --how "these are simulated runs with a quarter (data servers) and a tenth (I/O nodes) of its data"
 
 bench: tools ## cost per symbol, growth, worst update, memory: docs/benchmarks.md
@@ -69,6 +71,9 @@ fuzz: ## the fuzz targets, a minute each
 
 soak: tools ## the tests of capture again and again beside stress-ng (SOAK_MINUTES=10)
 	scripts/soak
+
+soak-pattern: ## patterns: cost per comparison, request and tick; 10^9 requests, 10^4 known patterns
+	$(CARGO) bench --package ioracle-pattern --bench cost -- 1000000000
 
 lint: tools ## format, clippy, documentation, direction of dependencies
 	$(CARGO) fmt --all --check

@@ -4,11 +4,8 @@
 
 use std::ffi::c_char;
 use std::hash::BuildHasher;
-use std::path::Path;
 
-use ::ioracle_pattern::{
-    PatternConfig, PatternWatcher, RecognisedSlice, Request, RequestKind, StoreError,
-};
+use ::ioracle_pattern::{PatternConfig, PatternWatcher, RecognisedSlice, Request, RequestKind};
 
 use crate::barrier::guarded;
 use crate::handle::HandleTable;
@@ -16,7 +13,7 @@ use crate::output;
 use crate::result::{ApiFailure, ioracle_result};
 use crate::text;
 
-use ioracle_result::{IORACLE_INVALID, IORACLE_IO, IORACLE_MODEL, IORACLE_NONE, IORACLE_OK};
+use ioracle_result::{IORACLE_INVALID, IORACLE_NONE, IORACLE_OK};
 
 /// The requests of a server, and what was learned of them; opaque.
 pub struct ioracle_pattern {
@@ -268,7 +265,7 @@ pub unsafe extern "C" fn ioracle_pattern_load(
         // SAFETY: the caller promises it.
         let path = unsafe { text::required(path, "path", text::MAX_PATH_BYTES) }?;
         PATTERNS.with(pattern as u64, |watched| {
-            watched.watcher.load(Path::new(path)).map_err(|error| fault(&error))?;
+            files::load(&mut watched.watcher, path)?;
             Ok(IORACLE_OK)
         })
     })
@@ -288,7 +285,7 @@ pub unsafe extern "C" fn ioracle_pattern_save(
         // SAFETY: the caller promises it.
         let path = unsafe { text::required(path, "path", text::MAX_PATH_BYTES) }?;
         PATTERNS.with(pattern as u64, |watched| {
-            watched.watcher.save(Path::new(path)).map_err(|error| fault(&error))?;
+            files::save(&watched.watcher, path)?;
             Ok(IORACLE_OK)
         })
     })
@@ -352,10 +349,49 @@ fn told(found: &RecognisedSlice, released_bytes: u64) -> ioracle_pattern_slice {
     }
 }
 
-fn fault(error: &StoreError) -> ApiFailure {
-    let code = match error {
-        StoreError::Foreign { .. } | StoreError::Damaged { .. } => IORACLE_MODEL,
-        _ => IORACLE_IO,
-    };
-    ApiFailure::new(code, error.to_string())
+#[cfg(feature = "pattern-files")]
+mod files {
+    use std::path::Path;
+
+    use ::ioracle_pattern::{PatternWatcher, StoreError};
+
+    use super::ApiFailure;
+    use crate::result::ioracle_result::{IORACLE_IO, IORACLE_MODEL};
+
+    pub fn load(watcher: &mut PatternWatcher, path: &str) -> Result<(), ApiFailure> {
+        watcher.load(Path::new(path)).map_err(|error| fault(&error))
+    }
+
+    pub fn save(watcher: &PatternWatcher, path: &str) -> Result<(), ApiFailure> {
+        watcher.save(Path::new(path)).map_err(|error| fault(&error))
+    }
+
+    fn fault(error: &StoreError) -> ApiFailure {
+        let code = match error {
+            StoreError::Foreign { .. } | StoreError::Damaged { .. } => IORACLE_MODEL,
+            _ => IORACLE_IO,
+        };
+        ApiFailure::new(code, error.to_string())
+    }
+}
+
+#[cfg(not(feature = "pattern-files"))]
+mod files {
+    use ::ioracle_pattern::PatternWatcher;
+
+    use super::ApiFailure;
+
+    pub fn load(_: &mut PatternWatcher, _: &str) -> Result<(), ApiFailure> {
+        Err(fault())
+    }
+
+    pub fn save(_: &PatternWatcher, _: &str) -> Result<(), ApiFailure> {
+        Err(fault())
+    }
+
+    fn fault() -> ApiFailure {
+        let message = "this libioracle was built without files of known patterns; build it with the \
+                       feature pattern-files";
+        ApiFailure::invalid(message.to_owned())
+    }
 }

@@ -3,19 +3,18 @@
 //! What patterns cost: a comparison, a request, a tick; and whether memory stays
 //! flat.
 //!
-//!     cargo bench -p ioracle-pattern                    the table
-//!     cargo bench -p ioracle-pattern -- 1000000000      with a soak of so many requests
+//!     cargo bench -p ioracle-pattern                    the figures, with a short soak
+//!     make soak-pattern                                 with a soak of 10^9 requests
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use ioracle_pattern::dtw::{Warping, exact};
+use ioracle_pattern::dtw::Warping;
 use ioracle_pattern::{PatternConfig, PatternMatcher, PatternWatcher, Request, RequestKind};
 
 fn main() {
     let soak = std::env::args().skip(1).find_map(|argument| argument.parse::<u64>().ok());
     comparisons();
-    accuracy();
     requests();
     ticks(soak.unwrap_or(20_000_000));
 }
@@ -55,27 +54,6 @@ fn comparisons() {
     }
 }
 
-/// FastDTW against exact DTW where both can be had. Series of the evaluation
-/// sets are compressed and short; those are compared exactly.
-fn accuracy() {
-    for (shortest, longest) in [(3, 120), (200, 700)] {
-        let mut warping = Warping::new(PatternConfig::server().radius);
-        let len = |seed: u64| shortest + noise(seed) % (longest - shortest);
-        let error = |pair: u64| {
-            let (a, b) = (series(len(pair), pair), series(len(pair + 9), pair + 1));
-            let truth = exact(&a, &b);
-            if truth > 0.0 { warping.distance(&a, &b) / truth - 1.0 } else { 0.0 }
-        };
-        let mut errors: Vec<f64> = (0..1000_u64).map(error).collect();
-        errors.sort_by(f64::total_cmp);
-        let p95 = 100.0 * errors[errors.len() * 95 / 100];
-        println!(
-            "error against exact DTW, random series of {shortest} to {longest} values, \
-             95th percentile of 1000 pairs: {p95:.2} %"
-        );
-    }
-}
-
 fn request(n: u64, load: u64) -> Request {
     let streams = 1 + load % 64;
     let stream = n % streams;
@@ -108,51 +86,72 @@ fn requests() {
     println!("observe: {ns:.1} ns per request");
 }
 
-/// A load per slice, ten thousand of them known.
+/// Ten thousand known patterns of each kind, then requests, and a new load now
+/// and then, which is compared with all of them.
 fn ticks(n_requests: u64) {
     let mut watcher = PatternWatcher::new(PatternConfig::server());
-    let per_slice = 400;
-    let mut fill = 0_u64;
-    while watcher.matcher().known() < 10_000 && fill < 60_000 {
-        // Loads that differ in size, streams, files and rate, two slices each.
-        let load = fill / 2;
-        let (streams, files) = (1 << (load / 24 % 6), 1 << (load / 144 % 6));
-        for n in 0..130 {
-            watcher.observe(&Request {
-                time_ns: (fill << 32) + (n << (10 + load / 864 % 16)),
-                file: n % files,
-                kind: RequestKind::ALL[(load / 13_824 % 2) as usize],
-                offset: ((n % streams) << 40) + ((n / streams) << (load % 24)),
-                size: 1 << (load % 24),
-            });
-        }
+    let mut n_loads = 0_u64;
+    while watcher.matcher().known() < 20_000 && n_loads < 60_000 {
+        begin_load(&mut watcher, n_loads);
         watcher.tick();
-        fill += 1;
+        n_loads += 1;
     }
     let n_known = watcher.matcher().known();
-    let before = watcher.memory_bytes();
-    let (mut longest, mut sum, mut n_ticks) = (0.0_f64, 0.0, 0_u32);
+    let (bytes_before, resident_before) = (watcher.memory_bytes(), resident_kib());
+    let (mut times, per_slice) = (Vec::new(), 100_000);
+    let started = Instant::now();
     for slice in 0..n_requests / per_slice {
         for n in 0..per_slice {
             watcher.observe(&request(slice * per_slice + n, slice / 50));
         }
-        // Ticks are what costs; the rest of the soak is requests.
-        if slice % 1000 < 20 {
-            let start = Instant::now();
-            watcher.tick();
-            let ms = start.elapsed().as_secs_f64() * 1e3;
-            longest = longest.max(ms);
-            sum += ms;
-            n_ticks += 1;
-        }
+        times.push(timed_tick(&mut watcher));
+        begin_load(&mut watcher, n_loads + slice);
+        times.push(timed_tick(&mut watcher));
     }
+    let seconds = started.elapsed().as_secs_f64();
+    times.sort_by(f64::total_cmp);
     println!(
-        "tick with {n_known} known patterns: mean {:.2} ms, longest {longest:.2} ms of {n_ticks}",
-        sum / f64::from(n_ticks.max(1))
-    );
-    let after = watcher.memory_bytes();
-    println!(
-        "soak of {n_requests} requests: {n_known} known patterns before, {} after, {before} bytes before, {after} after",
+        "soak of {n_requests} requests in {seconds:.0} s: {n_known} known patterns before, {} after",
         watcher.matcher().known()
     );
+    println!(
+        "tick: median {:.2} ms, longest {:.2} ms of {}",
+        times.get(times.len() / 2).copied().unwrap_or(0.0),
+        times.last().copied().unwrap_or(0.0),
+        times.len()
+    );
+    println!(
+        "memory: {bytes_before} bytes counted before, {} after; {resident_before} KiB resident before, \
+         {} after",
+        watcher.memory_bytes(),
+        resident_kib()
+    );
+}
+
+/// The first second of a load that differs from all others in size, streams,
+/// files, rate or kind, on files of its own.
+fn begin_load(watcher: &mut PatternWatcher, load: u64) {
+    let (streams, files) = (1 << (load / 24 % 6), 1 << (load / 144 % 6));
+    for n in 0..130 {
+        watcher.observe(&Request {
+            time_ns: (load << 32) + (n << (10 + load / 864 % 16)),
+            file: (load << 8) + n % files,
+            kind: RequestKind::ALL[(load / 13_824 % 2) as usize],
+            offset: ((n % streams) << 40) + ((n / streams) << (load % 24)),
+            size: 1 << (load % 24),
+        });
+    }
+}
+
+fn timed_tick(watcher: &mut PatternWatcher) -> f64 {
+    let start = Instant::now();
+    watcher.tick();
+    start.elapsed().as_secs_f64() * 1e3
+}
+
+/// Memory of this process that is in use; 0 where the system does not say.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }

@@ -19,6 +19,7 @@ mod sequence;
 mod series;
 mod similarity;
 mod slicer;
+#[cfg(feature = "persistence")]
 mod store;
 mod streams;
 mod watcher;
@@ -40,5 +41,6 @@ pub use request::{Request, RequestKind};
 pub use requests::{REQUESTS_HEADER, RequestReader};
 pub use sequence::{NextPattern, PatternSequence};
 pub use slicer::Slicer;
+#[cfg(feature = "persistence")]
 pub use store::{PatternStore, StoreError};
 pub use watcher::{PatternWatcher, RecognisedSlice};

@@ -10,8 +10,8 @@ use crate::matcher::PatternId;
 /// Slices that are looked ahead at most.
 const MAX_AHEAD: usize = 600;
 
-/// A prediction of this probability decides what is prepared for.
-const CERTAIN: f64 = 0.8;
+/// A prediction above this probability decides what is prepared for.
+const LIKELY: f64 = 0.5;
 
 /// The pattern that is expected after the present one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,10 +56,10 @@ impl PatternSequence {
         self.grammar.next().first().map(|next| (PatternId(next.terminal), next.probability))
     }
 
-    /// The pattern to prepare for: that of the next slice if it is rather certain,
+    /// The pattern to prepare for: that of the next slice if one is likely,
     /// else the present one, because loads last; none before the first slice.
     pub fn expected(&self) -> Option<PatternId> {
-        let next = self.predict().filter(|(_, probability)| *probability >= CERTAIN);
+        let next = self.predict().filter(|(_, probability)| *probability > LIKELY);
         next.map(|(id, _)| id).or(self.last)
     }
 

@@ -6,6 +6,7 @@
 //! Everything is written in one transaction: a file is what it was before, or
 //! what it should be. Nothing that is read is believed before it was checked.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +34,7 @@ const MAX_VALUES: usize = 1 << 20;
 
 const SCHEMA: &str = "
 CREATE TABLE pattern (
-    id INTEGER PRIMARY KEY, kind TEXT NOT NULL,
+    id INTEGER PRIMARY KEY, family INTEGER NOT NULL, kind TEXT NOT NULL,
     files INTEGER NOT NULL, reads INTEGER NOT NULL, writes INTEGER NOT NULL,
     seen INTEGER NOT NULL, first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL,
     series BLOB NOT NULL, onset BLOB NOT NULL, steady BLOB);
@@ -168,7 +169,7 @@ impl PatternStore {
 
     fn patterns(&self) -> Result<Vec<KnownPattern>, StoreError> {
         let query = "SELECT id, kind, files, reads, writes, seen, first_seen, last_seen, series, \
-                     onset, steady FROM pattern ORDER BY id";
+                     onset, steady, family FROM pattern ORDER BY id";
         let mut statement = self.check(self.connection.prepare(query))?;
         let mut rows = self.check(statement.query([]))?;
         let mut patterns = Vec::new();
@@ -213,9 +214,9 @@ impl PatternStore {
         let query =
             "SELECT option, weight, mean, deviation FROM choice WHERE pattern = ?1 LIMIT 4096";
         let mut statement = self.check(self.connection.prepare(query))?;
-        for pattern in matcher.patterns() {
+        for family in families(matcher) {
             let mut arms = vec![ArmEstimate::default(); maker.n_options()];
-            let mut rows = self.check(statement.query([pattern.id.0]))?;
+            let mut rows = self.check(statement.query([family.0]))?;
             while let Some(row) = self.check(rows.next())? {
                 let option: String = self.check(row.get(0))?;
                 let known = options.iter().take(arms.len()).position(|other| *other == option);
@@ -224,7 +225,7 @@ impl PatternStore {
                 arms[index] = ArmEstimate::new(number(1)?, number(2)?, number(3)?);
             }
             if arms.iter().any(|arm| arm.weight() > 0.0) {
-                maker.restore(pattern.id, arms);
+                maker.restore(family, arms);
             }
         }
         Ok(())
@@ -262,6 +263,8 @@ fn read_pattern(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<KnownPattern
     let numbers = [count(2)?, count(3)?, count(4)?, count(5)?, count(6)?, count(7)?];
     let (series, onset): (Vec<u8>, Vec<u8>) = (row.get(8)?, row.get(9)?);
     let steady: Option<Vec<u8>> = row.get(10)?;
+    let family: i64 = row.get(11)?;
+    let name = |id: i64| u32::try_from(id).ok().filter(|id| *id < u32::MAX).map(PatternId);
     let profile = |bytes: &[u8]| ProfileVector::from_numbers(&floats(bytes)?).map(Box::new);
     let read = || {
         let [files, reads, writes, n_seen, first_seen, last_seen] = numbers;
@@ -269,7 +272,8 @@ fn read_pattern(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<KnownPattern
         let is_series = series.len() <= MAX_VALUES
             && series.iter().all(|value| value.is_finite() && *value >= 0.0);
         Some(KnownPattern {
-            id: PatternId(u32::try_from(id).ok().filter(|id| *id < u32::MAX)?),
+            id: name(id)?,
+            family: name(family)?,
             kind: kind_named(&kind)?,
             counts: PatternCounts { files: files?, reads: reads?, writes: writes? },
             series: is_series.then_some(series)?.into(),
@@ -322,11 +326,12 @@ fn write(
         let insert = "INSERT INTO learned VALUES (?1, ?2, ?3, ?4)";
         transaction.execute(insert, params![kind.name(), recurrences, scales, threshold])?;
     }
-    let insert = "INSERT INTO pattern VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    let insert = "INSERT INTO pattern VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     let mut statement = transaction.prepare(insert)?;
     for pattern in matcher.patterns() {
         statement.execute(params![
             pattern.id.0,
+            pattern.family.0,
             pattern.kind.name(),
             stored(pattern.counts.files),
             stored(pattern.counts.reads),
@@ -353,18 +358,23 @@ fn write_choices(
     options: &[String],
 ) -> rusqlite::Result<()> {
     transaction
-        .execute_batch("DELETE FROM choice WHERE pattern NOT IN (SELECT id FROM pattern);")?;
+        .execute_batch("DELETE FROM choice WHERE pattern NOT IN (SELECT family FROM pattern);")?;
     let mut insert =
         transaction.prepare("INSERT OR REPLACE INTO choice VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    for pattern in matcher.patterns() {
-        for (option, arm) in options.iter().zip(maker.estimates(pattern.id)) {
+    for family in families(matcher) {
+        for (option, arm) in options.iter().zip(maker.estimates(family)) {
             if arm.weight() > 0.0 {
                 let numbers = (arm.weight(), arm.mean(), arm.deviation());
-                insert.execute(params![pattern.id.0, option, numbers.0, numbers.1, numbers.2])?;
+                insert.execute(params![family.0, option, numbers.0, numbers.1, numbers.2])?;
             }
         }
     }
     Ok(())
+}
+
+/// The families of all known patterns, by which options are chosen.
+fn families(matcher: &AdaptiveMatcher) -> BTreeSet<PatternId> {
+    matcher.patterns().map(|pattern| pattern.family).collect()
 }
 
 fn kind_named(name: &str) -> Option<RequestKind> {

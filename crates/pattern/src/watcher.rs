@@ -3,15 +3,19 @@
 //! All parts together, as a server uses them: requests in, once per slice the
 //! pattern the server is under, an option for the next slice, and the reward.
 
+#[cfg(feature = "persistence")]
 use std::path::Path;
 
 use crate::builder::PatternBuilder;
 use crate::choice::{ChoiceConfig, DecisionMaker, RewardError};
 use crate::config::PatternConfig;
-use crate::matcher::{AdaptiveConfig, AdaptiveMatcher, PatternId, PatternMatcher};
+use crate::matcher::{
+    AdaptiveConfig, AdaptiveMatcher, MergedPatterns, PatternId, PatternMatcher,
+};
 use crate::pattern::{Pattern, PatternCounts};
 use crate::request::{Request, RequestKind};
 use crate::sequence::{NextPattern, PatternSequence};
+#[cfg(feature = "persistence")]
 use crate::store::{PatternStore, StoreError};
 
 /// Pairs of known patterns that are compared again per slice.
@@ -22,6 +26,9 @@ const N_RECOMPARED: usize = 2_000;
 pub struct RecognisedSlice {
     /// The pattern the server is under.
     pub id: PatternId,
+    /// The first known pattern that it resembles: options are chosen and loads
+    /// predicted by it.
+    pub family: PatternId,
     /// Whether it was known before.
     pub is_match: bool,
     /// How sure that is, between 0 and 1.
@@ -65,6 +72,7 @@ pub struct PatternWatcher {
     option: usize,
     /// The option that was set when the last slice began.
     option_of_slice: usize,
+    /// The family of the last slice.
     current: Option<PatternId>,
 }
 
@@ -102,6 +110,11 @@ impl PatternWatcher {
         self.builder.observe(request);
     }
 
+    /// Requests in the slice so far.
+    pub fn requests(&self) -> u64 {
+        self.builder.requests()
+    }
+
     /// Ends the slice; `None` if there were no requests.
     pub fn tick(&mut self) -> Option<RecognisedSlice> {
         let pattern = self.builder.tick()?;
@@ -113,18 +126,29 @@ impl PatternWatcher {
         let (kind, counts) = (pattern.kind, pattern.counts);
         let found = self.matcher.recognise(pattern);
         for gone in self.matcher.take_discarded() {
-            self.decisions.forget(gone);
+            // Others of the family may still be known.
+            if !self.matcher.patterns().any(|known| known.family == gone) {
+                self.decisions.forget(gone);
+            }
         }
-        let mut id = found.id;
+        let (mut id, mut family) = (found.id, found.family);
         for merged in self.matcher.recompare(N_RECOMPARED) {
-            self.decisions.merge(merged);
+            let kept = self.matcher.patterns().find(|known| known.id == merged.kept);
+            let into = kept.map_or(merged.kept, |known| known.family);
+            self.decisions.merge(MergedPatterns { kept: into, gone: merged.gone });
             id = if id == merged.gone { merged.kept } else { id };
+            family = if family == merged.gone { into } else { family };
         }
-        self.sequence.observe(id);
-        self.current = Some(id);
+        for joined in self.matcher.take_joined_families() {
+            self.decisions.merge(joined);
+            family = if family == joined.gone { joined.kept } else { family };
+        }
+        self.sequence.observe(family);
+        self.current = Some(family);
         self.option_of_slice = self.option;
         RecognisedSlice {
             id,
+            family,
             is_match: found.is_match,
             score: found.score,
             kind,
@@ -138,16 +162,25 @@ impl PatternWatcher {
     /// same pattern as the last one unless the sequence of patterns so far says
     /// otherwise; 0 if there are no options.
     pub fn choose(&mut self) -> usize {
-        self.option = match self.sequence.expected() {
-            Some(id) => self.decisions.choose(id),
-            None => self.decisions.choose_unknown(),
-        };
-        self.option
+        let option = self.propose();
+        self.set_option(option);
+        option
     }
 
-    /// Another option was set than the one chosen.
+    /// The same, where it takes time to set an option or may fail:
+    /// [`set_option`](Self::set_option) says when it is done.
+    pub fn propose(&mut self) -> usize {
+        match self.sequence.expected() {
+            Some(id) => self.decisions.choose(id),
+            None => self.decisions.choose_unknown(),
+        }
+    }
+
+    /// An option has been set, the one chosen or another.
     pub fn set_option(&mut self, option: usize) {
-        self.option = option;
+        if std::mem::replace(&mut self.option, option) != option {
+            self.matcher.expect_change();
+        }
     }
 
     /// Learns the reward of the last slice. It belongs to the option that was
@@ -159,14 +192,14 @@ impl PatternWatcher {
         }
     }
 
-    /// The same for a reward that comes later than its slice.
+    /// The same for a reward that comes later than its slice, of this family.
     pub fn reward_of(
         &mut self,
-        pattern: PatternId,
+        family: PatternId,
         option: usize,
         reward: f64,
     ) -> Result<(), RewardError> {
-        self.decisions.reward(pattern, option, reward)
+        self.decisions.reward(family, option, reward)
     }
 
     /// What is known.
@@ -179,7 +212,8 @@ impl PatternWatcher {
         &self.decisions
     }
 
-    /// Puts back what an earlier life has saved. Options are set before.
+    /// Restores what an earlier run has saved. Options are set before.
+    #[cfg(feature = "persistence")]
     pub fn load(&mut self, path: &Path) -> Result<(), StoreError> {
         let store = PatternStore::open(path)?;
         // Nothing of a file that turns out to be damaged is kept.
@@ -192,6 +226,7 @@ impl PatternWatcher {
     }
 
     /// Saves what is known.
+    #[cfg(feature = "persistence")]
     pub fn save(&self, path: &Path) -> Result<(), StoreError> {
         PatternStore::open(path)?.save(&self.matcher, Some((&self.decisions, &self.options)))
     }

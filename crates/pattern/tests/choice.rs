@@ -5,9 +5,10 @@
 mod support;
 
 use ioracle_pattern::{
-    ChoiceConfig, DecisionMaker, MergedPatterns, OptionOrder, PatternId, RewardError,
+    ChoiceConfig, DecisionMaker, MergedPatterns, OptionOrder, PatternConfig, PatternId,
+    PatternWatcher, Request, RewardError,
 };
-use support::Noise;
+use support::{Load, Noise};
 
 /// The share of right choices in the second half, in percent, where two loads
 /// alternate. Rewards have 10 % noise.
@@ -121,4 +122,93 @@ fn what_was_learned_survives_being_saved() {
     again.restore(PatternId(4), maker.estimates(PatternId(4)).to_vec());
     assert_eq!(again.best(PatternId(4)), Some(1));
     assert_eq!(again.choose(PatternId(5)), 1, "a new pattern starts from the best so far");
+}
+
+/// Two loads take turns of some seconds on a server that begins to learn, and
+/// each is faster under another option. The share of seconds in the second half
+/// under the right option, in percent.
+fn serve_alternating(loads: [Load; 2], seconds_per_turn: u64, file: impl Fn(u64, u64) -> u64) -> f64 {
+    let mut watcher = PatternWatcher::new(PatternConfig::server());
+    watcher.set_options(vec!["small".to_owned(), "large".to_owned()]);
+    let mut noise = Noise(9);
+    let (mut n_right, mut n, n_turns) = (0, 0, 60_u64);
+    for turn in 0..n_turns {
+        let which = (turn % 2) as usize;
+        let load = Load { n_slices: seconds_per_turn, ..loads[which] };
+        for second in load.requests(turn).chunks(load.per_second as usize) {
+            let option = watcher.choose();
+            for request in second {
+                watcher.observe(&Request { file: file(turn, request.file), ..*request });
+            }
+            watcher.tick().expect("there were requests");
+            let reward = if option == which { 100.0 } else { 70.0 };
+            watcher.reward(reward * (0.95 + noise.below(1000) as f64 * 1e-4)).unwrap();
+            if turn >= n_turns / 2 {
+                n += 1;
+                n_right += u64::from(option == which);
+            }
+        }
+    }
+    100.0 * f64::from(n_right as u32) / f64::from(n)
+}
+
+fn two_loads() -> [Load; 2] {
+    let load = Load { per_second: 400, ..Load::default() };
+    [
+        Load { n_streams: 8, size: 1 << 17, ..load },
+        Load { n_streams: 2, size: 1 << 12, stride: Some(1 << 22), ..load },
+    ]
+}
+
+#[test]
+fn a_server_learns_the_options_of_two_loads_that_alternate() {
+    let right = serve_alternating(two_loads(), 6, |_, file| file);
+    assert!(right >= 95.0, "{right}");
+}
+
+/// The files do not show that something else has begun.
+#[test]
+fn a_server_learns_the_options_of_two_loads_on_the_same_file() {
+    let right = serve_alternating(two_loads(), 6, |_, _| 1);
+    assert!(right >= 95.0, "{right}");
+}
+
+/// Without a prediction every choice would be wrong.
+#[test]
+fn loads_that_alternate_every_second_are_foreseen() {
+    let right = serve_alternating(two_loads(), 1, |turn, file| file + (turn << 32));
+    assert!(right >= 90.0, "{right}");
+}
+
+/// The requests of a load change with the option, as they do with read-ahead;
+/// the load stays the same pattern while it lasts.
+#[test]
+fn an_option_that_changes_the_requests_does_not_change_the_pattern() {
+    let mut watcher = PatternWatcher::new(PatternConfig::server());
+    watcher.set_options(vec!["small".to_owned(), "large".to_owned()]);
+    let load = Load { per_second: 400, n_slices: 4, ..Load::default() };
+    let mut ids = Vec::new();
+    for (option, size) in [(0, 1 << 12), (1, 1 << 20), (0, 1 << 12)] {
+        watcher.set_option(option);
+        for second in (Load { size, ..load }).requests(1).chunks(400) {
+            second.iter().for_each(|request| watcher.observe(request));
+            ids.extend(watcher.tick().map(|slice| slice.id));
+        }
+    }
+    assert_eq!(ids.len(), 12);
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+}
+
+/// A pattern is always followed by another one, which gets the reward of what
+/// was chosen for the first. It must not be tried for ever.
+#[test]
+fn an_option_whose_reward_never_comes_is_not_tried_for_ever() {
+    let mut maker = DecisionMaker::new(2, ChoiceConfig::default());
+    maker.reward(PatternId(1), 0, 100.0).unwrap();
+    let mut n_tried = 0;
+    for _ in 0..200 {
+        n_tried += maker.choose(PatternId(1));
+        maker.reward(PatternId(1), 0, 100.0).unwrap();
+    }
+    assert!(n_tried < 10, "{n_tried}");
 }

@@ -174,7 +174,8 @@ fn what_is_known_survives_in_a_file() {
     let kind = RequestKind::Read;
     assert_eq!(second.matcher().threshold(kind), first.matcher().threshold(kind));
     for known in first.matcher().patterns() {
-        assert_eq!(second.decisions().best(known.id), first.decisions().best(known.id));
+        let family = known.family;
+        assert_eq!(second.decisions().best(family), first.decisions().best(family));
     }
     for load in loads() {
         let pattern = load.run(0, 77).patterns.swap_remove(1);

@@ -25,6 +25,9 @@ pub struct Arguments {
     /// What 'simulate --set io-node' wrote
     #[arg(long, value_name = "DIR")]
     io_node: PathBuf,
+    /// What 'scripts/record-server-traces' wrote; can be given several times
+    #[arg(long, value_name = "DIR")]
+    recorded: Vec<PathBuf>,
     /// How the data were made, in words
     #[arg(long, value_name = "TEXT", default_value = "they were simulated")]
     how: String,
@@ -37,9 +40,14 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let page = arguments.output.join("evaluation-pattern.md");
     check_place(&page)?;
-    let server = read(&arguments.server)?;
-    let io_node = read(&arguments.io_node)?;
-    let document = document(&server, &io_node, &arguments.how);
+    let server = read_simulated(&arguments.server)?;
+    let io_node = read_simulated(&arguments.io_node)?;
+    let recorded = arguments.recorded.iter().map(|directory| {
+        let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok((name, read(directory)?))
+    });
+    let recorded = recorded.collect::<Result<Vec<_>>>()?;
+    let document = document(&server, &io_node, &recorded, &arguments.how);
     let figures = arguments.output.join("figures");
     fs::create_dir_all(&figures)
         .with_context(|| format!("could not create '{}'", figures.display()))?;
@@ -54,7 +62,6 @@ fn read(directory: &Path) -> Result<PatternDataSet> {
     let mut labels: Vec<String> = servers.values().flatten().map(|run| run.label.clone()).collect();
     labels.sort();
     labels.dedup();
-    let throughputs = throughputs(&directory.join("throughput.csv"), &labels)?;
     let servers = servers.into_iter().map(|(name, files)| {
         let runs = files.iter().map(|file| {
             let label = labels.binary_search(&file.label).unwrap_or_default() as u32;
@@ -63,7 +70,14 @@ fn read(directory: &Path) -> Result<PatternDataSet> {
         });
         Ok(ServerRuns { name, runs: runs.collect::<Result<_>>()? })
     });
-    Ok(PatternDataSet { servers: servers.collect::<Result<_>>()?, labels, throughputs })
+    Ok(PatternDataSet { servers: servers.collect::<Result<_>>()?, labels, throughputs: Vec::new() })
+}
+
+/// The same with the throughput of each option.
+fn read_simulated(directory: &Path) -> Result<PatternDataSet> {
+    let mut set = read(directory)?;
+    set.throughputs = throughputs(&directory.join("throughput.csv"), &set.labels)?;
+    Ok(set)
 }
 
 /// Rows of `throughput.csv`, whose columns are found by their names.

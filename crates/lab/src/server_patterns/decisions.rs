@@ -181,8 +181,8 @@ pub(super) fn online(
                 let found = matcher.recognise(pattern.clone());
                 let reward = rewards.factor(run.label, option) * noise.factor();
                 // Finite by construction, and the option exists.
-                let _ = maker.reward(found.id, option, reward);
-                option = maker.choose(found.id);
+                let _ = maker.reward(found.family, option, reward);
+                option = maker.choose(found.family);
                 tally.count(rewards, run.label, option);
             }
         }
@@ -226,12 +226,12 @@ pub fn alternating(
             }
             let found = matcher.recognise(pattern.clone());
             let reward = rewards.factor(run.label, option) * noise.factor();
-            let _ = maker.reward(found.id, option, reward);
-            sequence.observe(found.id);
+            let _ = maker.reward(found.family, option, reward);
+            sequence.observe(found.family);
             option = match choice {
-                ChoiceFor::PresentPattern => maker.choose(found.id),
+                ChoiceFor::PresentPattern => maker.choose(found.family),
                 ChoiceFor::ExpectedPattern => {
-                    maker.choose(sequence.expected().unwrap_or(found.id))
+                    maker.choose(sequence.expected().unwrap_or(found.family))
                 }
             };
         }

@@ -6,6 +6,7 @@
 use ioracle_pattern::evaluation::{Algorithm, LabelledRun, shuffled};
 use ioracle_pattern::{ChoiceConfig, OptionOrder, Pattern, PatternConfig, RequestKind};
 
+use super::cost::time_and_memory;
 use super::data::{PatternDataSet, ServerRuns, layout, of_kind};
 use super::decisions::{
     ChoiceFor, DecisionTally, OptionRewards, alternating, by_label, offline, online,
@@ -37,8 +38,14 @@ pub struct PatternDocument {
     pub figures: Vec<(String, String)>,
 }
 
-/// Makes the document; `how` tells what the data are.
-pub fn document(server: &PatternDataSet, io_node: &PatternDataSet, how: &str) -> PatternDocument {
+/// Makes the document of two simulated sets and any number of recorded ones, each
+/// with its name. `how` says what the simulated data are.
+pub fn document(
+    server: &PatternDataSet,
+    io_node: &PatternDataSet,
+    recorded: &[(String, PatternDataSet)],
+    how: &str,
+) -> PatternDocument {
     let mut document = PatternDocument { text: introduction(how), figures: Vec::new() };
     document.text += &table_1(server, io_node);
     document.text += &tables_2_and_3(io_node);
@@ -49,6 +56,13 @@ pub fn document(server: &PatternDataSet, io_node: &PatternDataSet, how: &str) ->
     figure_3(server, &mut document);
     figure_4(io_node, &mut document);
     document.text += &opposite_loads(server);
+    if !recorded.is_empty() {
+        document.text += &recorded_servers(recorded);
+    }
+    if let Some(first) = server.servers.first() {
+        document.text += "\n";
+        document.text += &time_and_memory(first, PatternConfig::server());
+    }
     document
 }
 
@@ -596,4 +610,60 @@ fn opposite_loads(set: &PatternDataSet) -> String {
             &rows
         )
     )
+}
+
+/// Precision and recall on requests that real servers saw, by both methods.
+fn recorded_servers(sets: &[(String, PatternDataSet)]) -> String {
+    let config = PatternConfig::server();
+    let mut text = "\n## Recorded servers\n\nThe requests of GlusterFS bricks while `fio` ran \
+                    benchmarks, recorded by `scripts/record-server-traces`. In the second column of \
+                    each kind, labels do not count the processes (the paper's second method): a brick \
+                    that holds one of two shared files sees the same requests whether the other file \
+                    has many readers or few. Constants of `ours` were chosen on the first set and on \
+                    simulated runs with other seeds than those above; later sets were recorded \
+                    afterwards with other numbers of bricks, processes and seconds.\n\n"
+        .to_owned();
+    for (name, set) in sets {
+        let merged = set.without_process_counts();
+        let labelled: Vec<Prepared> = prepare(&set.servers.iter().collect::<Vec<_>>(), config);
+        let unlabelled: Vec<Prepared> = set
+            .servers
+            .iter()
+            .map(|server| {
+                let mut runs = server.patterns(config);
+                runs.iter_mut().for_each(|run| run.label = merged[run.label as usize]);
+                Prepared::new(runs, config.radius)
+            })
+            .collect();
+        let rows: Vec<Vec<String>> = Algorithm::ALL
+            .iter()
+            .map(|algorithm| {
+                let cell = |servers: &[Prepared], kind| {
+                    shown(accuracy(servers, *algorithm, config, kind, ORDERS))
+                };
+                vec![
+                    format!("`{}`", algorithm.name()),
+                    cell(&labelled, RequestKind::Read),
+                    cell(&unlabelled, RequestKind::Read),
+                    cell(&labelled, RequestKind::Write),
+                    cell(&unlabelled, RequestKind::Write),
+                ]
+            })
+            .collect();
+        let n_runs: usize = set.servers.iter().map(|server| server.runs.len()).sum();
+        let header = [
+            "precision / recall, %",
+            "read",
+            "read, without process counts",
+            "write",
+            "write, without process counts",
+        ];
+        text.push_str(&format!(
+            "### {name}: {} bricks, {} labels, {n_runs} runs\n\n{}\n",
+            set.servers.len(),
+            set.labels.len(),
+            table(&header, &rows)
+        ));
+    }
+    text
 }

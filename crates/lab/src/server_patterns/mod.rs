@@ -5,6 +5,7 @@
 //! [`PatternDataSet`] holds the requests of a set of runs and the throughput of
 //! its options; [`document`] makes the paper's tables and figures of two of them.
 
+mod cost;
 mod data;
 mod decisions;
 mod document;

@@ -122,6 +122,9 @@ const LEAST_DEVIATION: f64 = 0.02;
 /// A mean below this share of the best is believed after so many rewards.
 const DOUBTFUL: f64 = 0.5;
 const CONFIRMED: usize = 3;
+/// An option that was chosen so often in a row without a reward is not tried
+/// here any more, because nothing is learned of it.
+const MAX_UNREWARDED: u32 = 4;
 /// Ordered options: so many rewards between two looks away from the best.
 const LOOK_ELSEWHERE: u64 = 64;
 
@@ -296,6 +299,10 @@ impl DecisionMaker {
     /// Whether an option may be chosen now: of ordered ones the best and its
     /// neighbours, and all of them now and then.
     fn is_open(&self, known: &PatternArms, option: usize) -> bool {
+        let is_best = best(&known.arms) == Some(option);
+        if known.n_unrewarded[option] >= MAX_UNREWARDED && !is_best {
+            return false;
+        }
         if self.config.order == OptionOrder::Unrelated
             || known.n_rewards % LOOK_ELSEWHERE == LOOK_ELSEWHERE - 1
         {

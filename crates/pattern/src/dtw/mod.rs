@@ -11,7 +11,7 @@
 //!
 //! [`Warping`] puts them together: short series are compared completely, longer
 //! ones by FastDTW, and none further than needed to know that the distance is
-//! above a limit. Its distances are rounded by less than a millionth. An empty series is aligned with any other as if it held one 0.
+//! above a limit. Its distances are rounded by less than one in 100,000. An empty series is aligned with any other as if it held one 0.
 
 mod antidiagonal;
 mod bounds;

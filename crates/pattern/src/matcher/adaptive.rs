@@ -17,6 +17,10 @@
 //!   slice looks the same way, it is a new one. What counts as resembling comes
 //!   from how far consecutive slices are apart ([`AspectScales`]) against other
 //!   pairs ([`ThresholdFinder`]).
+//!
+//! An option that was just set may change the requests themselves, as read-ahead
+//! does. The episode goes on through such a change
+//! ([`expect_change`](AdaptiveMatcher::expect_change)).
 
 use crate::matcher::learned::{AspectScales, RecurrenceScales, ThresholdFinder};
 use crate::matcher::{MergedPatterns, PatternId, PatternMatcher, Recognition};
@@ -33,15 +37,23 @@ const CARRIED: f32 = 0.5;
 /// pattern than this, in units of what is usual.
 const SAME_START: f32 = 0.8;
 
+/// One that is nearer than this is of the family of the known pattern: what was
+/// learned of the options there holds here.
+const SAME_FAMILY: f32 = 2.0;
+
 /// A slice has left its episode if it is this many thresholds from all of it.
 const LEFT: f32 = 1.5;
 
 /// It is another pattern if it is nearer to that one by this factor, and within
-/// this share of the threshold.
+/// the threshold.
 const NEARER: f32 = 0.5;
 
 /// Slices in a row that have left an episode and are a new pattern.
 const N_LEFT: u32 = 2;
+
+/// Slices after an option was set that are no new pattern: settings take some
+/// seconds to show.
+const N_TOLERATED: u32 = 3;
 
 /// Known patterns per slice whose distance shows how different patterns are.
 const N_SAMPLES: u64 = 3;
@@ -52,13 +64,15 @@ const MERGE_SHARE: f32 = 0.5;
 
 /// Known patterns are compared again when this many episodes have changed the
 /// scales.
-const N_UNSETTLED: u32 = 64;
+const N_UNSETTLED: u32 = 16;
 
 /// A pattern that was seen before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownPattern {
     /// Its name.
     pub id: PatternId,
+    /// The first pattern that it resembles; itself if there was none.
+    pub family: PatternId,
     /// What most of its requests do.
     pub kind: RequestKind,
     /// How many of what it had when it was first seen.
@@ -101,6 +115,7 @@ pub struct AdaptiveMatcher {
     now: u64,
     random: Random,
     discarded: Vec<PatternId>,
+    joined_families: Vec<MergedPatterns>,
 }
 
 /// What is known of one kind.
@@ -125,13 +140,18 @@ struct Episode {
     n_slices: u32,
     /// Slices in a row that resemble nothing of it.
     n_left: u32,
+    /// Slices to come that may look different from all that is known.
+    n_tolerated: u32,
 }
 
 /// What a slice was found to be.
 enum Found {
     /// The known pattern at this index, and how sure that is.
     Known(usize, f64),
-    New,
+    /// A new one, of the family of a known one if it resembles that.
+    New { family: Option<PatternId> },
+    /// A new one that has begun with the slice before.
+    NewSinceBefore(Box<ProfileVector>),
 }
 
 impl AdaptiveMatcher {
@@ -144,6 +164,7 @@ impl AdaptiveMatcher {
             now: 0,
             random: Random::new(0),
             discarded: Vec::new(),
+            joined_families: Vec::new(),
         }
     }
 
@@ -158,9 +179,23 @@ impl AdaptiveMatcher {
         self.now
     }
 
+    /// Something was set that may change how the present load looks: the slices
+    /// to come belong to it as long as they access its files and resemble no
+    /// other known pattern.
+    pub fn expect_change(&mut self) {
+        for episode in self.sides.iter_mut().filter_map(|side| side.episode.as_mut()) {
+            episode.n_tolerated = N_TOLERATED;
+        }
+    }
+
     /// Patterns that were discarded since this was last asked.
     pub fn take_discarded(&mut self) -> Vec<PatternId> {
         std::mem::take(&mut self.discarded)
+    }
+
+    /// Families that turned out to be one since this was last asked.
+    pub fn take_joined_families(&mut self) -> Vec<MergedPatterns> {
+        std::mem::take(&mut self.joined_families)
     }
 
     /// Slices of the kind that are further apart than this do not follow each
@@ -174,7 +209,9 @@ impl AdaptiveMatcher {
     /// background now and then.
     pub fn recompare(&mut self, n_pairs: usize) -> Vec<MergedPatterns> {
         let mut merged = Vec::new();
-        self.sides.iter_mut().for_each(|side| side.recompare(n_pairs, &mut merged));
+        for side in &mut self.sides {
+            side.recompare(n_pairs, &mut merged, &mut self.joined_families);
+        }
         merged
     }
 
@@ -215,28 +252,37 @@ impl PatternMatcher for AdaptiveMatcher {
         let side = &mut self.sides[kind.index()];
         let profile = ProfileVector::new(&pattern.profile);
         let begins = pattern.profile.carried < CARRIED;
-        let recognition = match side.find(&profile, begins, &mut self.random) {
+        let found = side.find(&profile, begins, &mut self.random);
+        let recognition = match found {
             Found::Known(index, score) => {
                 let known = &mut side.known[index];
                 known.n_seen += 1;
                 known.last_seen = self.now;
-                Recognition::matched(known.id, score)
+                Recognition { family: known.family, ..Recognition::matched(known.id, score) }
             }
-            Found::New => {
+            Found::New { .. } | Found::NewSinceBefore(_) => {
                 let id = PatternId(self.n_ids);
                 self.n_ids = self.n_ids.saturating_add(1);
+                let (family, onset, steady) = match found {
+                    Found::NewSinceBefore(onset) => (id, onset, Some(Box::new(profile.clone()))),
+                    Found::New { family: Some(family) } => {
+                        (family, Box::new(profile.clone()), None)
+                    }
+                    _ => (id, Box::new(profile.clone()), None),
+                };
                 side.known.push(KnownPattern {
                     id,
+                    family,
                     kind,
                     counts: pattern.counts,
                     series: pattern.series,
                     n_seen: 1,
                     first_seen: self.now,
                     last_seen: self.now,
-                    onset: Box::new(profile.clone()),
-                    steady: None,
+                    onset,
+                    steady,
                 });
-                Recognition::new_pattern(id)
+                Recognition { family, ..Recognition::new_pattern(id) }
             }
         };
         side.advance(profile, recognition, begins);
@@ -300,12 +346,15 @@ impl AdaptiveSide {
                 nearest = Some((index, distance, aspects));
             }
         }
-        let Some((index, distance, aspects)) = nearest else { return Found::New };
+        let Some((index, distance, aspects)) = nearest else {
+            return Found::New { family: None };
+        };
         self.recurrences.observe(&aspects);
         self.n_unsettled += 1;
-        match distance < SAME_START {
-            true => Found::Known(index, f64::from(1.0 - distance / SAME_START)),
-            false => Found::New,
+        match distance {
+            ..SAME_START => Found::Known(index, f64::from(1.0 - distance / SAME_START)),
+            ..SAME_FAMILY => Found::New { family: Some(self.known[index].family) },
+            _ => Found::New { family: None },
         }
     }
 
@@ -316,11 +365,17 @@ impl AdaptiveSide {
         current: usize,
         random: &mut Random,
     ) -> Found {
-        let Some(episode) = &self.episode else { return Found::New };
+        let Some(episode) = &mut self.episode else { return Found::New { family: None } };
         let aspects = profile.compare(&episode.previous);
-        self.scales.observe_consecutive(&aspects);
+        let is_tolerated = episode.n_tolerated > 0;
+        if is_tolerated {
+            // What the option changes is not the usual noise.
+            episode.n_tolerated -= 1;
+        } else {
+            self.scales.observe_consecutive(&aspects);
+            self.threshold.observe_consecutive(self.scales.distance(&aspects));
+        }
         let from_previous = self.scales.distance(&aspects);
-        self.threshold.observe_consecutive(from_previous);
         let from_known = self.known[current].distance(profile, &self.scales);
         // A slice like one that has left may have left, too.
         let distance = match episode.n_left {
@@ -331,19 +386,25 @@ impl AdaptiveSide {
         self.sample_others(profile, current, random);
         let threshold = self.threshold.threshold();
         let left = LEFT * threshold;
-        if distance < left {
+        if from_known < left {
             self.set_left(0);
-            return Found::Known(current, f64::from(1.0 - distance / left));
+            return Found::Known(current, f64::from(1.0 - from_known / left));
         }
         let others = self.known.iter().enumerate().filter(|(index, _)| *index != current);
         let others = others.map(|(index, known)| (index, known.distance(profile, &self.scales)));
         let nearest = others.min_by(|a, b| a.1.total_cmp(&b.1));
-        let limit = NEARER * distance.min(threshold);
+        let limit = (NEARER * from_known).min(threshold);
         if let Some((index, other)) = nearest.filter(|(_, other)| *other < limit) {
             return Found::Known(index, f64::from(1.0 - other / limit));
         }
+        if distance < left || is_tolerated {
+            self.set_left(0);
+            return Found::Known(current, f64::from(1.0 - distance / left).max(0.0));
+        }
         if n_left >= N_LEFT && from_previous < threshold {
-            return Found::New;
+            return self.episode.as_ref().map_or(Found::New { family: None }, |episode| {
+                Found::NewSinceBefore(Box::new(episode.previous.clone()))
+            });
         }
         self.set_left(n_left);
         Found::Known(current, 0.0)
@@ -370,7 +431,9 @@ impl AdaptiveSide {
             // What was reached in the middle of a load has no second slice.
             _ => {
                 let n_slices = if begins || !recognition.is_match { 1 } else { 2 };
-                self.episode = Some(Episode { id, previous: profile, n_slices, n_left: 0 });
+                let (n_left, n_tolerated) = (0, 0);
+                self.episode =
+                    Some(Episode { id, previous: profile, n_slices, n_left, n_tolerated });
             }
         }
     }
@@ -389,7 +452,12 @@ impl AdaptiveSide {
         }
     }
 
-    fn recompare(&mut self, n_pairs: usize, merged: &mut Vec<MergedPatterns>) {
+    fn recompare(
+        &mut self,
+        n_pairs: usize,
+        merged: &mut Vec<MergedPatterns>,
+        joined: &mut Vec<MergedPatterns>,
+    ) {
         if self.recompared.is_none() && self.n_unsettled >= N_UNSETTLED {
             self.recompared = (self.known.len() > 1).then_some((0, 1));
             self.n_unsettled = 0;
@@ -401,12 +469,27 @@ impl AdaptiveSide {
                 self.recompared = (next + 1 < self.known.len()).then_some((next, next + 1));
                 continue;
             }
-            let aspects = self.known[older].onset.compare(&self.known[newer].onset);
-            if self.recurrences.distance(&aspects) < MERGE_SHARE * SAME_START {
+            let (one, other) = (&self.known[older], &self.known[newer]);
+            let distance = self.recurrences.distance(&one.onset.compare(&other.onset));
+            if distance < MERGE_SHARE * SAME_START {
                 merged.push(self.merge(older, newer));
-            } else {
-                self.recompared = Some((older, newer + 1));
+                continue;
             }
+            // Only the first patterns of families are compared: joining whatever
+            // has two neighbours in common would join everything in the end.
+            let are_first = one.id == one.family && other.id == other.family;
+            if are_first && distance < SAME_FAMILY {
+                let (kept, gone) = (one.family, other.family);
+                self.rename_family(gone, kept);
+                joined.push(MergedPatterns { kept, gone });
+            }
+            self.recompared = Some((older, newer + 1));
+        }
+    }
+
+    fn rename_family(&mut self, gone: PatternId, kept: PatternId) {
+        for known in self.known.iter_mut().filter(|known| known.family == gone) {
+            known.family = kept;
         }
     }
 
@@ -416,9 +499,11 @@ impl AdaptiveSide {
         kept.n_seen += gone.n_seen;
         kept.last_seen = kept.last_seen.max(gone.last_seen);
         let merged = MergedPatterns { kept: kept.id, gone: gone.id };
+        let family = kept.family;
         if let Some(episode) = self.episode.as_mut().filter(|episode| episode.id == gone.id) {
             episode.id = merged.kept;
         }
+        self.rename_family(gone.id, family);
         merged
     }
 }

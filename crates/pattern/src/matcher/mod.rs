@@ -25,6 +25,9 @@ pub struct PatternId(pub u32);
 pub struct Recognition {
     /// The known pattern, or the one that the new pattern has become.
     pub id: PatternId,
+    /// The first known pattern that it resembles, by which options are chosen;
+    /// the pattern itself where a matcher has no such notion.
+    pub family: PatternId,
     /// Whether it was known before.
     pub is_match: bool,
     /// How sure that is, between 0 and 1; 0 where nothing matched.
@@ -33,11 +36,11 @@ pub struct Recognition {
 
 impl Recognition {
     pub(crate) fn matched(id: PatternId, score: f64) -> Recognition {
-        Recognition { id, is_match: true, score }
+        Recognition { id, family: id, is_match: true, score }
     }
 
     pub(crate) fn new_pattern(id: PatternId) -> Recognition {
-        Recognition { id, is_match: false, score: 0.0 }
+        Recognition { id, family: id, is_match: false, score: 0.0 }
     }
 }
 

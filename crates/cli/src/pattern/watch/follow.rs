@@ -21,8 +21,9 @@ use crate::shared::numbers::{bytes, grouped};
 use crate::shared::output;
 
 const TICK: Duration = Duration::from_secs(1);
-/// Patterns that the summary tells, those of most seconds.
-const MAX_TOLD: usize = 12;
+/// Patterns in the summary, those of most seconds.
+const MAX_LISTED: usize = 12;
+const FAILED: &str = "could not follow the server's calls";
 
 /// How each second is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +44,11 @@ pub struct Following {
     shown: Shown,
     ended: Arc<AtomicBool>,
     n_bytes: u64,
-    n_ticks: u64,
-    seconds: BTreeMap<PatternId, u64>,
+    started: Instant,
+    /// When the present slice began.
+    began: Instant,
+    /// How long each pattern lasted, and its family.
+    seconds: BTreeMap<PatternId, (u64, PatternId)>,
 }
 
 impl Following {
@@ -68,7 +72,8 @@ impl Following {
             shown,
             ended,
             n_bytes: 0,
-            n_ticks: 0,
+            started: Instant::now(),
+            began: Instant::now(),
             seconds: BTreeMap::new(),
         }
     }
@@ -85,33 +90,36 @@ impl Following {
 
     /// Follows the job until the server has ended and all is read.
     pub fn follow(&mut self, follower: &mut Follower) -> Result<()> {
-        let failed = "could not follow the server's calls";
-        let mut began = Instant::now();
         while !self.ended.load(Ordering::Acquire) {
-            let n_records = follower.poll(self).context(failed)?;
-            if began.elapsed() >= TICK {
-                self.tick(began);
-                began = Instant::now();
+            let was_idle = self.watcher.requests() == 0;
+            let n_records = follower.poll(self).context(FAILED)?;
+            if was_idle && self.watcher.requests() > 0 {
+                // A slice starts with its first request, as recorded ones do.
+                self.began = Instant::now();
+            }
+            if self.began.elapsed() >= TICK {
+                self.tick();
             }
             if n_records == 0 {
-                follower.wait(TICK.saturating_sub(began.elapsed()).min(Duration::from_millis(100)));
+                let left = TICK.saturating_sub(self.began.elapsed());
+                follower.wait(left.min(Duration::from_millis(100)));
             }
         }
         follower.close();
-        follower.finish(self).context(failed)?;
-        self.tick(began);
+        follower.finish(self).context(FAILED)?;
+        self.tick();
         Ok(())
     }
 
     /// Ends a slice.
-    fn tick(&mut self, began: Instant) {
-        self.n_ticks += 1;
+    fn tick(&mut self) {
+        let began = std::mem::replace(&mut self.began, Instant::now());
         let seconds = began.elapsed().as_secs_f64().max(1e-3);
         let bytes_per_s = std::mem::take(&mut self.n_bytes) as f64 / seconds;
         let Some(slice) = self.watcher.tick() else { return };
-        *self.seconds.entry(slice.id).or_default() += 1;
+        self.seconds.entry(slice.id).or_insert((0, slice.family)).0 += 1;
         if let Some(tuner) = &mut self.tuner {
-            tuner.tick(&mut self.watcher, slice.id, began, bytes_per_s);
+            tuner.tick(&mut self.watcher, slice.family, began, bytes_per_s);
         }
         let requests_per_s = (slice.counts.requests() as f64 / seconds) as u64;
         self.show(&slice, requests_per_s, bytes_per_s as u64);
@@ -121,8 +129,9 @@ impl Following {
         let option = self.tuner.as_ref().and_then(Tuner::in_force);
         if self.shown == Shown::Json {
             let line = json!({
-                "second": self.n_ticks,
+                "second": self.started.elapsed().as_secs(),
                 "pattern": found.id.0,
+                "family": found.family.0,
                 "known": found.is_match,
                 "score": found.score,
                 "since_s": found.since,
@@ -148,7 +157,7 @@ impl Following {
         });
         output::print_error_text(&format!(
             "{:>6} s  pattern {} ({sure})  {} requests/s  {}/s{option}{next}\n",
-            self.n_ticks,
+            self.started.elapsed().as_secs(),
             found.id.0,
             grouped(requests_per_s),
             bytes(bytes_per_s),
@@ -157,16 +166,16 @@ impl Following {
 
     /// What was seen, after the end.
     pub fn summary(&self) -> String {
-        let mut by_seconds: Vec<(u64, PatternId)> =
-            self.seconds.iter().map(|(id, seconds)| (*seconds, *id)).collect();
-        by_seconds.sort_by_key(|(seconds, id)| (std::cmp::Reverse(*seconds), *id));
+        let mut by_seconds: Vec<(u64, PatternId, PatternId)> =
+            self.seconds.iter().map(|(id, (seconds, family))| (*seconds, *id, *family)).collect();
+        by_seconds.sort_by_key(|(seconds, id, _)| (std::cmp::Reverse(*seconds), *id));
         let mut text = format!(
             "ioracle: {} patterns in {} s\n",
             by_seconds.len(),
-            self.seconds.values().sum::<u64>()
+            self.seconds.values().map(|(seconds, _)| seconds).sum::<u64>()
         );
-        for (seconds, id) in by_seconds.iter().take(MAX_TOLD) {
-            let best = self.tuner.as_ref().and_then(|tuner| tuner.best(&self.watcher, *id));
+        for (seconds, id, family) in by_seconds.iter().take(MAX_LISTED) {
+            let best = self.tuner.as_ref().and_then(|tuner| tuner.best(&self.watcher, *family));
             let best = best.map_or(String::new(), |name| format!(", best under option {name}"));
             text.push_str(&format!("  pattern {}: {} s{best}\n", id.0, grouped(*seconds)));
         }

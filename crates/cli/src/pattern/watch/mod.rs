@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `ioracle pattern watch`: runs a server under capture and says, once a second,
+//! `ioracle pattern watch`: runs a server under capture and says once a second
 //! which known pattern it is under; with `--tune` it sets options by it.
 //!
 //! The main thread stands between the server and its caller, as in `ioracle
@@ -113,6 +113,35 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     done
 }
 
+/// A follower that knows what earlier runs have learned.
+fn prepare(
+    arguments: &Arguments,
+    tune: Option<TuneFile>,
+    ended: &Arc<AtomicBool>,
+) -> Result<Following> {
+    let shown = if arguments.json { Shown::Json } else { Shown::Text };
+    let tuner = tune.map(|file| Tuner::start(file, Arc::clone(ended)));
+    let under = arguments.under.as_deref();
+    let mut following =
+        Following::new(arguments.preset.config(), tuner, under, shown, Arc::clone(ended));
+    if let Some(known) = arguments.known.as_deref().filter(|known| known.exists()) {
+        following.load(known)?;
+    }
+    Ok(following)
+}
+
+/// Keeps what was learned and says what was seen.
+fn report(arguments: &Arguments, following: &Following) {
+    if let Some(known) = &arguments.known
+        && let Err(error) = following.save(known)
+    {
+        say(error);
+    }
+    if !arguments.settings.quiet {
+        output::print_error_text(&following.summary());
+    }
+}
+
 fn with_job(
     arguments: &Arguments,
     tune: Option<TuneFile>,
@@ -122,14 +151,7 @@ fn with_job(
     signals: &Signals,
 ) -> Result<ExitCode> {
     let ended = Arc::new(AtomicBool::new(false));
-    let shown = if arguments.json { Shown::Json } else { Shown::Text };
-    let tuner = tune.map(|file| Tuner::start(file, Arc::clone(&ended)));
-    let under = arguments.under.as_deref();
-    let mut following =
-        Following::new(arguments.preset.config(), tuner, under, shown, Arc::clone(&ended));
-    if let Some(known) = arguments.known.as_deref().filter(|known| known.exists()) {
-        following.load(known)?;
-    }
+    let mut following = prepare(arguments, tune, &ended)?;
     let mut variables = arguments.settings.variables();
     let libraries = [library.to_owned()];
     variables.push((LD_PRELOAD, launch::preload(&libraries, std::env::var_os(LD_PRELOAD))));
@@ -153,14 +175,7 @@ fn with_job(
         }
         ending
     });
-    if let Some(known) = &arguments.known
-        && let Err(error) = following.save(known)
-    {
-        say(error);
-    }
-    if !arguments.settings.quiet {
-        output::print_error_text(&following.summary());
-    }
+    report(arguments, &following);
     let ending = ending.context("could not wait for the server")?;
     ending.imitate();
     Ok(ExitCode::from(ending.shell_code()))

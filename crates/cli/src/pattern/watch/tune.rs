@@ -188,7 +188,7 @@ impl Tuner {
         slice_began: Instant,
         bytes_per_s: f64,
     ) {
-        self.take_applied();
+        self.take_applied(watcher);
         self.take_measured(watcher);
         // Only what was in force all the time gets the reward.
         let option = self.in_force.filter(|(_, since)| *since <= slice_began);
@@ -219,12 +219,15 @@ impl Tuner {
 
     /// Sets the best option, unless one was set a short while ago.
     fn set(&mut self, watcher: &mut PatternWatcher) {
-        let chosen = watcher.choose();
-        let wanted = self.usable(chosen);
-        let is_set = self.in_force.is_some_and(|(option, _)| Some(option) == wanted);
         let period = Duration::from_secs_f64(self.file.period_s);
-        let may = self.last_started.is_none_or(|last| last.elapsed() >= period);
-        if let (Some(option), false, true, None) = (wanted, is_set, may, self.applying)
+        let is_early = self.last_started.is_some_and(|last| last.elapsed() < period);
+        if is_early || self.applying.is_some() {
+            // A choice that cannot be applied would count as one that was tried.
+            return;
+        }
+        let wanted = self.usable(watcher.propose());
+        let is_set = self.in_force.is_some_and(|(option, _)| Some(option) == wanted);
+        if let (Some(option), false) = (wanted, is_set)
             && self.to_apply.send(option).is_ok()
         {
             self.applying = Some(option);
@@ -238,13 +241,14 @@ impl Tuner {
         Some(option).filter(works).or_else(|| (0..self.failures.len()).find(works))
     }
 
-    fn take_applied(&mut self) {
+    fn take_applied(&mut self, watcher: &mut PatternWatcher) {
         match self.applied.try_recv() {
             Ok((option, Ok(_))) => {
                 self.applying = None;
                 self.failures[option] = 0;
                 self.n_applied[option] += 1;
                 self.in_force = Some((option, Instant::now()));
+                watcher.set_option(option);
             }
             Ok((option, Err(reason))) => {
                 self.applying = None;
