@@ -9,9 +9,7 @@ use std::path::Path;
 use crate::builder::PatternBuilder;
 use crate::choice::{ChoiceConfig, DecisionMaker, RewardError};
 use crate::config::PatternConfig;
-use crate::matcher::{
-    AdaptiveConfig, AdaptiveMatcher, MergedPatterns, PatternId, PatternMatcher,
-};
+use crate::matcher::{AdaptiveConfig, AdaptiveMatcher, MergedPatterns, PatternId, PatternMatcher};
 use crate::pattern::{Pattern, PatternCounts};
 use crate::request::{Request, RequestKind};
 use crate::sequence::{NextPattern, PatternSequence};

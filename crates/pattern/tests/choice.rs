@@ -127,7 +127,11 @@ fn what_was_learned_survives_being_saved() {
 /// Two loads take turns of some seconds on a server that begins to learn, and
 /// each is faster under another option. The share of seconds in the second half
 /// under the right option, in percent.
-fn serve_alternating(loads: [Load; 2], seconds_per_turn: u64, file: impl Fn(u64, u64) -> u64) -> f64 {
+fn serve_alternating(
+    loads: [Load; 2],
+    seconds_per_turn: u64,
+    file: impl Fn(u64, u64) -> u64,
+) -> f64 {
     let mut watcher = PatternWatcher::new(PatternConfig::server());
     watcher.set_options(vec!["small".to_owned(), "large".to_owned()]);
     let mut noise = Noise(9);

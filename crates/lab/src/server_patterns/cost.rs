@@ -3,8 +3,8 @@
 //! What recognising a pattern costs, and how exact comparisons of series are
 //! (section VI-E of the paper).
 
-use ioracle_pattern::evaluation::{Algorithm, LabelledRun, feed, shuffled};
 use ioracle_pattern::dtw::{Warping, exact};
+use ioracle_pattern::evaluation::{Algorithm, LabelledRun, feed, shuffled};
 use ioracle_pattern::{Pattern, PatternConfig, RequestKind};
 
 use super::data::ServerRuns;
@@ -50,7 +50,14 @@ pub(super) fn time_and_memory(server: &ServerRuns, config: PatternConfig) -> Str
         })
         .collect();
     let errors = table(
-        &["compression", "values, median", "most", "error, median %", "95th percentile %", "most %"],
+        &[
+            "compression",
+            "values, median",
+            "most",
+            "error, median %",
+            "95th percentile %",
+            "most %",
+        ],
         &errors,
     );
     format!(
@@ -70,7 +77,8 @@ fn error_row(compression: String, runs: &[LabelledRun], radius: usize) -> Vec<St
     let mut warping = Warping::new(radius);
     let mut state = 1_u64;
     let mut pick = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         patterns.get((state >> 33) as usize % patterns.len().max(1)).copied()
     };
     let mut errors = Vec::new();
