@@ -25,6 +25,19 @@ const COMPRESS: u8 = 8;
 const EVENTS_HEADER: &str =
     "rank,tid,seq,level,op,stack,file,handle,offset,size,ret,start_ns,end_ns,depth,detail\n";
 
+/// The tables that a trace may have besides, with their headers.
+const OPTIONAL: [(&str, &str); 6] = [
+    (
+        "processes",
+        "process,pid,parent,rank,start_ns,end_ns,start_realtime_ns,application,executable,command\n",
+    ),
+    ("threads", "rank,tid,process\n"),
+    ("modules", "process,name,address,build_id,path\n"),
+    ("symbols", "frame,inlined,line,source,function\n"),
+    ("mounts", "mount,type,device,point\n"),
+    ("file_mounts", "file,mount,size_at_open\n"),
+];
+
 fuzz_target!(|data: &[u8]| {
     let Some((&flags, tables)) = data.split_first() else { return };
     let parts = parts(flags, tables);
@@ -53,7 +66,10 @@ fn parts(flags: u8, tables: &[u8]) -> TraceFiles {
         if add_headers { [header.as_bytes(), bytes].concat() } else { bytes.to_vec() }
     };
     let (events, stacks, files) = (table(EVENTS_HEADER), table("id,frames\n"), table("id,path\n"));
-    TraceFiles { encoding, events, stacks, files, meta: None }
+    let optional = OPTIONAL.map(|(name, header)| (name.to_owned(), table(header)));
+    // One that ends early has only the tables that every trace has.
+    let optional = optional.into_iter().filter(|(_, bytes)| !bytes.is_empty()).collect();
+    TraceFiles { encoding, events, stacks, files, optional, meta: None }
 }
 
 fn compressed(parts: TraceFiles) -> TraceFiles {
@@ -63,6 +79,7 @@ fn compressed(parts: TraceFiles) -> TraceFiles {
         events: pack(parts.events),
         stacks: pack(parts.stacks),
         files: pack(parts.files),
+        optional: parts.optional.into_iter().map(|(name, it)| (name, pack(it))).collect(),
         meta: None,
     }
 }
@@ -110,6 +127,18 @@ fn check_promises(trace: &Trace, rank: Option<u32>, events: &[Event]) {
         assert!(event.file == FileId::UNKNOWN || trace.files().get(event.file).is_some());
         let before = starts.insert(event.stream, event.start_ns);
         assert!(before.is_none_or(|before| before <= event.start_ns));
+    }
+    let known = trace.provenance();
+    for (file, _) in trace.files().iter() {
+        let mount = known.file_place(file).mount;
+        assert!(mount.is_none_or(|mount| known.mount(mount).is_some()));
+    }
+    for module in known.modules() {
+        assert!((module.process as usize) < known.processes().len());
+    }
+    for event in events {
+        let origin = known.origin(event.stream);
+        assert!(origin.is_none_or(|it| (it.process as usize) < known.processes().len()));
     }
     for neighbours in events.windows(2) {
         let [before, after] = neighbours else { continue };

@@ -67,8 +67,9 @@ fn summarise(trace: &Trace) -> Result<TraceSummary> {
     let mut events = trace.events_by_process()?;
     for event in events.by_ref() {
         let event = event?;
-        // The rows of a table may go from rank to rank and back.
-        if seen.process.replace(event.stream.rank) != Some(event.stream.rank) && !trace.is_csv() {
+        // The rows of a table may go from process to process and back.
+        let is_next = seen.process.replace(event.stream.rank) != Some(event.stream.rank);
+        if is_next && trace.is_process_by_process() {
             analysis.end_process();
         }
         seen.take(event.stream, (event.start_ns, event.end_ns));
@@ -132,7 +133,7 @@ impl Seen {
         self.span_ns.map_or(0.0, |(first, last)| last.saturating_sub(first) as f64 * 1e-9)
     }
 
-    /// The rank of each process; in the CSV form every process is one.
+    /// The rank of each process; in tables without processes each rank is one.
     fn ranks(&self, trace: &Trace) -> HashMap<u32, u32> {
         match trace.process_ranks() {
             Some(ranks) => (0..).zip(ranks).filter_map(|(n, rank)| Some((n, rank?))).collect(),
@@ -146,7 +147,7 @@ impl Seen {
         TraceProcesses {
             seen: trace.meta().processes_seen.unwrap_or(with_calls as u64),
             threads: self.streams.len() as u64,
-            ranks_seen: if trace.is_csv() { 0 } else { distinct.len() as u32 },
+            ranks_seen: trace.process_ranks().map_or(0, |_| distinct.len() as u32),
         }
     }
 }

@@ -17,6 +17,7 @@ fn trace(rows: &[&str]) -> Trace {
         events: format!("{HEADER}\n{}\n", rows.join("\n")).into_bytes(),
         stacks: b"id,frames\n1,app+0x10\n2,app+0x20\n3,app+0x30\n4,app+0x40\n".to_vec(),
         files: b"id,path\n1,a.dat\n2,b.dat\n".to_vec(),
+        optional: Default::default(),
         meta: None,
     };
     Trace::from_parts("tiny", parts, ioracle_trace::ReadOptions::default()).unwrap()

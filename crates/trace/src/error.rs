@@ -116,16 +116,16 @@ pub enum Error {
         /// The file.
         path: Arc<str>,
     },
-    /// A trace was written by another version.
+    /// A trace was written by a newer version.
     #[error(
-        "'{path}' has version {found} of the format, this ioracle reads version {known}; export it to CSV with the ioracle that wrote it"
+        "'{path}' has version {found} of the format, this ioracle reads versions up to {known}; export it to CSV with the ioracle that wrote it"
     )]
     OtherVersion {
         /// The file.
         path: Arc<str>,
         /// The version it has.
         found: u32,
-        /// The version that is read.
+        /// The newest version that is read.
         known: u32,
     },
     /// A trace in the native form ends before its end.
@@ -333,6 +333,28 @@ pub enum RowFault {
     UnknownFile {
         /// The number in the row.
         id: u32,
+    },
+    /// A number that another table does not have.
+    #[error("{column} {number} is not defined in its table")]
+    NotDefined {
+        /// The column.
+        column: &'static str,
+        /// The number in the row.
+        number: u32,
+    },
+    /// A row that is there already, or not in the order of its table.
+    #[error("{column} does not follow the row before it; each is there once, in order")]
+    NotInOrder {
+        /// The column.
+        column: &'static str,
+    },
+    /// A field should be a hexadecimal number, as short as it can be.
+    #[error("{column} is '{found}', which is not lower-case hexadecimal")]
+    NotHexadecimal {
+        /// The column.
+        column: &'static str,
+        /// What stands there.
+        found: Box<str>,
     },
     /// A table gives the same id twice.
     #[error("id {id} is there twice")]

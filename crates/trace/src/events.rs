@@ -4,7 +4,7 @@
 
 use std::iter::FusedIterator;
 
-use ioracle_events::Event;
+use ioracle_events::{Event, StreamId};
 
 use crate::checks::Checks;
 use crate::error::Error;
@@ -18,6 +18,7 @@ use crate::trace::{Form, Trace};
 pub struct Events<'trace> {
     trace: &'trace Trace,
     rank: Option<u32>,
+    grouping: Grouping,
     /// `None` at the end, or after an error.
     reading: Option<Reading<'trace>>,
     tally: SkippedRows,
@@ -25,6 +26,8 @@ pub struct Events<'trace> {
     ranks: Vec<u32>,
     /// Whether an event of the wanted rank has come.
     any: bool,
+    /// Of a recording, at its end: the process of each stream.
+    origins: Vec<(StreamId, u32)>,
 }
 
 /// What the events come from.
@@ -65,7 +68,8 @@ impl<'trace> Events<'trace> {
                 Reading::Native(Box::new(events))
             }
         };
-        Ok(Events { trace, rank, reading: Some(reading), tally, ranks, any: false })
+        let (any, origins) = (false, Vec::new());
+        Ok(Events { trace, rank, grouping, reading: Some(reading), tally, ranks, any, origins })
     }
 
     /// How many rows were skipped so far, of all ranks; a cut counts as one.
@@ -82,6 +86,15 @@ impl<'trace> Events<'trace> {
     /// Why the table ended before its end, if it did and that was let pass.
     pub fn cut_by(&self) -> Option<&Error> {
         self.tally.cut_by()
+    }
+
+    /// The process of each stream that had events, in order, once all were read.
+    pub(crate) fn into_origins(self) -> Vec<(StreamId, u32)> {
+        if !self.origins.is_empty() {
+            return self.origins;
+        }
+        let is_read = |stream: &StreamId| self.rank.is_none_or(|rank| rank == stream.rank);
+        self.trace.provenance().threads().filter(|(stream, _)| is_read(stream)).collect()
     }
 
     pub(crate) fn into_ranks(mut self) -> Result<Vec<u32>, Error> {
@@ -102,7 +115,13 @@ impl<'trace> Events<'trace> {
                 }
                 Ok(event)
             }
-            Some(Reading::Native(events)) => events.next(&mut self.tally),
+            Some(Reading::Native(events)) => {
+                let event = events.next(&mut self.tally)?;
+                if event.is_none() {
+                    self.origins = events.take_origins();
+                }
+                Ok(event)
+            }
             None => Ok(None),
         }
     }
@@ -152,8 +171,13 @@ impl Iterator for Events<'_> {
     fn next(&mut self) -> Option<Result<Event, Error>> {
         self.reading.as_ref()?;
         match self.read() {
-            Ok(Some(event)) => {
+            Ok(Some(mut event)) => {
                 self.any = true;
+                if self.grouping == Grouping::Processes
+                    && let Some(origin) = self.trace.provenance().origin(event.stream)
+                {
+                    event.stream = StreamId { rank: origin.process, thread: origin.thread };
+                }
                 Some(Ok(event))
             }
             Ok(None) => {

@@ -40,6 +40,34 @@ impl<'a> Fields<'a> {
         std::str::from_utf8(rest).map_err(|_| RowFault::InvalidUtf8 { column })
     }
 
+    /// The text up to the next comma.
+    pub(crate) fn text(&mut self, column: &'static str) -> Result<&'a str, RowFault> {
+        let bytes = self.bytes()?;
+        std::str::from_utf8(bytes).map_err(|_| RowFault::InvalidUtf8 { column })
+    }
+
+    /// The number of the last column: nothing may follow it.
+    pub(crate) fn last_number(
+        &mut self,
+        column: &'static str,
+        lowest: i64,
+    ) -> Result<i64, RowFault> {
+        let number = self.number(column, lowest)?;
+        match self.rest {
+            None => Ok(number),
+            Some(rest) => Err(RowFault::NotANumber { column, found: excerpt(rest) }),
+        }
+    }
+
+    /// The same for a number that names something.
+    pub(crate) fn last_small(&mut self, column: &'static str) -> Result<u32, RowFault> {
+        let number = self.small(column)?;
+        match self.rest {
+            None => Ok(number),
+            Some(rest) => Err(RowFault::NotANumber { column, found: excerpt(rest) }),
+        }
+    }
+
     /// A whole number from `lowest` up, as large as a file offset may be.
     pub(crate) fn number(&mut self, column: &'static str, lowest: i64) -> Result<i64, RowFault> {
         self.number_within(column, lowest, i64::MAX)

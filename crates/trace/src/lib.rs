@@ -43,6 +43,7 @@ mod trace;
 
 mod events;
 mod meta;
+mod provenance;
 mod table;
 
 mod checks;
@@ -68,10 +69,15 @@ pub use lines::MAX_LINE_BYTES;
 pub use meta::{MAX_META_BYTES, Meta};
 pub use native::TimePrecision;
 pub use order::{MAX_RANKS, MAX_THREADS};
+pub use provenance::{
+    FilePlace, LoadedModule, MAX_COMMAND_BYTES, Mount, MountId, Provenance, SourcePlace,
+    ThreadOrigin, TraceProcess,
+};
 pub use source::{Encoding, TraceFiles};
 pub use spooled::{
     Follower, JobProcess, JobSettings, JobTotals, MAX_DEFINITIONS, MAX_MODULES, MAX_OBJECT_BYTES,
-    MAX_PROCESSES, MAX_TEXT_BYTES, MAX_WAITING, NotRecorded, Observer, OwnStream, ProcessNumber,
+    MAX_PROCESSES, MAX_TEXT_BYTES, MAX_WAITING, ModuleLoaded, NotRecorded, Observer, OpenedFile,
+    OwnStream, ProcessNumber,
 };
 pub use table::{IdTable, MAX_TABLE_BYTES, MAX_TABLE_ROWS, TableId};
 pub use trace::{ReadOptions, Trace};

@@ -20,11 +20,17 @@ pub(crate) struct Lines<R> {
     number: u64,
     /// Whether lines end in `\r\n`. The header decides: a path may end in `\r`.
     carriage_returns: bool,
+    max_bytes: usize,
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(crate) fn new(reader: R) -> Lines<R> {
-        Lines { reader, buffer: Vec::new(), number: 0, carriage_returns: false }
+    /// Lines of at most so many bytes, their ends included.
+    pub(crate) fn new(reader: R, max_bytes: usize) -> Lines<R> {
+        Lines { reader, buffer: Vec::new(), number: 0, carriage_returns: false, max_bytes }
+    }
+
+    pub(crate) fn max_bytes(&self) -> usize {
+        self.max_bytes
     }
 
     /// Number of the last whole line, counted from 1.
@@ -37,7 +43,7 @@ impl<R: BufRead> Lines<R> {
         if self.fill()? == 0 {
             return Ok(None);
         }
-        if self.buffer.len() == MAX_LINE_BYTES && !self.buffer.ends_with(b"\n") {
+        if self.buffer.len() == self.max_bytes && !self.buffer.ends_with(b"\n") {
             while self.fill()? > 0 && !self.buffer.ends_with(b"\n") {}
             self.number += 1;
             return Ok(Some(Line::TooLong));
@@ -58,7 +64,7 @@ impl<R: BufRead> Lines<R> {
 
     fn fill(&mut self) -> io::Result<usize> {
         self.buffer.clear();
-        let mut limited = self.reader.by_ref().take(MAX_LINE_BYTES as u64);
+        let mut limited = self.reader.by_ref().take(self.max_bytes as u64);
         limited.read_until(b'\n', &mut self.buffer)
     }
 }

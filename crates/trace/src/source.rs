@@ -2,6 +2,7 @@
 
 //! Where the bytes of a table come from, and their way to lines.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Cursor};
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ pub enum Encoding {
 /// A trace in memory: the content of its files.
 #[derive(Clone, Debug)]
 pub struct TraceFiles {
-    /// How the three tables are encoded.
+    /// How the tables are encoded.
     pub encoding: Encoding,
     /// The table of events.
     pub events: Vec<u8>,
@@ -30,6 +31,8 @@ pub struct TraceFiles {
     pub stacks: Vec<u8>,
     /// The table of files.
     pub files: Vec<u8>,
+    /// The optional tables by name, as `processes`; see `docs/csv-traces.md`.
+    pub optional: BTreeMap<String, Vec<u8>>,
     /// The description, never compressed.
     pub meta: Option<Vec<u8>>,
 }
@@ -51,17 +54,8 @@ enum SourceContent {
 impl Source {
     /// Finds `<table>.csv.zst` or, failing that, `<table>.csv`.
     pub(crate) fn in_directory(directory: &Path, table: &'static str) -> Result<Source, Error> {
-        let candidates = [(".csv.zst", Encoding::Zstd), (".csv", Encoding::Plain)];
-        for (extension, encoding) in candidates {
-            let file = directory.join(format!("{table}{extension}"));
-            let path = file.to_string_lossy().into();
-            match fs::metadata(&file) {
-                // Opening a pipe would wait for its writer.
-                Ok(metadata) if !metadata.is_file() => return Err(Error::NotAFile { path }),
-                Ok(_) => return Ok(Source { path, encoding, content: SourceContent::File(file) }),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(source) => return Err(Error::Unreadable { path, source }),
-            }
+        if let Some(source) = Source::find_in_directory(directory, table)? {
+            return Ok(source);
         }
         let names = traces_in(directory);
         let directory = directory.into();
@@ -69,6 +63,28 @@ impl Source {
             Some(names) => Error::SeveralTraces { directory, names },
             None => Error::MissingTable { directory, table },
         })
+    }
+
+    /// The same for a table that may be missing.
+    pub(crate) fn find_in_directory(
+        directory: &Path,
+        table: &str,
+    ) -> Result<Option<Source>, Error> {
+        let candidates = [(".csv.zst", Encoding::Zstd), (".csv", Encoding::Plain)];
+        for (extension, encoding) in candidates {
+            let file = directory.join(format!("{table}{extension}"));
+            let path = file.to_string_lossy().into();
+            match fs::metadata(&file) {
+                // Opening a pipe would wait for its writer.
+                Ok(metadata) if !metadata.is_file() => return Err(Error::NotAFile { path }),
+                Ok(_) => {
+                    return Ok(Some(Source { path, encoding, content: SourceContent::File(file) }));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => return Err(Error::Unreadable { path, source }),
+            }
+        }
+        Ok(None)
     }
 
     /// A table in memory; messages call it by the name it would have as a file.
@@ -87,6 +103,15 @@ impl Source {
 
     /// Starts reading, past the header, which must be the `expected` one.
     pub(crate) fn open(&self, expected: &'static str) -> Result<Input, Error> {
+        self.open_with_lines(expected, MAX_LINE_BYTES)
+    }
+
+    /// The same for a table whose lines may have so many bytes.
+    pub(crate) fn open_with_lines(
+        &self,
+        expected: &'static str,
+        max_line_bytes: usize,
+    ) -> Result<Input, Error> {
         let unreadable = |source| Error::Unreadable { path: self.path.clone(), source };
         let reader: Box<dyn BufRead + Send> = match &self.content {
             SourceContent::File(file) => {
@@ -95,7 +120,8 @@ impl Source {
             }
             SourceContent::Bytes(bytes) => self.decode(Cursor::new(bytes.clone()))?,
         };
-        let mut input = Input { path: self.path.clone(), lines: Lines::new(reader) };
+        let mut input =
+            Input { path: self.path.clone(), lines: Lines::new(reader, max_line_bytes) };
         input.check_header(expected)?;
         Ok(input)
     }
@@ -137,12 +163,10 @@ pub(crate) struct Input {
 impl Input {
     /// The next row; `None` at the end.
     pub(crate) fn next_row(&mut self) -> Result<Option<Result<&[u8], RowFault>>, Error> {
-        let last_line = self.lines.number();
+        let (last_line, limit) = (self.lines.number(), self.lines.max_bytes());
         match self.lines.next_line() {
             Ok(Some(Line::Text(line))) => Ok(Some(Ok(line))),
-            Ok(Some(Line::TooLong)) => {
-                Ok(Some(Err(RowFault::LineTooLong { limit: MAX_LINE_BYTES })))
-            }
+            Ok(Some(Line::TooLong)) => Ok(Some(Err(RowFault::LineTooLong { limit }))),
             Ok(None) => Ok(None),
             Err(error) => Err(stream_error(&self.path, last_line, error)),
         }

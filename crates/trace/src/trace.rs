@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::events::Events;
 use crate::meta::{Meta, MetaFile};
 use crate::native::{self, Grouping, Native};
+use crate::provenance::{OptionalTables, Provenance};
 use crate::source::{Source, TraceFiles};
 use crate::table::IdTable;
 use crate::tally::SkippedRows;
@@ -30,6 +31,7 @@ pub struct Trace {
     meta_bytes: Option<Vec<u8>>,
     contexts: IdTable<ContextId>,
     files: IdTable<FileId>,
+    provenance: Provenance,
     form: Form,
     options: ReadOptions,
     tally: SkippedRows,
@@ -63,13 +65,19 @@ impl Trace {
             events: Source::in_directory(directory, "events")?,
             stacks: Source::in_directory(directory, "stacks")?,
             files: Source::in_directory(directory, "files")?,
+            optional: OptionalTables::in_directory(directory)?,
         };
         Trace::assemble(name, meta, options, |tally| sources.read(tally))
     }
 
     /// The same for a trace in memory.
-    pub fn from_parts(name: &str, parts: TraceFiles, options: ReadOptions) -> Result<Trace, Error> {
+    pub fn from_parts(
+        name: &str,
+        mut parts: TraceFiles,
+        options: ReadOptions,
+    ) -> Result<Trace, Error> {
         let sources = Sources {
+            optional: OptionalTables::in_memory(&mut parts),
             events: Source::in_memory("events", parts.encoding, parts.events),
             stacks: Source::in_memory("stacks", parts.encoding, parts.stacks),
             files: Source::in_memory("files", parts.encoding, parts.files),
@@ -111,6 +119,11 @@ impl Trace {
         &self.files
     }
 
+    /// Who ran, and where code and files lie, as far as the trace says it.
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
+    }
+
     /// The events of one rank, or of all, in the order of the trace.
     ///
     /// In the CSV form the whole table is read and checked in either case. A
@@ -121,16 +134,25 @@ impl Trace {
 
     /// All events, with the number of the process in the place of a rank
     /// ([`Trace::process_ranks`] says which rank it is), process by process; times
-    /// count from the start of each. In the CSV form, which does not tell the
-    /// processes of a rank apart, they are as [`Trace::events`] gives them.
+    /// count from the start of each. In the CSV form, and after an import from it,
+    /// they come in the order and with the times of [`Trace::events`], and have the
+    /// ranks of these if the trace does not tell the processes of a rank apart.
     pub fn events_by_process(&self) -> Result<Events<'_>, Error> {
         Events::new(self, None, Grouping::Processes)
     }
 
+    /// Whether [`Trace::events_by_process`] gives one process after the other.
+    pub fn is_process_by_process(&self) -> bool {
+        !self.is_csv() && !self.provenance.has_threads()
+    }
+
     /// The rank of each process, if it has one, by the number of the process; `None`
-    /// in the CSV form.
+    /// if the trace does not tell processes apart.
     pub fn process_ranks(&self) -> Option<Vec<Option<u32>>> {
         match &self.form {
+            _ if self.provenance.has_threads() => {
+                Some(self.provenance.processes().iter().map(|process| process.rank).collect())
+            }
             Form::Csv(_) => None,
             Form::Native(native) => Some(native.process_ranks().collect()),
         }
@@ -209,9 +231,20 @@ impl Trace {
                 (Meta::default(), None)
             }
         };
-        let TraceContent { contexts, files, form, incomplete } = read(&mut tally)?;
+        let TraceContent { contexts, files, provenance, form, incomplete } = read(&mut tally)?;
         let incomplete = incomplete.or_else(|| meta.incomplete.clone());
-        Ok(Trace { name, meta, meta_bytes, contexts, files, form, options, tally, incomplete })
+        Ok(Trace {
+            name,
+            meta,
+            meta_bytes,
+            contexts,
+            files,
+            provenance,
+            form,
+            options,
+            tally,
+            incomplete,
+        })
     }
 }
 
@@ -219,6 +252,7 @@ impl Trace {
 pub(crate) struct TraceContent {
     pub(crate) contexts: IdTable<ContextId>,
     pub(crate) files: IdTable<FileId>,
+    pub(crate) provenance: Provenance,
     pub(crate) form: Form,
     pub(crate) incomplete: Option<String>,
 }
@@ -227,12 +261,15 @@ struct Sources {
     events: Source,
     stacks: Source,
     files: Source,
+    optional: OptionalTables,
 }
 
 impl Sources {
     fn read(self, tally: &mut SkippedRows) -> Result<TraceContent, Error> {
         let contexts = IdTable::read(&self.stacks, tally)?;
         let files = IdTable::read(&self.files, tally)?;
-        Ok(TraceContent { contexts, files, form: Form::Csv(self.events), incomplete: None })
+        let provenance = self.optional.read(&files, tally)?;
+        let form = Form::Csv(self.events);
+        Ok(TraceContent { contexts, files, provenance, form, incomplete: None })
     }
 }

@@ -120,6 +120,7 @@ fn made_up(events: &str, stacks: &str, files: &str) -> Trace {
         events: events.into(),
         stacks: stacks.into(),
         files: files.into(),
+        optional: Default::default(),
         meta: None,
     };
     Trace::from_parts("made up", parts, ReadOptions::default()).unwrap()

@@ -197,7 +197,7 @@ fn other_files_and_versions_are_refused() {
     check(b"rank,tid,seq,level,op,stack,file", "is not a trace of ioracle");
     let mut newer = whole.clone();
     newer[16] = 7;
-    check(&newer, "has version 7 of the format, this ioracle reads version 1");
+    check(&newer, "has version 7 of the format, this ioracle reads versions up to 2");
     // A length of gigabytes, with the checksum that fits it.
     let mut gigantic = whole;
     gigantic[28 + 5..28 + 9].copy_from_slice(&(1_u32 << 28).to_le_bytes());

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! What the events of a trace refer to: functions, call stacks, files,
-//! processes and streams.
+//! processes and streams; and what is known of those.
 
 use std::io::{BufReader, Read};
 
-use ioracle_events::{ContextId, FileId, Function, Layer};
+use ioracle_events::{ContextId, FileId, Function, Layer, StreamId};
 
-use crate::native::code::Functions;
+use crate::native::code::{EventOrder, Functions};
 use crate::native::container::{Chunks, Damage, IndexEntry};
 use crate::order::MAX_RANKS;
+use crate::provenance::{
+    FilePlace, LoadedModule, Mount, MountId, NotTaken, Provenance, SourcePlace, TraceProcess,
+};
 use crate::source::MAX_WINDOW_LOG;
 use crate::table::{IdTable, MAX_TABLE_BYTES};
-use crate::writing::log::{LogEntry, LogReader, LoggedProcess};
+use crate::writing::log::{
+    LogEntry, LogReader, LoggedProcess, MOST, ProcessDetails, cell, is_cell, is_line,
+};
 
 /// The most streams that a trace may have.
 pub(crate) const MAX_STREAMS: usize = 1 << 24;
@@ -36,6 +41,7 @@ pub(crate) struct StoredDefinitions {
     pub(crate) processes: Vec<LoggedProcess>,
     n_process_bytes: usize,
     pub(crate) streams: Vec<StreamKey>,
+    pub(crate) provenance: Provenance,
 }
 
 impl StoredDefinitions {
@@ -47,6 +53,7 @@ impl StoredDefinitions {
             processes: Vec::new(),
             n_process_bytes: 0,
             streams: Vec::new(),
+            provenance: Provenance::default(),
         }
     }
 
@@ -86,6 +93,115 @@ impl StoredDefinitions {
             | LogEntry::Event(_)
             | LogEntry::Writer { .. }
             | LogEntry::Loss(_) => None,
+            entry => match self.add_provenance(entry)? {
+                // Those that a log and the trace both have come twice.
+                Ok(()) | Err(NotTaken::OutOfOrder) => Some(()),
+                Err(NotTaken::Full | NotTaken::Dangling) => None,
+            },
+        }
+    }
+
+    /// Takes what is known besides the events. Tables are made of it, so text
+    /// that would break them is not taken.
+    fn add_provenance(&mut self, entry: LogEntry) -> Option<Result<(), NotTaken>> {
+        if let LogEntry::Details(ProcessDetails { number: process, .. })
+        | LogEntry::End { process, .. }
+        | LogEntry::Command { process, .. }
+        | LogEntry::Module { process, .. } = &entry
+        {
+            self.know_process(*process)?;
+        }
+        let known = &mut self.provenance;
+        Some(match entry {
+            LogEntry::Details(it) if is_cell(&it.application) => {
+                known.change_process(it.number, it.application.len(), |process| {
+                    process.parent_pid = it.parent_pid;
+                    process.start_realtime_ns = it.start_realtime_ns.min(MOST);
+                    process.application = it.application;
+                })
+            }
+            LogEntry::End { process, end_ns } => {
+                known.change_process(process, 0, |process| process.end_ns = Some(end_ns.min(MOST)))
+            }
+            LogEntry::Command { process, at, text } if is_line(&text) => {
+                known.add_command(process, at as usize, &text)
+            }
+            LogEntry::Module { process, name, address, build_id, path }
+                if is_cell(&name) && is_line(&path) =>
+            {
+                known.add_module(LoadedModule { process, name, address, build_id, path })
+            }
+            LogEntry::Symbol { frame, inlined, line, source, function }
+                if is_cell(&frame) && is_cell(&source) && is_line(&function) =>
+            {
+                let place = SourcePlace { function, source, line };
+                known.add_source_place(&frame, inlined, place)
+            }
+            LogEntry::Mount { kind, device, point }
+                if is_cell(&kind) && is_cell(&device) && is_line(&point) =>
+            {
+                known.add_mount(Mount { kind, device, point }).map(drop)
+            }
+            LogEntry::FilePlace { file, mount, size_at_open } => {
+                let file = FileId(file);
+                let mount = (mount > 0).then_some(MountId(mount));
+                let size_at_open = size_at_open.map(|size| size.min(MOST));
+                match self.files.contains(file) {
+                    true => known.add_file_place(file, FilePlace { mount, size_at_open }),
+                    false => Err(NotTaken::Dangling),
+                }
+            }
+            LogEntry::TraceProcess(it) if is_cell(&it.application) && is_cell(&it.executable) => {
+                known.add_process(TraceProcess {
+                    pid: it.pid,
+                    parent_pid: it.parent_pid,
+                    rank: it.rank,
+                    start_ns: it.start_ns.min(MOST),
+                    end_ns: it.end_ns.map(|end_ns| end_ns.min(MOST)),
+                    start_realtime_ns: it.start_realtime_ns.min(MOST),
+                    application: it.application,
+                    executable: it.executable,
+                    command: "".into(),
+                })
+            }
+            LogEntry::Thread { rank, thread, process } => {
+                known.add_thread(StreamId { rank, thread }, process)
+            }
+            _ => return None,
+        })
+    }
+
+    /// The processes of a recording are known by the definitions that events need.
+    fn know_process(&mut self, number: u32) -> Option<()> {
+        let known = &mut self.provenance;
+        let is_next = (number as usize) < self.processes.len();
+        while is_next && known.processes.len() <= number as usize {
+            known.add_process(TraceProcess::default()).ok()?;
+        }
+        Some(())
+    }
+
+    /// What is known of processes by the definitions that came first, for a
+    /// recording; an import has said all of them itself, or nothing.
+    pub(crate) fn complete_provenance(&mut self, order: EventOrder) {
+        if order == EventOrder::Numbered {
+            return;
+        }
+        let known = &mut self.provenance;
+        known.processes.resize(self.processes.len(), TraceProcess::default());
+        for (process, seen) in known.processes.iter_mut().zip(&self.processes) {
+            process.pid = seen.pid;
+            process.rank = seen.rank;
+            process.start_ns = seen.start_ns.min(MOST);
+            // Traces of version 1 have paths as they are.
+            process.executable = cell(&seen.executable);
+            if process.command.is_empty() {
+                process.command = seen.command.clone();
+            }
+            if process.application.is_empty() {
+                process.application =
+                    process.executable.rsplit('/').next().unwrap_or_default().into();
+            }
         }
     }
 

@@ -7,7 +7,7 @@
 //! with the threads that live at the same time.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
 use ioracle_events::{Event, FileId, StreamId};
 
@@ -25,6 +25,8 @@ pub(crate) struct NativeEvents<'trace> {
     native: &'trace Native,
     ranks: VecDeque<RankLanes>,
     merge: Merge,
+    /// The process of each stream of a recording that has had events.
+    origins: BTreeMap<StreamId, u32>,
 }
 
 /// When an event is due, and of which stream it is: by sequence or time, where
@@ -93,7 +95,8 @@ impl<'trace> NativeEvents<'trace> {
     ) -> Result<NativeEvents<'trace>, Error> {
         let mut ranks = native.ranks(tally, grouping)?;
         ranks.retain(|lanes| rank.is_none_or(|rank| rank == lanes.rank));
-        Ok(NativeEvents { trace, native, ranks: ranks.into(), merge: Merge::default() })
+        let (merge, origins) = (Merge::default(), BTreeMap::new());
+        Ok(NativeEvents { trace, native, ranks: ranks.into(), merge, origins })
     }
 
     /// The next event; what cannot be read goes to `tally`.
@@ -108,10 +111,19 @@ impl<'trace> NativeEvents<'trace> {
             let Head { event, lane, .. } = head;
             let stream = lane.about.stream;
             self.advance(lane, tally)?;
+            let n_threads = self.merge.threads.len();
             if let Some(event) = self.merge.number(event, stream, self.native.order()) {
+                if self.merge.threads.len() > n_threads {
+                    self.origins.entry(event.stream).or_insert(stream.process);
+                }
                 return Ok(Some(event));
             }
         }
+    }
+
+    /// The process of each stream that has had events, in a recording.
+    pub(crate) fn take_origins(&mut self) -> Vec<(StreamId, u32)> {
+        std::mem::take(&mut self.origins).into_iter().collect()
     }
 
     /// Opens the streams whose first event may be the next one.

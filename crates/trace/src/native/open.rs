@@ -112,8 +112,9 @@ impl OpenTrace {
             parts.extend(tail);
             incomplete = log.incomplete();
         }
-        let (native, contexts, files) = Native::new(path, parts, definitions);
-        Ok(TraceContent { contexts, files, form: Form::Native(Box::new(native)), incomplete })
+        let (native, contexts, files, provenance) = Native::new(path, parts, definitions);
+        let form = Form::Native(Box::new(native));
+        Ok(TraceContent { contexts, files, provenance, form, incomplete })
     }
 }
 

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::native::code::{BlockEvents, BlockFault, EventOrder, Functions};
 use crate::native::container::{BlockPlace, Chunks, Damage, LaneId, VERSION};
 use crate::native::definitions::{StoredDefinitions, StreamKey};
+use crate::provenance::Provenance;
 use crate::table::IdTable;
 use crate::tally::SkippedRows;
 use crate::writing::log::LoggedProcess;
@@ -47,17 +48,21 @@ impl Native {
     pub(crate) fn new(
         path: Arc<str>,
         parts: Vec<Chunks>,
-        definitions: StoredDefinitions,
-    ) -> (Native, IdTable<ContextId>, IdTable<FileId>) {
+        mut definitions: StoredDefinitions,
+    ) -> (Native, IdTable<ContextId>, IdTable<FileId>, Provenance) {
         let mut lanes: BTreeMap<LaneId, Vec<BlockLocation>> = BTreeMap::new();
         for (part, chunks) in parts.iter().enumerate() {
             for &block in chunks.content().blocks() {
                 lanes.entry(block.lane).or_default().push(BlockLocation { part, block });
             }
         }
-        let StoredDefinitions { contexts, files, functions, processes, streams, .. } = definitions;
+        let order = parts.first().map_or(EventOrder::ByTime, |chunks| chunks.head().order);
+        definitions.complete_provenance(order);
+        let StoredDefinitions {
+            contexts, files, functions, processes, streams, provenance, ..
+        } = definitions;
         let native = Native {
-            order: parts.first().map_or(EventOrder::ByTime, |chunks| chunks.head().order),
+            order,
             path,
             parts,
             functions: Arc::new(functions),
@@ -66,7 +71,7 @@ impl Native {
             processes,
             lanes,
         };
-        (native, contexts, files)
+        (native, contexts, files, provenance)
     }
 
     pub(crate) fn path(&self) -> &Arc<str> {

@@ -20,6 +20,30 @@ impl ProcessNumber {
     }
 }
 
+/// A program or shared library where a process has loaded it.
+#[derive(Clone, Copy, Debug)]
+pub struct ModuleLoaded<'a> {
+    /// The name that frames give it.
+    pub name: &'a str,
+    /// The identity of its build; empty if it has none.
+    pub build_id: &'a [u8],
+    /// Where it was loaded from.
+    pub path: &'a Path,
+    /// Where in the memory of the process: offsets of frames count from here.
+    pub address: u64,
+}
+
+/// A file as the system saw it when it was first opened.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenedFile<'a> {
+    /// The path as the application has it, or what stands for it.
+    pub path: &'a [u8],
+    /// The number of the device (`st_dev`).
+    pub device: u64,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
 /// Takes what a [`Follower`](crate::Follower) finds.
 ///
 /// Numbers of contexts and files are common to all processes of the job, count
@@ -40,6 +64,10 @@ pub trait Observer {
     /// none), and where it was loaded from.
     fn module(&mut self, _name: &str, _build_id: &[u8], _path: &Path) {}
 
+    /// A process has loaded a program or shared library, before the first of its
+    /// events whose call stack names it.
+    fn module_loaded(&mut self, _process: ProcessNumber, _module: &ModuleLoaded<'_>) {}
+
     /// The frames of a call stack, innermost first, `module+0xoffset;…`.
     fn context(&mut self, id: ContextId, frames: &str);
 
@@ -47,6 +75,9 @@ pub trait Observer {
     /// directory of the job where it lies in it, characters that a table cannot
     /// hold as `%` and two digits.
     fn file(&mut self, id: FileId, path: &str);
+
+    /// What the system said of a file when it was first opened, after its path.
+    fn file_opened(&mut self, _id: FileId, _file: &OpenedFile<'_>) {}
 
     /// A finished call. Those of a stream come in the order in which they
     /// began; `event.stream.rank` is the number of the process, `event.sequence`

@@ -21,8 +21,8 @@ pub struct JobProcess {
     pub parent_pid: u32,
     /// Path of the executable; empty while it is not known.
     pub executable: String,
-    /// Its arguments, beginning with the name it was called by, as many as the
-    /// first 1000 bytes hold.
+    /// Its arguments, beginning with the name it was called by, as far as
+    /// [`MAX_COMMAND_BYTES`](crate::MAX_COMMAND_BYTES) hold them.
     pub arguments: Vec<String>,
     /// MPI rank, if a launcher told it one, or else MPI.
     pub rank: Option<u32>,
@@ -32,6 +32,11 @@ pub struct JobProcess {
     pub start_ns: u64,
     /// The same instant since 1970.
     pub start_realtime_ns: u64,
+    /// The application it belongs to; empty while it is not known.
+    pub application: String,
+    /// When the last of its threads ended that ended in order, on the system's
+    /// monotonic clock.
+    pub end_ns: Option<u64>,
     /// Threads that were seen.
     pub n_threads: u32,
     /// Events so far.

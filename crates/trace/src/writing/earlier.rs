@@ -80,8 +80,18 @@ impl Earlier {
                 self.loss = loss;
                 Loaded::Known
             }
+            LogEntry::Details(it) => self.refers_to(it.number),
+            LogEntry::End { process, .. }
+            | LogEntry::Command { process, .. }
+            | LogEntry::Module { process, .. } => self.refers_to(process),
+            LogEntry::Symbol { .. } | LogEntry::Mount { .. } => Loaded::New,
+            LogEntry::FilePlace { file, .. } if self.files.has(file) => Loaded::New,
             _ => Loaded::Damaged,
         }
+    }
+
+    fn refers_to(&self, process: u32) -> Loaded {
+        if self.has_process(process) { Loaded::New } else { Loaded::Damaged }
     }
 
     /// Streams by their numbers.
@@ -126,6 +136,8 @@ pub(crate) struct ResumedRecording {
     pub(crate) times: TimePrecision,
     pub(crate) earlier: Earlier,
     pub(crate) damaged: Damaged,
+    /// Of the format.
+    pub(crate) version: u32,
     /// Of the next log.
     pub(crate) generation: u32,
     /// Why it does not hold all that it should, in words.
@@ -182,6 +194,7 @@ pub(crate) fn open(directory: &Path) -> Result<ResumedRecording, Error> {
 
 /// A file of blocks that can be added to.
 struct OpenTrace {
+    version: u32,
     out: ChunkWriter,
     content: FoundChunks,
     earlier: Earlier,
@@ -193,7 +206,7 @@ fn begin_again(file: File) -> io::Result<OpenTrace> {
     let head = FileHead { version: VERSION, order: EventOrder::ByTime };
     let out = ChunkWriter::create(Storage::File(file), head)?;
     let (content, earlier) = (FoundChunks::default(), Earlier::default());
-    Ok(OpenTrace { out, content, earlier, incomplete: None })
+    Ok(OpenTrace { version: VERSION, out, content, earlier, incomplete: None })
 }
 
 fn resume(mut file: File, chunks: &Chunks, log_generation: Option<u32>) -> io::Result<OpenTrace> {
@@ -213,7 +226,7 @@ fn resume(mut file: File, chunks: &Chunks, log_generation: Option<u32>) -> io::R
         n_damaged: chunks.content().n_damaged_inside() + n_bad,
         ..FoundChunks::default()
     };
-    Ok(OpenTrace { out, content, earlier, incomplete })
+    Ok(OpenTrace { version: chunks.head().version, out, content, earlier, incomplete })
 }
 
 /// Writes what there is of blocks that were cut off.
@@ -255,7 +268,7 @@ fn load(chunks: &Chunks, earlier: &mut Earlier) -> u64 {
 }
 
 fn go_on(opened: OpenTrace, log: Option<Log>) -> io::Result<ResumedRecording> {
-    let OpenTrace { mut out, content, mut earlier, mut incomplete } = opened;
+    let OpenTrace { version, mut out, content, mut earlier, mut incomplete } = opened;
     let last = content.blocks().map(|block| block.generation).max().unwrap_or_default();
     let (times, generation) =
         log.as_ref().map_or((TimePrecision::Exact, last), |log| (log.times, log.generation));
@@ -275,7 +288,7 @@ fn go_on(opened: OpenTrace, log: Option<Log>) -> io::Result<ResumedRecording> {
     streams.cut_all(&mut out)?;
     out.sync()?;
     let generation = streams.next_generation();
-    Ok(ResumedRecording { out, streams, times, earlier, damaged, generation, incomplete })
+    Ok(ResumedRecording { out, streams, times, earlier, damaged, version, generation, incomplete })
 }
 
 /// The log of a recording, of which nothing but its writer is known.

@@ -8,6 +8,7 @@ use ioracle_events::Event;
 use serde_json::json;
 
 use crate::error::Error;
+use crate::provenance;
 use crate::row;
 use crate::source::Encoding;
 use crate::table::{self, TableId};
@@ -59,12 +60,15 @@ pub fn export_csv(
     }
     written.n_skipped = trace.skipped() + read.skipped();
     written.first_skipped = first_skipped(trace, &read);
+    let threads = read.into_origins();
+    let optional =
+        provenance::export(trace.provenance(), threads.into_iter(), directory, encoding)?;
     let incomplete = || Some(json!({ "incomplete": trace.incomplete()? }).to_string().into_bytes());
     let meta = trace.meta_bytes().map(<[u8]>::to_vec).or_else(incomplete);
     let meta =
         meta.map(|bytes| TemporaryFile::of_bytes(directory, "meta.json", &bytes)).transpose()?;
     // The events last: without them there is no trace.
-    for part in [stacks, files].into_iter().chain(meta).chain([events.finish()?]) {
+    for part in [stacks, files].into_iter().chain(optional).chain(meta).chain([events.finish()?]) {
         part.appear()?;
     }
     Ok(written)

@@ -13,12 +13,13 @@ use crate::native::{
     BlockRoom, ChunkWriter, EVENTS, EventOrder, FileHead, Storage, StreamWriters, TimePrecision,
     VERSION,
 };
+use crate::provenance::{FilePlace, LoadedModule, Mount, Provenance, SourcePlace};
 use crate::table::{IdTable, TableId};
 use crate::trace::Trace;
 use crate::writing::PROGRESS_STEP;
 use crate::writing::directory::Directory;
 use crate::writing::finish::{Written, first_skipped};
-use crate::writing::log::{LogEntry, LoggedProcess};
+use crate::writing::log::{LogEntry, LoggedProcess, ProcessRow, commands};
 use crate::writing::part::{TemporaryFile, unwritable};
 use crate::writing::pending::Pending;
 use crate::writing::recorder::refuse_trace;
@@ -75,6 +76,47 @@ pub fn import(
     })
 }
 
+/// The entries that say all of what is known besides the events.
+fn each_entry(
+    known: &Provenance,
+    mut add: impl FnMut(LogEntry) -> io::Result<()>,
+) -> io::Result<()> {
+    for (number, process) in (0..).zip(known.processes()) {
+        add(LogEntry::TraceProcess(ProcessRow {
+            pid: process.pid,
+            parent_pid: process.parent_pid,
+            rank: process.rank,
+            start_ns: process.start_ns,
+            end_ns: process.end_ns,
+            start_realtime_ns: process.start_realtime_ns,
+            application: process.application.clone(),
+            executable: process.executable.clone(),
+        }))?;
+        commands(number, &process.command).try_for_each(&mut add)?;
+    }
+    for (StreamId { rank, thread }, process) in known.threads() {
+        add(LogEntry::Thread { rank, thread, process })?;
+    }
+    for module in known.modules() {
+        let LoadedModule { process, name, address, build_id, path } = module.clone();
+        add(LogEntry::Module { process, name, address, build_id, path })?;
+    }
+    for (frame, places) in known.frames() {
+        for (inlined, place) in (0..).zip(places) {
+            let SourcePlace { function, source, line } = place.clone();
+            add(LogEntry::Symbol { frame: frame.into(), inlined, line, source, function })?;
+        }
+    }
+    for Mount { kind, device, point } in known.mounts().iter().cloned() {
+        add(LogEntry::Mount { kind, device, point })?;
+    }
+    for (file, FilePlace { mount, size_at_open }) in known.file_places() {
+        let mount = mount.map_or(0, |mount| mount.0);
+        add(LogEntry::FilePlace { file: file.0, mount, size_at_open })?;
+    }
+    Ok(())
+}
+
 struct Import {
     out: ChunkWriter,
     pending: Pending,
@@ -87,7 +129,8 @@ struct Import {
 impl Import {
     fn define(&mut self, trace: &Trace) -> io::Result<()> {
         self.define_table(trace.contexts(), |id, text| LogEntry::Context { id, frames: text })?;
-        self.define_table(trace.files(), |id, text| LogEntry::File { id, path: text })
+        self.define_table(trace.files(), |id, text| LogEntry::File { id, path: text })?;
+        each_entry(trace.provenance(), |entry| self.pending.add(&entry))
     }
 
     fn define_table<Id: TableId>(

@@ -3,7 +3,7 @@
 //! The log of a recording: entries in the order in which they were told.
 //!
 //! ```text
-//! "ioracle recording 4\n"
+//! "ioracle recording 5\n"
 //! generation, CRC of the generation (4 bytes each, little-endian)
 //! entry: length, CRC of length and content (4 bytes each, little-endian), content
 //! entry: …
@@ -17,7 +17,7 @@
 //!
 //! The second entry is a [`LossMark`]: room in which a writer that cannot write
 //! any more says so, because a full disk has room for nothing new. Logs of
-//! version 3 have none.
+//! version 3 have none. Those of version 4 have no entries behind the eighth kind.
 //!
 //! Definitions in chunks of a trace are entries too. Chunks have a CRC of their
 //! own, so these have none.
@@ -34,8 +34,8 @@ use crate::native::TimePrecision;
 use crate::spooled::MAX_TEXT_BYTES;
 
 /// The first bytes of a log.
-const MAGIC: &[u8] = b"ioracle recording 4\n";
-const MAGIC_WITHOUT_MARK: &[u8] = b"ioracle recording 3\n";
+const MAGIC: &[u8] = b"ioracle recording 5\n";
+const OLDER: [&[u8]; 2] = [b"ioracle recording 4\n", b"ioracle recording 3\n"];
 
 /// Bytes before the first entry.
 pub(crate) const HEAD_BYTES: u64 = MAGIC.len() as u64 + 8;
@@ -44,7 +44,7 @@ pub(crate) const HEAD_BYTES: u64 = MAGIC.len() as u64 + 8;
 const MAX_ENTRY_BYTES: usize = 2 * MAX_LINE_BYTES;
 
 /// The greatest number of a column of a trace.
-const MOST: u64 = i64::MAX as u64;
+pub(crate) const MOST: u64 = i64::MAX as u64;
 
 /// Something that was told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,6 +77,77 @@ pub(crate) enum LogEntry {
     },
     /// What could not be written.
     Loss(LossMark),
+    /// More of a process that was told.
+    Details(ProcessDetails),
+    /// When a process ended, on the clock that told its start.
+    End {
+        process: u32,
+        end_ns: u64,
+    },
+    /// A piece of a command line; one at 0 replaces what is there.
+    Command {
+        process: u32,
+        at: u32,
+        text: Box<str>,
+    },
+    /// A module of a process.
+    Module {
+        process: u32,
+        name: Box<str>,
+        address: u64,
+        build_id: Vec<u8>,
+        path: Box<str>,
+    },
+    /// Where a frame is in the source code.
+    Symbol {
+        frame: Box<str>,
+        inlined: u32,
+        line: u32,
+        source: Box<str>,
+        function: Box<str>,
+    },
+    /// A mounted file system; they count from 1 on.
+    Mount {
+        kind: Box<str>,
+        device: Box<str>,
+        point: Box<str>,
+    },
+    /// The mount of a file, 0 if it is not known, and its size at its first open.
+    FilePlace {
+        file: u32,
+        mount: u32,
+        size_at_open: Option<u64>,
+    },
+    /// A process of an imported trace, whose ranks are not its processes.
+    TraceProcess(ProcessRow),
+    /// The process of a stream of an imported trace.
+    Thread {
+        rank: u32,
+        thread: u32,
+        process: u32,
+    },
+}
+
+/// What traces of version 1 did not tell of a process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ProcessDetails {
+    pub(crate) number: u32,
+    pub(crate) parent_pid: u32,
+    pub(crate) start_realtime_ns: u64,
+    pub(crate) application: Box<str>,
+}
+
+/// A row of an imported table of processes; its command follows in pieces.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ProcessRow {
+    pub(crate) pid: u32,
+    pub(crate) parent_pid: u32,
+    pub(crate) rank: Option<u32>,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: Option<u64>,
+    pub(crate) start_realtime_ns: u64,
+    pub(crate) application: Box<str>,
+    pub(crate) executable: Box<str>,
 }
 
 /// How a recording ended too early. Always as many bytes, so that it can be
@@ -214,6 +285,32 @@ pub(crate) fn is_line(text: &str) -> bool {
     text.len() <= MAX_TEXT_BYTES && !text.contains('\n')
 }
 
+/// Whether a text can be a column of a table that is not its last.
+pub(crate) fn is_cell(text: &str) -> bool {
+    is_line(text) && !text.contains(',')
+}
+
+/// Text as such a column can hold it.
+pub(crate) fn cell(text: &str) -> Box<str> {
+    line(text).replace(',', "%2C").into()
+}
+
+/// The pieces of the command of a process.
+pub(crate) fn commands(process: u32, text: &str) -> impl Iterator<Item = LogEntry> + '_ {
+    const MAX_PIECE: usize = MAX_TEXT_BYTES / 2;
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
+        let mut end = rest.len().min(MAX_PIECE);
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
+        let piece = LogEntry::Command { process, at: at as u32, text: rest[..end].into() };
+        at += end;
+        Some(piece)
+    })
+}
+
 /// Writes entries.
 #[derive(Debug)]
 pub(crate) struct LogWriter<W: Write = File> {
@@ -331,7 +428,7 @@ impl<R: Read> LogReader<R> {
         let (mut found, mut generation, mut crc) = ([0; MAGIC.len()], [0; 4], [0; 4]);
         let is_whole = log.fill(&mut found)? && log.fill(&mut generation)? && log.fill(&mut crc)?;
         log.n_bytes = HEAD_BYTES;
-        let is_ours = found == MAGIC || found == MAGIC_WITHOUT_MARK;
+        let is_ours = found == MAGIC || OLDER.contains(&&found[..]);
         let is_sound = is_ours && crc == crc32fast::hash(&generation).to_le_bytes();
         Ok((is_whole && is_sound).then(|| (log, u32::from_le_bytes(generation))))
     }

@@ -2,7 +2,7 @@
 
 //! Takes what is told of a job and makes a trace of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,19 @@ use crate::native::{
     BlockRoom, ChunkWriter, EVENTS, EventOrder, FileHead, Storage, StreamKey, StreamWriters,
     TimePrecision, VERSION,
 };
-use crate::spooled::{JobProcess, Observer, ProcessNumber, UNKNOWN_FRAMES};
+use crate::provenance::{Mount, SourcePlace, TABLES};
+use crate::spooled::{
+    JobProcess, ModuleLoaded, Observer, OpenedFile, ProcessNumber, UNKNOWN_FRAMES, escaped,
+};
 use crate::writing::description::{Counts, Description};
 use crate::writing::directory::Directory;
 use crate::writing::earlier::{self, Earlier};
 use crate::writing::finish::{self, Written};
-use crate::writing::log::{LogEntry, LogWriter, LoggedEvent, LoggedProcess, LossMarker, line};
+use crate::writing::log::{
+    LogEntry, LogWriter, LoggedEvent, LoggedProcess, LossMarker, ProcessDetails, cell, commands,
+    line,
+};
+use crate::writing::mounts::MountTable;
 use crate::writing::numbers::Numbers;
 use crate::writing::part::unwritable;
 use crate::writing::pending::Pending;
@@ -81,6 +88,15 @@ pub struct TraceRecorder {
     n_damaged: u64,
     /// Why an earlier writer could not write all of it.
     incomplete: Option<String>,
+    /// Whether the trace is of a version that tells more than events.
+    keeps_provenance: bool,
+    /// By number in the trace, processes of which there is news.
+    news: BTreeMap<u32, JobProcess>,
+    /// How much of the commands of processes was written.
+    n_command_bytes: HashMap<u32, usize>,
+    /// Where files lie, if that is looked for, and the numbers of mounts so far.
+    mount_table: Option<MountTable>,
+    mounts: HashMap<Mount, u32>,
 }
 
 /// A stream that is told.
@@ -134,21 +150,20 @@ impl TraceRecorder {
             counts: Some(Counts::default()),
             n_damaged: 0,
             incomplete: None,
+            keeps_provenance: true,
+            news: BTreeMap::new(),
+            n_command_bytes: HashMap::new(),
+            mount_table: None,
+            mounts: HashMap::new(),
         })
     }
 
     /// Takes up a recording whose writer ended before it was finished, or a
     /// trace that was cut off: all that is good of it is kept.
     pub fn reopen(directory: &Path) -> Result<TraceRecorder, Error> {
-        let earlier::ResumedRecording {
-            out,
-            streams,
-            times,
-            mut earlier,
-            damaged,
-            generation,
-            incomplete,
-        } = earlier::open(directory)?;
+        let found = earlier::open(directory)?;
+        let earlier::ResumedRecording { out, streams, times, mut earlier, damaged, .. } = found;
+        let (generation, incomplete) = (found.generation, found.incomplete);
         let fail = |source| unwritable(&directory.join(LOG), source);
         if damaged.log {
             // Somebody may know how to read more of it.
@@ -176,7 +191,33 @@ impl TraceRecorder {
             counts: None,
             n_damaged,
             incomplete,
+            keeps_provenance: found.version > 1,
+            news: BTreeMap::new(),
+            n_command_bytes: HashMap::new(),
+            mount_table: None,
+            mounts: HashMap::new(),
         })
+    }
+
+    /// Looks up where files are mounted, as this process sees it. To be asked for
+    /// while the program runs: later, and on other machines, it may be wrong.
+    pub fn with_mounts(mut self) -> TraceRecorder {
+        self.mount_table = Some(MountTable::default());
+        self
+    }
+
+    /// Where a frame (`module+0xoffset`) is in the source code, the innermost of
+    /// inlined functions first; once for each.
+    pub fn symbol(&mut self, frame: &str, places: &[SourcePlace]) {
+        for (inlined, place) in (0..).zip(places) {
+            self.define_more(|| LogEntry::Symbol {
+                frame: cell(frame),
+                inlined,
+                line: place.line,
+                source: cell(&place.source),
+                function: line(&place.function),
+            });
+        }
     }
 
     /// Whether `directory` holds a recording that was not finished, or a trace
@@ -193,6 +234,9 @@ impl TraceRecorder {
     /// Hands all that was told to the system, so that it outlives this process.
     /// To be called once a second: the spool may be lost together with it.
     pub fn flush(&mut self) -> Result<(), Error> {
+        while let Some((number, process)) = self.news.pop_first() {
+            self.describe(number, &process);
+        }
         self.note(LOG, |recorder| recorder.log.flush());
         match &self.failure {
             Some(failure) => Err(unwritable(&self.directory.join(failure.file), failure.error())),
@@ -262,6 +306,47 @@ impl TraceRecorder {
             recorder.pending.add(entry)?;
             recorder.log.push(entry)
         });
+    }
+
+    /// The same for what traces of version 1 do not have.
+    fn define_more(&mut self, entry: impl FnOnce() -> LogEntry) {
+        if self.keeps_provenance {
+            self.define(&entry());
+        }
+    }
+
+    /// Writes what is known of a process besides what its events need.
+    fn describe(&mut self, number: u32, process: &JobProcess) {
+        self.define_more(|| {
+            LogEntry::Details(ProcessDetails {
+                number,
+                parent_pid: process.parent_pid,
+                start_realtime_ns: process.start_realtime_ns,
+                application: cell(&process.application),
+            })
+        });
+        if let Some(end_ns) = process.end_ns {
+            self.define_more(|| LogEntry::End { process: number, end_ns });
+        }
+        let arguments: Vec<String> =
+            process.arguments.iter().map(|it| escaped_argument(it)).collect();
+        let command = arguments.join(" ");
+        if self.n_command_bytes.insert(number, command.len()) != Some(command.len()) {
+            for piece in commands(number, &command) {
+                self.define_more(|| piece);
+            }
+        }
+    }
+
+    /// The number of a mount, which is written once.
+    fn mount_number(&mut self, mount: Mount) -> u32 {
+        let next = self.mounts.len() as u32 + 1;
+        let number = *self.mounts.entry(mount.clone()).or_insert(next);
+        if number == next {
+            let Mount { kind, device, point } = mount;
+            self.define_more(|| LogEntry::Mount { kind, device, point });
+        }
+        number
     }
 
     /// Writes the blocks of a stream, or of all.
@@ -357,12 +442,33 @@ impl Observer for TraceRecorder {
             rank: process.rank,
             start_ns: process.start_ns,
             executable: line(&process.executable),
-            command: line(&process.arguments.join(" ")),
+            command: short_command(&process.arguments),
         };
         self.define(&LogEntry::Process(seen.clone()));
         if let Some(place) = self.seen.get_mut(number as usize) {
             *place = seen;
         }
+        self.news.insert(number, process.clone());
+    }
+
+    fn module_loaded(&mut self, process: ProcessNumber, module: &ModuleLoaded<'_>) {
+        let Some(&process) = self.processes.get(process.index()) else { return };
+        self.define_more(|| LogEntry::Module {
+            process,
+            name: cell(module.name),
+            address: module.address,
+            build_id: module.build_id.to_vec(),
+            path: line(&escaped(module.path.as_os_str().as_encoded_bytes())),
+        });
+    }
+
+    fn file_opened(&mut self, id: FileId, file: &OpenedFile<'_>) {
+        let Some(number) = self.files.get(id.0) else { return };
+        let table = self.mount_table.as_mut();
+        let mount = table.and_then(|table| table.find(file.device, file.path));
+        let mount = mount.map_or(0, |mount| self.mount_number(mount));
+        let size_at_open = Some(file.size);
+        self.define_more(|| LogEntry::FilePlace { file: number, mount, size_at_open });
     }
 
     fn stream_began(&mut self, id: StreamId, tid: u32) {
@@ -396,6 +502,11 @@ impl Observer for TraceRecorder {
         if thread.told.is_some_and(|told| event.sequence <= told) {
             return;
         }
+        if !self.news.is_empty()
+            && let Some(news) = self.news.remove(&process)
+        {
+            self.describe(process, &news);
+        }
         if let Some(failure) = &mut self.failure {
             failure.n_lost += 1;
             return;
@@ -420,6 +531,42 @@ impl Observer for TraceRecorder {
     }
 }
 
+/// An argument as a word of a command line in a table, however long it is.
+fn escaped_argument(argument: &str) -> String {
+    let mut text = String::with_capacity(argument.len());
+    for character in argument.chars() {
+        match character {
+            '%' | ',' | '"' | ' ' => text.push_str(&format!("%{:02X}", u32::from(character))),
+            _ if character.is_control() => {
+                let mut bytes = [0; 4];
+                let bytes = character.encode_utf8(&mut bytes).bytes();
+                bytes.for_each(|byte| text.push_str(&format!("%{byte:02X}")));
+            }
+            _ => text.push(character),
+        }
+    }
+    text
+}
+
+/// The beginning of a command line, for those who want to see what it is.
+fn short_command(arguments: &[String]) -> Box<str> {
+    const MAX_BYTES: usize = 1000;
+    let mut command = String::new();
+    for argument in arguments {
+        if command.len() >= MAX_BYTES {
+            break;
+        }
+        command.push_str(if command.is_empty() { "" } else { " " });
+        command.push_str(argument);
+    }
+    let mut end = command.len().min(MAX_BYTES);
+    while !command.is_char_boundary(end) {
+        end -= 1;
+    }
+    command.truncate(end);
+    line(&command)
+}
+
 /// Removes files of a directory.
 fn remove(directory: &Path, names: &[&str]) -> Result<(), Error> {
     for path in names.iter().map(|name| directory.join(name)) {
@@ -430,9 +577,13 @@ fn remove(directory: &Path, names: &[&str]) -> Result<(), Error> {
 
 /// Refuses a directory that holds a trace.
 pub(crate) fn refuse_trace(directory: &Path) -> Result<(), Error> {
-    match TRACE.iter().find(|name| directory.join(name).exists()) {
-        Some(_) => Err(Error::Occupied { path: directory.into() }),
-        None => Ok(()),
+    let is_there = |name: &str| directory.join(name).exists();
+    let optional = |name: &&str| {
+        [".csv.zst", ".csv"].iter().any(|extension| is_there(&format!("{name}{extension}")))
+    };
+    match TRACE.into_iter().any(is_there) || TABLES.iter().any(optional) {
+        true => Err(Error::Occupied { path: directory.into() }),
+        false => Ok(()),
     }
 }
 

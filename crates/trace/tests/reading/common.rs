@@ -30,6 +30,7 @@ pub fn parts(events: impl Into<Vec<u8>>) -> TraceFiles {
         events: events.into(),
         stacks: STACKS.into(),
         files: FILES.into(),
+        optional: Default::default(),
         meta: None,
     }
 }
@@ -52,6 +53,7 @@ pub fn compressed(parts: TraceFiles) -> TraceFiles {
         events: pack(parts.events),
         stacks: pack(parts.stacks),
         files: pack(parts.files),
+        optional: parts.optional.into_iter().map(|(name, it)| (name, pack(it))).collect(),
         meta: parts.meta,
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 
 use super::layout::{
     BlockHead, BlockPlace, ChunkHead, ChunkKind, FileHead, IndexEntry, MAGIC, MARKER,
-    MAX_CHUNK_BYTES, SectionPlace, TRAILER_BYTES, VERSION, index_of_trailer,
+    MAX_CHUNK_BYTES, SectionPlace, TRAILER_BYTES, index_of_trailer, is_known,
 };
 use super::storage::Storage;
 use crate::native::code::{N_SECTIONS, Sections};
@@ -115,7 +115,7 @@ impl Chunks {
     fn begin(storage: Storage) -> Result<Chunks, Damage> {
         let bytes = storage.read(0, FileHead::N_BYTES)?;
         let head = match FileHead::from_bytes(&bytes) {
-            Some(FileHead { version, .. }) if version != VERSION => {
+            Some(FileHead { version, .. }) if !is_known(version) => {
                 return Err(Damage::Version(version));
             }
             Some(head) => head,

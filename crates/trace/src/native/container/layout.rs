@@ -9,7 +9,13 @@ use crate::native::code::{EventOrder, First, N_SECTIONS, Precision};
 /// The first bytes of a trace. The 0x1A ends a text: whoever prints a trace to
 /// a terminal sees the words and no more.
 pub(crate) const MAGIC: [u8; 16] = *b"ioracle trace\r\n\x1a";
-pub(crate) const VERSION: u32 = 1;
+/// The version that is written; all from the first on are read.
+pub(crate) const VERSION: u32 = 2;
+
+/// Whether a version is read.
+pub(crate) fn is_known(version: u32) -> bool {
+    (1..=VERSION).contains(&version)
+}
 
 /// What begins every chunk. No text has such bytes.
 pub(crate) const MARKER: [u8; 4] = [0xF1, b'i', b'o', 0xC1];
@@ -48,11 +54,11 @@ impl FileHead {
         let order = match u32_at(bytes, 20)? {
             0 => EventOrder::ByTime,
             1 => EventOrder::Numbered,
-            _ if version != VERSION => EventOrder::ByTime,
+            _ if !is_known(version) => EventOrder::ByTime,
             _ => return None,
         };
         let is_whole = u32_at(bytes, 24)? == crc32fast::hash(&bytes[..24]);
-        (is_whole || version != VERSION).then_some(FileHead { version, order })
+        (is_whole || !is_known(version)).then_some(FileHead { version, order })
     }
 }
 
