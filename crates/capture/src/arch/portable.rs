@@ -12,7 +12,7 @@ unsafe extern "C" {
     fn ioracle_portable_thread_cell() -> *mut ThreadCell;
 }
 
-/// A child that borrows memory is only told by asking who calls.
+/// A child that borrows memory is only noticed by asking which process this is.
 pub(crate) const VFORK_IS_NOTICED: bool = false;
 
 /// All work is done on the stack that there is.
@@ -65,7 +65,9 @@ pub(crate) unsafe fn return_address_at(_sp: usize) -> usize {
 }
 
 /// Defines an exported function that goes on as `$hook`. Where its frame lies
-/// tells how deep the stack is, which is all that is known of the caller.
+/// tells how deep the stack is, which is all that is known of the caller. The
+/// hook must not be inlined here: its locals would lie on either side of `here`,
+/// and the call would look like one that a signal handler has interrupted.
 macro_rules! entry {
     ($function:ident = $symbol:expr, $hook:ident ($($argument:ident: $type:ty),*) -> $result:ty) => {
         #[unsafe(export_name = $symbol)]
@@ -76,7 +78,8 @@ macro_rules! entry {
                 let sp = &raw const here as usize;
                 let cell = $crate::arch::thread_cell();
                 (*cell).caller_sp.store(sp, core::sync::atomic::Ordering::Relaxed);
-                $hook($($argument),*)
+                type Hook = unsafe extern "C-unwind" fn($($type),*) -> $result;
+                core::hint::black_box::<Hook>($hook)($($argument),*)
             }
         }
     };
