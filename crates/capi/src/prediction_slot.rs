@@ -4,7 +4,7 @@
 //!
 //! The answer lies in memory shared with `ioracle run` ([`ioracle_spool::slot`]).
 //! It rests on calls that the thread made a moment ago, or one or two calls
-//! earlier than that; then the thread's own last records ([`ioracle_spool::inside`])
+//! earlier than that; then the thread's own last records ([`ioracle_spool::in_process`])
 //! tell whether it went along the published path since, and the rest of that
 //! path is the answer. Else there is waiting, as long as the caller allows.
 //!
@@ -15,9 +15,11 @@ use std::ffi::c_char;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use ioracle_events::{ContextSymbol, Function, Layer};
-use ioracle_spool::inside::{Find, Inside, KEPT_RECORDS, SYMBOL, Stand, Standing};
+use ioracle_spool::in_process::{
+    CaptureFunctions, Find, KEPT_RECORDS, RecordingStatus, SYMBOL, StreamStatus,
+};
 use ioracle_spool::layout::{Call, VERSION};
-use ioracle_spool::slot::{OutlookHeader, Slot, Step};
+use ioracle_spool::slot::{OutlookHeader, PredictionSlot, Step};
 
 use crate::access::{code_of_access, code_of_function};
 use crate::barrier;
@@ -164,10 +166,10 @@ enum Look {
 /// The calling thread, as the capture library knows it.
 #[derive(Clone, Copy)]
 struct Thread {
-    inside: &'static Inside,
+    inside: &'static CaptureFunctions,
     /// None where it is learned in this process.
-    slot: Option<Slot>,
-    standing: Standing,
+    slot: Option<PredictionSlot>,
+    standing: StreamStatus,
 }
 
 impl Thread {
@@ -175,18 +177,18 @@ impl Thread {
         // SAFETY: what the capture library gave stays.
         let inside = unsafe { INSIDE.load(Ordering::Acquire).as_ref() };
         let inside = inside.ok_or(IORACLE_UNAVAILABLE)?;
-        let mut standing = Standing::default();
+        let mut standing = StreamStatus::default();
         // SAFETY: fills a structure of ours.
         let stand = unsafe { (inside.stand)(&raw mut standing) };
         let slot = std::ptr::NonNull::new(standing.slot as *mut u8);
         // SAFETY: mapped as long as the thread lives, and this is the thread.
-        let slot = slot.map(|slot| unsafe { Slot::at(slot) });
-        match Stand::from_number(stand) {
-            Stand::Recorded => Ok(Thread { inside, slot, standing }),
-            Stand::Ended => Err(IORACLE_ENDED),
-            Stand::NoRoom => Err(IORACLE_LIMIT),
-            Stand::Interrupting => Err(IORACLE_BUSY),
-            Stand::Off => Err(IORACLE_UNAVAILABLE),
+        let slot = slot.map(|slot| unsafe { PredictionSlot::at(slot) });
+        match RecordingStatus::from_number(stand) {
+            RecordingStatus::Recorded => Ok(Thread { inside, slot, standing }),
+            RecordingStatus::Ended => Err(IORACLE_ENDED),
+            RecordingStatus::NoRoom => Err(IORACLE_LIMIT),
+            RecordingStatus::Interrupting => Err(IORACLE_BUSY),
+            RecordingStatus::Off => Err(IORACLE_UNAVAILABLE),
         }
     }
 
@@ -220,7 +222,7 @@ impl Thread {
     }
 
     /// The slot and the number of its latest outlook, if there is one.
-    fn latest(&self) -> Option<(Slot, u64)> {
+    fn latest(&self) -> Option<(PredictionSlot, u64)> {
         let slot = self.slot?;
         let number = slot.latest();
         (number != 0).then_some((slot, number))
@@ -228,7 +230,7 @@ impl Thread {
 
     /// How many steps of an outlook the thread has taken since the call that it
     /// rests on; None if it did anything else, or too much to be looked at.
-    fn walked(&self, slot: Slot, number: u64, outlook: &OutlookHeader) -> Option<usize> {
+    fn walked(&self, slot: PredictionSlot, number: u64, outlook: &OutlookHeader) -> Option<usize> {
         if self.standing.n_begun <= outlook.rests_on {
             return Some(0);
         }
@@ -272,7 +274,7 @@ impl Thread {
     /// Copies the steps behind those that were taken; how many.
     fn fill(
         &self,
-        (slot, number): (Slot, u64),
+        (slot, number): (PredictionSlot, u64),
         outlook: &OutlookHeader,
         n_walked: usize,
         wanted: &Wanted,
@@ -419,7 +421,7 @@ fn as_bytes(text: &mut [c_char; IORACLE_PATH_BYTES]) -> &mut [u8; IORACLE_PATH_B
 }
 
 /// The capture library's functions; null where it is not loaded.
-static INSIDE: AtomicPtr<Inside> = AtomicPtr::new(std::ptr::null_mut());
+static INSIDE: AtomicPtr<CaptureFunctions> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Runs when this library is loaded: the capture library is preloaded, so it
 /// was there before. Looking for it later could deadlock in a signal handler.

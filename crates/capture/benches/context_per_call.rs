@@ -16,7 +16,7 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::time::Instant;
 
-use ioracle_capture::stack::{Caller, Definitions, Frame, Walker};
+use ioracle_capture::stack::{Caller, ContextDefiner, StackFrame, Walker};
 
 /// Functions that a path chooses from.
 const WAYS: usize = 8;
@@ -25,12 +25,12 @@ const N_PATHS: [usize; 5] = [1, 16, 64, 256, 1024];
 
 struct Kept;
 
-impl Definitions for Kept {
+impl ContextDefiner for Kept {
     fn module(&mut self, _: u64, _: &[u8], _: &[u8]) -> bool {
         true
     }
 
-    fn context(&mut self, _: u64, _: &[Frame]) -> bool {
+    fn context(&mut self, _: u64, _: &[StackFrame]) -> bool {
         true
     }
 }

@@ -23,13 +23,13 @@ use crate::sys;
 const CHUNK: usize = 1024;
 const CHUNKS: usize = 1024;
 
-static FIRST: [Entry; CHUNK] = [const { Entry::new() }; CHUNK];
-static CHUNKS_BEYOND: [AtomicPtr<[Entry; CHUNK]>; CHUNKS] =
+static FIRST: [DescriptorEntry; CHUNK] = [const { DescriptorEntry::new() }; CHUNK];
+static CHUNKS_BEYOND: [AtomicPtr<[DescriptorEntry; CHUNK]>; CHUNKS] =
     [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS];
 
 /// What is known of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DescriptorKind {
     /// Nothing yet.
     Unknown,
     /// Not recorded: no regular file, or kept out.
@@ -38,7 +38,7 @@ pub(crate) enum Kind {
     File,
 }
 
-/// Bits of [`Entry::state`].
+/// Bits of [`DescriptorEntry::state`].
 const KIND_IGNORED: u32 = 1;
 const KIND_FILE: u32 = 2;
 const KINDS: u32 = 3;
@@ -50,29 +50,29 @@ const CLOSED_ON_EXEC: u32 = 8;
 /// Stands for the identity of a file whose path could not be found out.
 const NAMELESS: u64 = u64::MAX;
 
-/// The reader was not told its path.
+/// Its path could not be defined.
 const UNDEFINED: u32 = 16;
 
 /// Whether there is a row with this mark.
 static ANY_UNDEFINED: AtomicBool = AtomicBool::new(false);
 
 /// A row of the table.
-pub(crate) struct Entry {
+pub(crate) struct DescriptorEntry {
     state: AtomicU32,
     /// [`RECORDER`]'s sharing epoch when the position was last known to be ours alone.
     epoch: AtomicU32,
     file: AtomicU64,
     /// Identity of the file that is being closed with a range of descriptors, see
-    /// [`Entry::begin_close`]; 0: none is.
+    /// [`DescriptorEntry::begin_close`]; 0: none is.
     closing: AtomicU64,
     position: AtomicI64,
     /// State of the stdio stream over it when `position` was last known.
     stream: [AtomicUsize; 2],
 }
 
-impl Entry {
-    const fn new() -> Entry {
-        Entry {
+impl DescriptorEntry {
+    const fn new() -> DescriptorEntry {
+        DescriptorEntry {
             stream: [const { AtomicUsize::new(0) }; 2],
             state: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
@@ -84,11 +84,11 @@ impl Entry {
 
     /// What is known of the descriptor.
     #[inline]
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> DescriptorKind {
         match self.state.load(Ordering::Acquire) & KINDS {
-            0 => Kind::Unknown,
-            KIND_FILE => Kind::File,
-            _ => Kind::Ignored,
+            0 => DescriptorKind::Unknown,
+            KIND_FILE => DescriptorKind::File,
+            _ => DescriptorKind::Ignored,
         }
     }
 
@@ -167,7 +167,7 @@ impl Entry {
     /// Forgets the descriptor, which is about to be closed together with others, and
     /// keeps its file until that is done: by then the descriptor may be another's.
     pub(crate) fn begin_close(&self) {
-        if self.kind() == Kind::File {
+        if self.kind() == DescriptorKind::File {
             let file = self.file();
             self.closing.store(if file == 0 { NAMELESS } else { file }, Ordering::Relaxed);
         }
@@ -200,7 +200,7 @@ impl Entry {
                 == RECORDER.sharing_epoch(state & CLOSED_ON_EXEC != 0)
     }
 
-    fn become_like(&self, other: &Entry) {
+    fn become_like(&self, other: &DescriptorEntry) {
         self.file.store(other.file(), Ordering::Relaxed);
         self.state.store(other.state.load(Ordering::Relaxed), Ordering::Release);
     }
@@ -208,20 +208,20 @@ impl Entry {
 
 /// How a file that was opened is to be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedDescriptor {
     /// Identity of its path; None: it is not recorded.
     pub(crate) file: Option<u64>,
     /// The kernel must be asked for positions.
     pub(crate) ask: bool,
     /// Opened with O_CLOEXEC.
     pub(crate) closed_on_exec: bool,
-    /// The reader could be told its path.
+    /// Its path could be defined.
     pub(crate) defined: bool,
 }
 
 /// The row of a descriptor, if it can have one.
 #[inline]
-pub(crate) fn entry(fd: i32) -> Option<&'static Entry> {
+pub(crate) fn entry(fd: i32) -> Option<&'static DescriptorEntry> {
     let fd = usize::try_from(fd).ok()?;
     match FIRST.get(fd) {
         Some(entry) => Some(entry),
@@ -229,11 +229,11 @@ pub(crate) fn entry(fd: i32) -> Option<&'static Entry> {
     }
 }
 
-fn entry_beyond(fd: usize) -> Option<&'static Entry> {
+fn entry_beyond(fd: usize) -> Option<&'static DescriptorEntry> {
     let chunk = CHUNKS_BEYOND.get(fd / CHUNK)?;
     let mut entries = chunk.load(Ordering::Acquire);
     if entries.is_null() {
-        let bytes = size_of::<[Entry; CHUNK]>();
+        let bytes = size_of::<[DescriptorEntry; CHUNK]>();
         let fresh = sys::map_anonymous(bytes).ok()?;
         let exchanged = chunk.compare_exchange(
             core::ptr::null_mut(),
@@ -255,7 +255,7 @@ fn entry_beyond(fd: usize) -> Option<&'static Entry> {
 }
 
 /// A descriptor has come to be a file.
-pub(crate) fn opened(fd: i32, how: Opened) {
+pub(crate) fn opened(fd: i32, how: OpenedDescriptor) {
     let Some(entry) = entry(fd) else { return };
     entry.keep_stream_position([0, 0], 0);
     entry.file.store(how.file.unwrap_or(0), Ordering::Relaxed);
@@ -270,7 +270,7 @@ pub(crate) fn opened(fd: i32, how: Opened) {
     }
 }
 
-/// Forgets descriptors whose path the reader was not told, now that it can be:
+/// Forgets descriptors whose path could not be defined, now that it can be:
 /// they are asked about again when next used.
 pub(crate) fn forget_undefined() {
     if ANY_UNDEFINED.load(Ordering::Relaxed) {
@@ -302,14 +302,20 @@ pub(crate) fn duplicated(from: i32, to: i32) {
 }
 
 /// The rows of a range of descriptors of which something is known.
-pub(crate) fn known_between(first: u32, last: u32) -> impl Iterator<Item = (i32, &'static Entry)> {
-    all_between(first, last).filter(|(_, entry)| entry.kind() != Kind::Unknown)
+pub(crate) fn known_between(
+    first: u32,
+    last: u32,
+) -> impl Iterator<Item = (i32, &'static DescriptorEntry)> {
+    all_between(first, last).filter(|(_, entry)| entry.kind() != DescriptorKind::Unknown)
 }
 
 /// The rows of a range of descriptors that were ever used.
-pub(crate) fn all_between(first: u32, last: u32) -> impl Iterator<Item = (i32, &'static Entry)> {
+pub(crate) fn all_between(
+    first: u32,
+    last: u32,
+) -> impl Iterator<Item = (i32, &'static DescriptorEntry)> {
     let end = (last as usize).saturating_add(1).min(CHUNK * CHUNKS);
-    let chunk_of = |number: usize| -> Option<&'static [Entry; CHUNK]> {
+    let chunk_of = |number: usize| -> Option<&'static [DescriptorEntry; CHUNK]> {
         if number == 0 {
             return Some(&FIRST);
         }
@@ -329,8 +335,11 @@ pub(crate) fn all_between(first: u32, last: u32) -> impl Iterator<Item = (i32, &
 mod tests {
     use super::*;
 
-    fn open(fd: i32) -> &'static Entry {
-        opened(fd, Opened { file: Some(7), ask: false, closed_on_exec: true, defined: true });
+    fn open(fd: i32) -> &'static DescriptorEntry {
+        opened(
+            fd,
+            OpenedDescriptor { file: Some(7), ask: false, closed_on_exec: true, defined: true },
+        );
         entry(fd).unwrap()
     }
 
@@ -348,7 +357,7 @@ mod tests {
         let from = open(701);
         duplicated(701, 5000);
         let to = entry(5000).unwrap();
-        assert_eq!((to.kind(), to.file()), (Kind::File, 7));
+        assert_eq!((to.kind(), to.file()), (DescriptorKind::File, 7));
         assert!(!from.is_ours() && !to.is_ours());
     }
 
@@ -362,10 +371,14 @@ mod tests {
     #[test]
     fn what_the_reader_was_not_told_is_asked_about_again() {
         let told = open(704);
-        let how = Opened { file: Some(8), ask: false, closed_on_exec: true, defined: false };
+        let how =
+            OpenedDescriptor { file: Some(8), ask: false, closed_on_exec: true, defined: false };
         opened(703, how);
         forget_undefined();
-        assert_eq!((entry(703).unwrap().kind(), told.kind()), (Kind::Unknown, Kind::File));
+        assert_eq!(
+            (entry(703).unwrap().kind(), told.kind()),
+            (DescriptorKind::Unknown, DescriptorKind::File)
+        );
     }
 
     #[test]
@@ -382,12 +395,15 @@ mod tests {
     fn a_file_that_is_closed_with_others_is_told_once_whatever_the_descriptor_is_by_then() {
         let entry = open(910);
         entry.begin_close();
-        opened(910, Opened { file: Some(8), ask: false, closed_on_exec: true, defined: true });
+        opened(
+            910,
+            OpenedDescriptor { file: Some(8), ask: false, closed_on_exec: true, defined: true },
+        );
         assert_eq!((entry.end_close(), entry.end_close()), (Some(7), None));
-        assert_eq!((entry.kind(), entry.file()), (Kind::File, 8));
+        assert_eq!((entry.kind(), entry.file()), (DescriptorKind::File, 8));
         entry.begin_close();
-        assert_eq!(entry.kind(), Kind::Unknown);
+        assert_eq!(entry.kind(), DescriptorKind::Unknown);
         entry.undo_close();
-        assert_eq!((entry.kind(), entry.file(), entry.is_ours()), (Kind::File, 8, false));
+        assert_eq!((entry.kind(), entry.file(), entry.is_ours()), (DescriptorKind::File, 8, false));
     }
 }

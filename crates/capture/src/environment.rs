@@ -125,7 +125,7 @@ pub(crate) fn is_set(name: &str) -> bool {
     value_of(name).is_some_and(|value| !matches!(value.to_bytes(), b"" | b"0"))
 }
 
-/// Rank and number of ranks, as MPI launchers and Slurm tell them; -1 and 0
+/// Rank and number of ranks, as MPI launchers and Slurm set them; -1 and 0
 /// where they do not.
 pub(crate) fn rank() -> (i32, u32) {
     const LAUNCHERS: [(&str, &str); 5] = [
@@ -136,7 +136,7 @@ pub(crate) fn rank() -> (i32, u32) {
         ("SLURM_PROCID", "SLURM_NTASKS"),
     ];
     for (rank, size) in LAUNCHERS {
-        // Slurm tells a rank to batch scripts too, which are no rank of anything.
+        // Slurm sets a rank for batch scripts too, which are not ranks.
         if rank.starts_with("SLURM") && value_of("SLURM_STEP_ID").is_none() {
             continue;
         }

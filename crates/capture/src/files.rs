@@ -2,7 +2,7 @@
 
 //! Which file a descriptor or a path is, and whether it is recorded.
 //!
-//! A file is known by its path as the kernel tells it for the open descriptor:
+//! A file is known by its path as the kernel reports it for the open descriptor:
 //! absolute, links resolved. A path that could not be opened is taken as the
 //! program wrote it, made absolute.
 
@@ -10,7 +10,7 @@ use core::ffi::{CStr, c_char};
 
 use ioracle_spool::identity;
 
-use crate::descriptors::{self, Entry, Kind, Opened};
+use crate::descriptors::{self, DescriptorEntry, DescriptorKind, OpenedDescriptor};
 use crate::environment::{SHARED_ROOM, Text};
 use crate::patterns::is_kept_out;
 use crate::recorder::RECORDER;
@@ -20,7 +20,7 @@ use crate::thread::{self, Guarded, GuardedState};
 /// A path as the program passed it, relative to a directory. It may point
 /// anywhere: it is only ever copied by the kernel.
 #[derive(Clone, Copy)]
-pub(crate) struct Named {
+pub(crate) struct NamedPath {
     /// A descriptor, or AT_FDCWD.
     pub(crate) directory: i32,
     /// The path.
@@ -29,7 +29,7 @@ pub(crate) struct Named {
 
 /// A descriptor was opened by a call that we saw; the file's identity, if it
 /// is recorded.
-pub(crate) fn opened(fd: i32, flags: i32, named: Named) -> Option<u64> {
+pub(crate) fn opened(fd: i32, flags: i32, named: NamedPath) -> Option<u64> {
     let closed_on_exec = flags & libc::O_CLOEXEC != 0;
     let ask = flags & libc::O_APPEND != 0;
     let (file, defined) = match Found::of(fd, Some(named)) {
@@ -42,27 +42,30 @@ pub(crate) fn opened(fd: i32, flags: i32, named: Named) -> Option<u64> {
             return None;
         }
     };
-    descriptors::opened(fd, Opened { file, ask, closed_on_exec, defined });
+    descriptors::opened(fd, OpenedDescriptor { file, ask, closed_on_exec, defined });
     file
 }
 
 /// A descriptor that we did not see being opened is used for the first time.
 /// It may be shared with whoever opened it.
 #[cold]
-pub(crate) fn find_out(fd: i32, entry: &'static Entry) -> Option<&'static Entry> {
+pub(crate) fn find_out(
+    fd: i32,
+    entry: &'static DescriptorEntry,
+) -> Option<&'static DescriptorEntry> {
     let (file, defined) = match Found::of(fd, None) {
         Found::Recorded { file, defined } => (Some(file), defined),
         Found::KeptOut => (None, true),
         Found::Passing => return None,
     };
-    descriptors::opened(fd, Opened { file, ask: true, closed_on_exec: false, defined });
-    (entry.kind() == Kind::File).then_some(entry)
+    descriptors::opened(fd, OpenedDescriptor { file, ask: true, closed_on_exec: false, defined });
+    (entry.kind() == DescriptorKind::File).then_some(entry)
 }
 
 /// What a descriptor turned out to be.
 enum Found {
     /// A file to record, by its identity, 0 if its path cannot be found out, and
-    /// whether the reader could be told which it is.
+    /// whether its path could be defined.
     Recorded { file: u64, defined: bool },
     /// Nothing to record, for as long as it is open.
     KeptOut,
@@ -72,7 +75,7 @@ enum Found {
 }
 
 impl Found {
-    fn of(fd: i32, named: Option<Named>) -> Found {
+    fn of(fd: i32, named: Option<NamedPath>) -> Found {
         let Ok(stat) = sys::stat(fd) else { return Found::Passing };
         match stat.st_mode & libc::S_IFMT {
             libc::S_IFREG => {}
@@ -93,7 +96,7 @@ impl Found {
     }
 }
 
-impl Named {
+impl NamedPath {
     /// The identity of the path, as far as it can be read and is recorded.
     pub(crate) fn identity(self) -> Option<u64> {
         identify(|path| self.put_into(path)).file()
@@ -206,6 +209,14 @@ fn is_recorded(path: &[u8]) -> bool {
         && !path.starts_with(set_up.directory.bytes())
         && (set_up.include.is_empty() || set_up.include.matches(path))
         && !set_up.exclude.matches(path)
+}
+
+/// The identity of a dataset or variable by its name in the file; the reader learns
+/// it once per stream. Behind a zero byte there may be more about it, as
+/// `chunk=100:10`. 0 where the thread cannot be asked (see [`thread`]).
+pub(crate) fn object_identity(text: &[u8]) -> u64 {
+    let id = identity::of(text);
+    thread::with_state(|state| state.define_object(id, text)).map_or(0, |()| id)
 }
 
 /// The name `/proc/self/fd/<fd>`.

@@ -5,7 +5,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use ioracle_spool::layout::{FIRST_BYTES, PAGE, SPARE_BYTES, Unrecorded};
+use ioracle_spool::layout::{FIRST_BYTES, PAGE, SPARE_BYTES, UnrecordedCause};
 use ioracle_spool::{Host, StreamName};
 
 use crate::environment::Text;
@@ -32,7 +32,7 @@ impl ProcessHost {
         flags: i32,
         offset: u64,
         bytes: usize,
-    ) -> Result<NonNull<u8>, Unrecorded> {
+    ) -> Result<NonNull<u8>, UnrecordedCause> {
         sys::without_signals(|| {
             // SAFETY: the thread's own, which nobody else uses: what does holds
             // signals back, and does not come here.
@@ -52,7 +52,7 @@ pub(crate) fn create_in(
     path: &mut Text,
     name: &StreamName,
     bytes: usize,
-) -> Result<NonNull<u8>, Unrecorded> {
+) -> Result<NonNull<u8>, UnrecordedCause> {
     map_in(path, name, libc::O_CREAT | libc::O_EXCL, 0, bytes)
 }
 
@@ -62,28 +62,28 @@ fn map_in(
     flags: i32,
     offset: u64,
     bytes: usize,
-) -> Result<NonNull<u8>, Unrecorded> {
+) -> Result<NonNull<u8>, UnrecordedCause> {
     path.set(RECORDER.set_up().directory.bytes());
     path.push(b"/");
     path.push(name.as_cstr().to_bytes());
     let flags = libc::O_RDWR | libc::O_NOFOLLOW | flags;
     match sys::with_file(path.as_cstr(), flags, 0o600, |file| map(file, offset, bytes)) {
         Ok(mapped) => mapped,
-        Err(Errno(libc::ENOSPC | libc::EDQUOT)) => Err(Unrecorded::NoRoom),
-        Err(_) => Err(Unrecorded::NoFile),
+        Err(Errno(libc::ENOSPC | libc::EDQUOT)) => Err(UnrecordedCause::NoRoom),
+        Err(_) => Err(UnrecordedCause::NoFile),
     }
 }
 
 // SAFETY: mappings of a file are aligned to pages, and were zero or hold what
 // the writer itself put there.
 unsafe impl Host for ProcessHost {
-    fn create(&mut self, name: &StreamName, bytes: usize) -> Result<NonNull<u8>, Unrecorded> {
+    fn create(&mut self, name: &StreamName, bytes: usize) -> Result<NonNull<u8>, UnrecordedCause> {
         let made = self.map(name, libc::O_CREAT | libc::O_EXCL, 0, bytes);
         if bytes != FIRST_BYTES {
             return made;
         }
         let spare = match made {
-            Err(Unrecorded::NoFile) => RECORDER.job().and_then(reserve::take),
+            Err(UnrecordedCause::NoFile) => RECORDER.job().and_then(reserve::take),
             _ => None,
         };
         self.spare().store(spare.map_or(core::ptr::null_mut(), NonNull::as_ptr), Ordering::Relaxed);
@@ -95,18 +95,18 @@ unsafe impl Host for ProcessHost {
         name: &StreamName,
         offset: u64,
         bytes: usize,
-    ) -> Result<NonNull<u8>, Unrecorded> {
+    ) -> Result<NonNull<u8>, UnrecordedCause> {
         if let Some(base) = NonNull::new(self.spare().load(Ordering::Relaxed)) {
             let at = usize::try_from(offset).unwrap_or(SPARE_BYTES);
             if at.saturating_add(bytes) > SPARE_BYTES {
-                return Err(Unrecorded::NoRoom);
+                return Err(UnrecordedCause::NoRoom);
             }
             // SAFETY: all of the spare is mapped, and so much lies in it.
             return Ok(unsafe { base.add(at) });
         }
         match self.map(name, 0, offset, bytes) {
             // What there is was made in advance, and has to do.
-            Err(Unrecorded::NoFile) if reserve::is_ours() => Err(Unrecorded::NoRoom),
+            Err(UnrecordedCause::NoFile) if reserve::is_ours() => Err(UnrecordedCause::NoRoom),
             mapped => mapped,
         }
     }
@@ -137,26 +137,26 @@ unsafe impl Host for ProcessHost {
 
 /// Really allocates before it maps: writing into a sparse mapping on a full
 /// file system is a SIGBUS in the application.
-fn map(file: &Descriptor, offset: u64, bytes: usize) -> Result<NonNull<u8>, Unrecorded> {
+fn map(file: &Descriptor, offset: u64, bytes: usize) -> Result<NonNull<u8>, UnrecordedCause> {
     // A file beyond this limit would be a SIGXFSZ.
     if offset.saturating_add(bytes as u64) > sys::file_size_limit() {
-        return Err(Unrecorded::NoRoom);
+        return Err(UnrecordedCause::NoRoom);
     }
     match sys::allocate(file, offset, bytes) {
         Ok(()) => {}
         Err(Errno(libc::EOPNOTSUPP)) => fill(file, offset, bytes)?,
-        Err(_) => return Err(Unrecorded::NoRoom),
+        Err(_) => return Err(UnrecordedCause::NoRoom),
     }
-    sys::map_shared(file, offset, bytes).map_err(|_| Unrecorded::NoRoom)
+    sys::map_shared(file, offset, bytes).map_err(|_| UnrecordedCause::NoRoom)
 }
 
 /// Allocates where the file system cannot do it at once.
-fn fill(file: &Descriptor, offset: u64, bytes: usize) -> Result<(), Unrecorded> {
+fn fill(file: &Descriptor, offset: u64, bytes: usize) -> Result<(), UnrecordedCause> {
     static ZEROS: [u8; PAGE] = [0; PAGE];
     for page in 0..(bytes / PAGE) as u64 {
         let written = sys::write_at(file, &ZEROS, offset + page * PAGE as u64);
         if written != Ok(PAGE) {
-            return Err(Unrecorded::NoRoom);
+            return Err(UnrecordedCause::NoRoom);
         }
     }
     Ok(())
@@ -169,12 +169,12 @@ pub(crate) struct Leaving;
 
 // SAFETY: it gives no memory.
 unsafe impl Host for Leaving {
-    fn create(&mut self, _: &StreamName, _: usize) -> Result<NonNull<u8>, Unrecorded> {
-        Err(Unrecorded::NoFile)
+    fn create(&mut self, _: &StreamName, _: usize) -> Result<NonNull<u8>, UnrecordedCause> {
+        Err(UnrecordedCause::NoFile)
     }
 
-    fn extend(&mut self, _: &StreamName, _: u64, _: usize) -> Result<NonNull<u8>, Unrecorded> {
-        Err(Unrecorded::NoFile)
+    fn extend(&mut self, _: &StreamName, _: u64, _: usize) -> Result<NonNull<u8>, UnrecordedCause> {
+        Err(UnrecordedCause::NoFile)
     }
 
     fn unmap(&mut self, address: NonNull<u8>, bytes: usize) {

@@ -69,31 +69,31 @@ pub(crate) fn is_ours(address: usize) -> bool {
 
 /// What a function returns, with ENOSYS, that this C library does not have: a
 /// program may only have found it because we define it.
-pub(crate) trait Missing {
+pub(crate) trait MissingResult {
     const MISSING: Self;
 }
 
-impl Missing for i32 {
+impl MissingResult for i32 {
     const MISSING: i32 = -1;
 }
 
-impl Missing for i64 {
+impl MissingResult for i64 {
     const MISSING: i64 = -1;
 }
 
-impl Missing for isize {
+impl MissingResult for isize {
     const MISSING: isize = -1;
 }
 
-impl Missing for usize {
+impl MissingResult for usize {
     const MISSING: usize = 0;
 }
 
-impl Missing for () {
+impl MissingResult for () {
     const MISSING: () = ();
 }
 
-impl<T> Missing for *mut T {
+impl<T> MissingResult for *mut T {
     const MISSING: *mut T = core::ptr::null_mut();
 }
 
@@ -136,8 +136,8 @@ macro_rules! intercepted {
                         core::mem::transmute::<*mut libc::c_void, Signature>(address)($($argument),*)
                     },
                     None => {
-                        $crate::observe::Errno::set(libc::ENOSYS);
-                        <$result as $crate::interpose::Missing>::MISSING
+                        $crate::observe::SavedErrno::set(libc::ENOSYS);
+                        <$result as $crate::interpose::MissingResult>::MISSING
                     }
                 };
                 $body

@@ -32,11 +32,10 @@ mod observe;
 mod descriptors;
 mod files;
 mod mappings;
-mod objects;
 mod patterns;
 
 mod host;
-mod inside;
+mod in_process;
 mod recorder;
 mod reserve;
 mod spare_stack;

@@ -241,7 +241,7 @@ impl CachedAddress {
 }
 
 /// Rows like those of `interpose!`, of libraries found at run time. A row's body
-/// is told where the real function is, which tells the library, and how to call
+/// receives the address of the real function, which identifies the library, and how to call
 /// it. A function that is not there after all answers with `missing`: a program
 /// may only have found it because we define it.
 macro_rules! library {

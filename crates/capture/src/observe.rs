@@ -10,7 +10,7 @@ use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
 
 use crate::clock;
-use crate::descriptors::{self, Entry, Kind};
+use crate::descriptors::{self, DescriptorEntry, DescriptorKind};
 use crate::files;
 use crate::recorder::RECORDER;
 use crate::thread::{self, Begun};
@@ -23,15 +23,15 @@ pub(crate) fn is_on() -> bool {
 
 /// The row of a descriptor that is a recorded file.
 #[inline]
-pub(crate) fn file_of(fd: i32) -> Option<&'static Entry> {
+pub(crate) fn file_of(fd: i32) -> Option<&'static DescriptorEntry> {
     if !is_on() {
         return None;
     }
     let entry = descriptors::entry(fd)?;
     match entry.kind() {
-        Kind::File => Some(entry),
-        Kind::Ignored => None,
-        Kind::Unknown => files::find_out(fd, entry),
+        DescriptorKind::File => Some(entry),
+        DescriptorKind::Ignored => None,
+        DescriptorKind::Unknown => files::find_out(fd, entry),
     }
 }
 
@@ -61,7 +61,7 @@ fn finish<R: Copy>(
 ) -> R {
     let result = real();
     let end_ns = clock::now_ns();
-    let errno = Errno::keep();
+    let errno = SavedErrno::keep();
     let call = describe(result, begun.as_ref(), end_ns);
     if begun.is_none() && call.is_some() {
         thread::count_refused();
@@ -92,20 +92,20 @@ pub(crate) fn observe_within<R: Copy>(
 }
 
 /// The program's errno after the real call.
-pub(crate) struct Errno(i32);
+pub(crate) struct SavedErrno(i32);
 
-impl Errno {
+impl SavedErrno {
     /// Keeps it.
     #[inline]
-    pub(crate) fn keep() -> Errno {
+    pub(crate) fn keep() -> SavedErrno {
         // SAFETY: the thread's own errno.
-        Errno(unsafe { *libc::__errno_location() })
+        SavedErrno(unsafe { *libc::__errno_location() })
     }
 
     /// Puts it back.
     #[inline]
     pub(crate) fn put_back(self) {
-        Errno::set(self.0);
+        SavedErrno::set(self.0);
     }
 
     /// Sets it.
@@ -136,7 +136,7 @@ impl Start {
         if offset < 0 { Start::Position } else { Start::Offset(offset) }
     }
 
-    fn resolve(self, entry: &Entry, fd: i32, moved: i64) -> i64 {
+    fn resolve(self, entry: &DescriptorEntry, fd: i32, moved: i64) -> i64 {
         match self {
             Start::Position => entry.advance(fd, moved),
             Start::Offset(offset) => offset,
@@ -156,7 +156,7 @@ pub(crate) fn data(
     data_of(function, fd, start, real, |_| requested as u64)
 }
 
-/// A read or write of several buffers, told by the vectors that were passed to
+/// A read or write of several buffers, described by the vectors that were passed to
 /// the real call.
 #[inline(always)]
 pub(crate) fn vectored(
@@ -208,7 +208,7 @@ pub(crate) fn on_file<R: Copy + Into<i64>>(
     })
 }
 
-/// A write whose result tells how much was asked for.
+/// A write whose result says how much was requested.
 pub(crate) fn formatted(fd: i32, real: impl FnOnce() -> i32) -> i32 {
     let Some(entry) = file_of(fd) else { return real() };
     observe(real, |count| {

@@ -7,7 +7,7 @@
 //! threads that enter a sandbox stop recording, and counters grow.
 //!
 //! Whether calls are recorded, and by which process, is one word in a page that the
-//! kernel wipes in forked children ([`sys::wipe_on_fork`]): so one load tells
+//! kernel wipes in forked children ([`sys::wipe_on_fork`]): so one load says
 //! whether the recorder is on, and whether this is still the process that set it
 //! up, however the fork was made (`fork`, `_Fork`, a raw system call). The word is
 //! the [generation](Recorder::generation): what a thread has begun in another one
@@ -18,7 +18,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use ioracle_spool::handshake::{publish, published};
-use ioracle_spool::layout::{JOB_FILE, JOB_MAGIC, JobPage, PAGE, Unrecorded, VERSION};
+use ioracle_spool::layout::{JOB_FILE, JOB_MAGIC, JobPage, PAGE, UnrecordedCause, VERSION};
 use ioracle_spool::settings;
 use ioracle_spool::unrecorded::UnrecordedRow;
 
@@ -29,7 +29,7 @@ use crate::sys::{self, Descriptor};
 use crate::thread;
 
 /// The recorder. Everything in it may be read from any thread at any time.
-pub(crate) static RECORDER: Recorder = Recorder {
+pub(crate) static RECORDER: ProcessRecorder = ProcessRecorder {
     page: AtomicPtr::new(core::ptr::null_mut()),
     is_page_wiped: AtomicBool::new(false),
     job: AtomicPtr::new(core::ptr::null_mut()),
@@ -41,7 +41,7 @@ pub(crate) static RECORDER: Recorder = Recorder {
     n_spawns: AtomicU32::new(0),
 };
 
-/// What a process can say of itself. Higher numbers: it has told the reader that
+/// What a process has reported about itself. Higher numbers: it has reported that
 /// nothing could be recorded, in the row of that number less the first.
 mod standing {
     pub(super) const NOTHING_YET: u32 = 0;
@@ -51,7 +51,7 @@ mod standing {
 }
 
 /// See the module.
-pub(crate) struct Recorder {
+pub(crate) struct ProcessRecorder {
     /// What holds for this process alone; null: calls are never recorded.
     page: AtomicPtr<ProcessPage>,
     /// Kernels before 4.14 do not wipe it.
@@ -85,7 +85,7 @@ struct ProcessPage {
 
 // SAFETY: `set_up` is written before `page` is published and never again, and
 // read by those who have seen that; all else is atomic.
-unsafe impl Sync for Recorder {}
+unsafe impl Sync for ProcessRecorder {}
 
 /// Whom a sandbox is put around.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,9 +108,9 @@ pub(crate) struct SetUp {
     pub(crate) anonymise: bool,
     /// Compare stacks with `backtrace()`.
     pub(crate) check_stacks: bool,
-    /// Rank told by the launcher.
+    /// Rank set by the launcher.
     pub(crate) rank: i32,
-    /// Number of ranks told by the launcher.
+    /// Number of ranks set by the launcher.
     pub(crate) world_size: u32,
 }
 
@@ -126,7 +126,7 @@ impl SetUp {
     };
 }
 
-impl Recorder {
+impl ProcessRecorder {
     /// Whether calls are looked at; the first question of every hook.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
@@ -160,7 +160,7 @@ impl Recorder {
     #[cold]
     fn is_on_after_all(&self, page: &ProcessPage) -> bool {
         if self.is_sandboxed_here() {
-            self.count(Unrecorded::Sandboxed);
+            self.count(UnrecordedCause::Sandboxed);
             return false;
         }
         if self.generation_here(page) == 0 {
@@ -214,7 +214,7 @@ impl Recorder {
         self.publish(page, generation_of(decided));
     }
 
-    /// Lets one load tell the generation, where that is enough.
+    /// Lets one load give the generation, where that is enough.
     fn publish(&self, page: &ProcessPage, generation: u32) {
         let is_enough = self.is_page_wiped.load(Ordering::Relaxed)
             && self.n_sandboxes.load(Ordering::Relaxed) == 0
@@ -252,15 +252,15 @@ impl Recorder {
     }
 
     /// Counts a call of a thread that has no stream.
-    pub(crate) fn count(&self, cause: Unrecorded) {
+    pub(crate) fn count(&self, cause: UnrecordedCause) {
         if let Some(count) = self.job().and_then(|job| job.unrecorded.get(cause as usize)) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// A thread of this process could not begin a stream. The first one that
-    /// comes tells the reader which process it is.
-    pub(crate) fn tell_unrecorded(&self, job: &JobPage, cause: Unrecorded) {
+    /// comes reports the process to the reader.
+    pub(crate) fn tell_unrecorded(&self, job: &JobPage, cause: UnrecordedCause) {
         use standing::{FIRST_ROW, NOTHING_YET, TELLING};
         job.n_unrecorded_threads.fetch_add(1, Ordering::Relaxed);
         let Some(page) = self.page() else { return };

@@ -46,7 +46,7 @@ pub(crate) fn with_file<R>(
 /// Reads into a buffer.
 pub(crate) fn read(file: &Descriptor, buffer: &mut [u8]) -> Result<usize, Errno> {
     let at = buffer.as_mut_ptr() as usize;
-    // SAFETY: the buffer is ours and as long as told.
+    // SAFETY: the buffer is ours and has the given length.
     check(unsafe { syscall(libc::SYS_read, [file.0 as usize, at, buffer.len(), 0, 0, 0]) })
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn stat(fd: i32) -> Result<libc::stat, Errno> {
 pub(crate) fn read_link<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     let at = libc::AT_FDCWD as usize;
     let arguments = [at, path.as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0];
-    // SAFETY: the buffer is ours and as long as told.
+    // SAFETY: the buffer is ours and has the given length.
     let length = check(unsafe { syscall(libc::SYS_readlinkat, arguments) })?;
     buffer.get(..length).ok_or(Errno(libc::EINVAL))
 }
@@ -86,7 +86,7 @@ pub(crate) fn read_link<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8
 /// The working directory, without an end mark.
 pub(crate) fn working_directory(buffer: &mut [u8]) -> Result<&[u8], Errno> {
     let arguments = [buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0, 0];
-    // SAFETY: the buffer is ours and as long as told.
+    // SAFETY: the buffer is ours and has the given length.
     let length = check(unsafe { syscall(libc::SYS_getcwd, arguments) })?;
     buffer.get(..length.saturating_sub(1)).ok_or(Errno(libc::EINVAL))
 }

@@ -10,8 +10,8 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Instant;
 
-use ioracle_spool::layout::{Call, JobPage, StreamHeader, Unrecorded};
-use ioracle_spool::{Host, Identity, StreamName, Writer};
+use ioracle_spool::layout::{Call, JobPage, StreamHeader, UnrecordedCause};
+use ioracle_spool::{Host, StreamIdentity, StreamName, Writer};
 
 /// A mapping's alignment.
 #[repr(align(4096))]
@@ -46,11 +46,11 @@ impl Memory {
 
 // SAFETY: boxes of pages are aligned, zeroed, and live as long as the host.
 unsafe impl Host for Memory {
-    fn create(&mut self, _: &StreamName, bytes: usize) -> Result<NonNull<u8>, Unrecorded> {
+    fn create(&mut self, _: &StreamName, bytes: usize) -> Result<NonNull<u8>, UnrecordedCause> {
         Ok(self.map(bytes))
     }
 
-    fn extend(&mut self, _: &StreamName, _: u64, n: usize) -> Result<NonNull<u8>, Unrecorded> {
+    fn extend(&mut self, _: &StreamName, _: u64, n: usize) -> Result<NonNull<u8>, UnrecordedCause> {
         Ok(self.map(n))
     }
 
@@ -72,7 +72,7 @@ fn main() {
     job.open.store(1, SeqCst);
     job.limit_bytes.store(u64::MAX, SeqCst);
     let mut memory = Memory::default();
-    let Ok(writer) = Writer::start(&mut memory, &job, &Identity::default()) else { return };
+    let Ok(writer) = Writer::start(&mut memory, &job, &StreamIdentity::default()) else { return };
     // Grown to the largest segment, then recycled.
     let mut call = Call::default();
     for number in 0..100_000 {

@@ -8,7 +8,7 @@ use crate::atomics::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use crate::atomics::{AtomicPtr, AtomicU32, fence};
 
 /// Whether the reader sleeps, for a writer that has just published something and
-/// now has to wake it. Of several writers one is told so.
+/// now has to wake it. Of several writers, one gets this answer.
 #[inline]
 pub fn takes_over_waking(sleeping: &AtomicU32) -> bool {
     // What was published is to be visible before the flag is looked at.

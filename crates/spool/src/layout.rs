@@ -42,7 +42,7 @@ pub const MAX_DEFINITION_BYTES: usize = 64 * 1024;
 /// Why a call was not recorded; the place of its count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Unrecorded {
+pub enum UnrecordedCause {
     /// No room on the file system, or a limit of the process forbids it.
     NoRoom,
     /// The job's space limit is reached and the reader is behind.
@@ -59,18 +59,18 @@ pub enum Unrecorded {
     LittleStack,
 }
 
-impl Unrecorded {
+impl UnrecordedCause {
     /// Number of causes.
     pub const COUNT: usize = 7;
     /// All causes, in the order of their counts.
-    pub const ALL: [Unrecorded; Unrecorded::COUNT] = [
-        Unrecorded::NoRoom,
-        Unrecorded::Limit,
-        Unrecorded::NoFile,
-        Unrecorded::Interrupted,
-        Unrecorded::Borrowed,
-        Unrecorded::Sandboxed,
-        Unrecorded::LittleStack,
+    pub const ALL: [UnrecordedCause; UnrecordedCause::COUNT] = [
+        UnrecordedCause::NoRoom,
+        UnrecordedCause::Limit,
+        UnrecordedCause::NoFile,
+        UnrecordedCause::Interrupted,
+        UnrecordedCause::Borrowed,
+        UnrecordedCause::Sandboxed,
+        UnrecordedCause::LittleStack,
     ];
 }
 
@@ -106,14 +106,14 @@ pub struct JobPage {
     /// Streams begun; the reader looks into the directory when it changes.
     pub n_streams: AtomicU64,
     /// Calls not recorded, of threads that have no stream to count in.
-    pub unrecorded: [AtomicU64; Unrecorded::COUNT],
+    pub unrecorded: [AtomicU64; UnrecordedCause::COUNT],
     /// Requests given to io_uring; they are seen, not recorded.
     pub n_io_uring: AtomicU64,
     /// Stacks compared with `backtrace()`, when that was asked for.
     pub n_stacks_checked: AtomicU64,
     /// Stacks among them that differed.
     pub n_stacks_different: AtomicU64,
-    /// Threads that have made a [slot](crate::slot), to be told what comes next;
+    /// Threads that have made a [slot](crate::slot), to learn what comes next;
     /// the reader looks into the directory when it changes.
     pub n_asking: AtomicU64,
     /// Threads that are not learned in their process any more, for want of room
@@ -125,7 +125,7 @@ pub struct JobPage {
     pub n_unrecorded_processes: AtomicU64,
     /// The first of them by name. Here, because where there is no room for
     /// records there may be none for anything.
-    pub unrecorded_processes: [UnrecordedProcess; MAX_NAMED],
+    pub unrecorded_processes: [UnrecordedProcessEntry; MAX_NAMED],
 }
 
 /// Processes whose names the job page has room for.
@@ -133,10 +133,10 @@ pub const MAX_NAMED: usize = 32;
 
 /// A process of which no call could be recorded.
 #[repr(C)]
-pub struct UnrecordedProcess {
+pub struct UnrecordedProcessEntry {
     /// Its number; 0: nobody's row.
     pub pid: AtomicU32,
-    /// Why, as a number of [`Unrecorded::ALL`].
+    /// Why, as a number of [`UnrecordedCause::ALL`].
     pub cause: AtomicU32,
     /// The name of its program, zeros behind it, cut off where it is longer.
     pub name: [AtomicU64; 3],
@@ -161,9 +161,9 @@ pub struct StreamHeader {
     pub tid: u32,
     /// Parent process.
     pub parent_pid: u32,
-    /// Rank told by the launcher's environment, -1 for none.
+    /// Rank set by the launcher's environment, -1 for none.
     pub rank: i32,
-    /// Ranks of the launcher's job, 0 if not told.
+    /// Ranks of the launcher's job, 0 if unknown.
     pub world_size: u32,
     /// Entries of `segments` in use.
     pub n_segments: AtomicU32,
@@ -172,7 +172,7 @@ pub struct StreamHeader {
     /// The same instant, CLOCK_REALTIME.
     pub process_start_realtime_ns: u64,
     /// Calls of this thread that were not recorded, by cause.
-    pub unrecorded: [AtomicU64; Unrecorded::COUNT],
+    pub unrecorded: [AtomicU64; UnrecordedCause::COUNT],
     /// Where the segments lie.
     pub segments: [SegmentEntry; MAX_SEGMENTS],
     /// Bytes of this stream in [`JobPage::taken_bytes`], which the reader gives
@@ -224,7 +224,7 @@ pub struct Record {
     pub call: Call,
 }
 
-/// What a record tells of a call.
+/// What a record says about a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Call {
@@ -283,10 +283,10 @@ pub enum DefinitionKind {
     /// A path.
     File = 4,
     /// Name of an object (a dataset, a variable) in its file; behind a zero byte,
-    /// if there is one, what else is told where it is opened.
+    /// if there is one, what else is recorded when it is opened.
     Object = 5,
     /// Payload: rank of the process and number of ranks, 4 bytes each, as MPI
-    /// itself tells them where the launcher's environment did not. Identity 0.
+    /// itself reports them where the launcher's environment did not. Identity 0.
     Rank = 6,
 }
 
@@ -333,7 +333,7 @@ const _: () = {
     assert!(offset_of!(JobPage, n_given_up) == 232);
     assert!(offset_of!(JobPage, n_unrecorded_threads) == 240);
     assert!(offset_of!(JobPage, unrecorded_processes) == 256);
-    assert!(size_of::<UnrecordedProcess>() == 32);
+    assert!(size_of::<UnrecordedProcessEntry>() == 32);
     assert!(offset_of!(StreamHeader, pid) == 16);
     assert!(offset_of!(StreamHeader, n_segments) == 36);
     assert!(offset_of!(StreamHeader, unrecorded) == 56);

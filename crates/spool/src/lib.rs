@@ -11,7 +11,7 @@ pub mod selection;
 
 pub mod slot;
 
-pub mod inside;
+pub mod in_process;
 
 pub mod identity;
 
@@ -35,5 +35,5 @@ mod writer;
 
 pub use ioracle_functions::Function;
 #[cfg(feature = "reader")]
-pub use reader::{Error, Job, Sink, StreamInfo, StreamNumber, Totals, UnrecordedProgram, Waker};
-pub use writer::{Host, Identity, StreamName, Writer};
+pub use reader::{Error, Job, JobTotals, Sink, StreamInfo, StreamNumber, UnrecordedProgram, Waker};
+pub use writer::{Host, StreamIdentity, StreamName, Writer};

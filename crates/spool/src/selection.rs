@@ -9,7 +9,7 @@
 
 use crate::layout::Call;
 
-/// Dimensions that are told; of an object with more nothing is.
+/// Most dimensions that are recorded; of an object with more, none are.
 pub const MAX_DIMENSIONS: usize = 32;
 
 /// Stands in the place of a function in records that hold a selection.
@@ -18,10 +18,10 @@ pub const CONTINUATION: u16 = u16::MAX;
 /// Numbers in a record.
 const WORDS: usize = 8;
 
-/// What the numbers of a selection say, in the order in which they are told.
+/// What the numbers of a selection say, in the order in which they are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Part {
+pub enum SelectionPart {
     /// The first element.
     Start = 0,
     /// Elements, or blocks of them.
@@ -34,9 +34,15 @@ pub enum Part {
     Imap = 4,
 }
 
-impl Part {
+impl SelectionPart {
     /// All parts.
-    pub const ALL: [Part; 5] = [Part::Start, Part::Count, Part::Stride, Part::Block, Part::Imap];
+    pub const ALL: [SelectionPart; 5] = [
+        SelectionPart::Start,
+        SelectionPart::Count,
+        SelectionPart::Stride,
+        SelectionPart::Block,
+        SelectionPart::Imap,
+    ];
 }
 
 /// A selection. It allocates nothing; 1.3 KB.
@@ -45,14 +51,14 @@ pub struct Selection {
     n_dims: usize,
     /// A bit for each part that was set.
     parts: u8,
-    words: [[i64; MAX_DIMENSIONS]; Part::ALL.len()],
+    words: [[i64; MAX_DIMENSIONS]; SelectionPart::ALL.len()],
 }
 
 impl Selection {
     /// A selection that says nothing yet, of an object of so many dimensions.
     pub const fn new(n_dims: usize) -> Selection {
         let n_dims = if n_dims > MAX_DIMENSIONS { 0 } else { n_dims };
-        Selection { n_dims, parts: 0, words: [[0; MAX_DIMENSIONS]; Part::ALL.len()] }
+        Selection { n_dims, parts: 0, words: [[0; MAX_DIMENSIONS]; SelectionPart::ALL.len()] }
     }
 
     /// Makes it one that says nothing yet, without touching the numbers.
@@ -62,7 +68,7 @@ impl Selection {
     }
 
     /// Sets a part, number by number.
-    pub fn set(&mut self, part: Part, mut number: impl FnMut(usize) -> i64) {
+    pub fn set(&mut self, part: SelectionPart, mut number: impl FnMut(usize) -> i64) {
         self.parts |= 1 << part as u8;
         let n_dims = self.n_dims;
         if let Some(words) = self.words.get_mut(part as usize) {
@@ -73,12 +79,12 @@ impl Selection {
     }
 
     /// The numbers of a part, if it was set.
-    pub fn get(&self, part: Part) -> Option<&[i64]> {
+    pub fn get(&self, part: SelectionPart) -> Option<&[i64]> {
         let is_set = self.n_dims > 0 && self.parts & (1 << part as u8) != 0;
         self.words.get(part as usize)?.get(..self.n_dims).filter(|_| is_set)
     }
 
-    /// The records that tell it; what a call is known by is still to be put in.
+    /// The records that describe it; the identity of the call is still missing.
     pub fn records(&self) -> impl Iterator<Item = Call> {
         let n_words = self.set_parts().count() * self.n_dims;
         (0..n_words.div_ceil(WORDS)).map(move |record| {
@@ -114,16 +120,16 @@ impl Selection {
         true
     }
 
-    /// A selection of the shape that a record tells, with its numbers.
+    /// A selection of the shape that a record gives, with its numbers.
     pub fn begin(call: &Call) -> Option<Selection> {
         let mut selection = Selection::new((call.detail & 0xff) as usize);
-        selection.parts = (call.detail >> 8) as u8 & ((1 << Part::ALL.len()) - 1);
+        selection.parts = (call.detail >> 8) as u8 & ((1 << SelectionPart::ALL.len()) - 1);
         selection.take(call).then_some(selection)
     }
 
-    fn set_parts(&self) -> impl Iterator<Item = Part> + use<> {
+    fn set_parts(&self) -> impl Iterator<Item = SelectionPart> + use<> {
         let parts = self.parts;
-        Part::ALL.into_iter().filter(move |part| parts & (1 << *part as u8) != 0)
+        SelectionPart::ALL.into_iter().filter(move |part| parts & (1 << *part as u8) != 0)
     }
 
     fn shape(&self) -> u32 {
@@ -170,9 +176,11 @@ mod tests {
     #[test]
     fn what_is_told_in_records_is_read_back() {
         for n_dims in 1..=MAX_DIMENSIONS {
-            for parts in 1..1 << Part::ALL.len() {
+            for parts in 1..1 << SelectionPart::ALL.len() {
                 let mut selection = Selection::new(n_dims);
-                for part in Part::ALL.into_iter().filter(|part| parts & 1 << *part as u8 != 0) {
+                for part in
+                    SelectionPart::ALL.into_iter().filter(|part| parts & 1 << *part as u8 != 0)
+                {
                     let base = (part as i64 + 1) * if n_dims % 2 == 0 { 1000 } else { -1000 };
                     selection.set(part, |dimension| base + dimension as i64);
                 }
@@ -184,44 +192,44 @@ mod tests {
     #[test]
     fn start_and_count_of_four_dimensions_fit_into_one_record() {
         let mut selection = Selection::new(4);
-        selection.set(Part::Start, |dimension| dimension as i64);
-        selection.set(Part::Count, |_| 10);
+        selection.set(SelectionPart::Start, |dimension| dimension as i64);
+        selection.set(SelectionPart::Count, |_| 10);
         assert_eq!(selection.records().count(), 1);
-        assert_eq!(selection.get(Part::Start), Some([0, 1, 2, 3].as_slice()));
-        assert_eq!(selection.get(Part::Stride), None);
+        assert_eq!(selection.get(SelectionPart::Start), Some([0, 1, 2, 3].as_slice()));
+        assert_eq!(selection.get(SelectionPart::Stride), None);
     }
 
     #[test]
     fn what_was_cleared_says_nothing_of_before() {
         let mut selection = Selection::new(4);
-        selection.set(Part::Stride, |_| 9);
+        selection.set(SelectionPart::Stride, |_| 9);
         selection.clear(2);
         assert_eq!(selection.records().count(), 0);
-        selection.set(Part::Count, |_| 3);
-        assert_eq!(selection.get(Part::Count), Some([3, 3].as_slice()));
-        assert_eq!(selection.get(Part::Stride), None);
+        selection.set(SelectionPart::Count, |_| 3);
+        assert_eq!(selection.get(SelectionPart::Count), Some([3, 3].as_slice()));
+        assert_eq!(selection.get(SelectionPart::Stride), None);
         selection.clear(MAX_DIMENSIONS + 1);
-        selection.set(Part::Count, |_| 3);
-        assert_eq!(selection.get(Part::Count), None);
+        selection.set(SelectionPart::Count, |_| 3);
+        assert_eq!(selection.get(SelectionPart::Count), None);
     }
 
     #[test]
     fn scalars_and_more_dimensions_than_are_told_take_no_record() {
         for n_dims in [0, MAX_DIMENSIONS + 1, usize::MAX] {
             let mut selection = Selection::new(n_dims);
-            selection.set(Part::Start, |_| 7);
+            selection.set(SelectionPart::Start, |_| 7);
             assert_eq!(selection.records().count(), 0);
-            assert_eq!(selection.get(Part::Start), None);
+            assert_eq!(selection.get(SelectionPart::Start), None);
         }
     }
 
     #[test]
     fn records_of_another_shape_or_none_are_refused() {
         let mut selection = Selection::new(2);
-        selection.set(Part::Start, |_| 7);
+        selection.set(SelectionPart::Start, |_| 7);
         let record = selection.records().next().unwrap();
         let mut other = Selection::new(3);
-        other.set(Part::Start, |_| 7);
+        other.set(SelectionPart::Start, |_| 7);
         assert!(!other.take(&record));
         assert!(!selection.take(&Call { function: 0, ..record }));
         assert_eq!(Selection::begin(&Call { detail: 0xffff_ffff, ..record }), None);

@@ -6,7 +6,7 @@
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Setting {
+pub struct EnvironmentSetting {
     /// Variable of the environment.
     pub variable: &'static str,
     /// Flag of `ioracle run` that sets it; empty for none.
@@ -28,8 +28,8 @@ macro_rules! settings {
         )*
 
         /// All settings.
-        pub const SETTINGS: &[Setting] = &[
-            $(Setting { variable: $name, flag: $flag, takes: $takes, default: $default, help: $help },)*
+        pub const SETTINGS: &[EnvironmentSetting] = &[
+            $(EnvironmentSetting { variable: $name, flag: $flag, takes: $takes, default: $default, help: $help },)*
         ];
     };
 }

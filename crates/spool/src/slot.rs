@@ -121,16 +121,16 @@ const _: () = {
 /// A mapped slot, as the thread that asked sees it.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub struct Slot(NonNull<u8>);
+pub struct PredictionSlot(NonNull<u8>);
 
-impl Slot {
+impl PredictionSlot {
     /// Begins a slot in fresh memory.
     ///
     /// # Safety
     /// [`SLOT_BYTES`] are mapped there, zeroed and aligned to 64 bytes, for as
     /// long as the value or a copy of it is used.
-    pub unsafe fn begin(base: NonNull<u8>) -> Slot {
-        let slot = Slot(base);
+    pub unsafe fn begin(base: NonNull<u8>) -> PredictionSlot {
+        let slot = PredictionSlot(base);
         slot.header().version.store(VERSION, Relaxed);
         slot.header().magic.store(SLOT_MAGIC, Release);
         slot
@@ -140,8 +140,8 @@ impl Slot {
     ///
     /// # Safety
     /// As for [`begin`](Slot::begin).
-    pub unsafe fn at(base: NonNull<u8>) -> Slot {
-        Slot(base)
+    pub unsafe fn at(base: NonNull<u8>) -> PredictionSlot {
+        PredictionSlot(base)
     }
 
     /// Where it is mapped.
@@ -156,7 +156,7 @@ impl Slot {
     }
 
     /// Whether an outlook is the latest still: then what was copied of it since
-    /// [`latest`](Slot::latest) told its number is whole.
+    /// [`latest`](Slot::latest) returned its number is whole.
     #[inline]
     pub fn is_latest(self, number: u64) -> bool {
         fence(Acquire);
@@ -229,7 +229,7 @@ impl Slot {
 }
 
 #[cfg(feature = "reader")]
-pub use building::Outlook;
+pub use building::OutlookBuilder;
 
 #[cfg(feature = "reader")]
 mod building {
@@ -237,14 +237,14 @@ mod building {
 
     /// An outlook that is being put together.
     #[derive(Clone, Debug, Default)]
-    pub struct Outlook {
+    pub struct OutlookBuilder {
         /// What stands before the steps; counts are filled in by `encode`.
         pub header: OutlookHeader,
         steps: Vec<Step>,
         names: Vec<u8>,
     }
 
-    impl Outlook {
+    impl OutlookBuilder {
         /// Begins anew with no steps, and keeps the memory.
         pub fn clear(&mut self) {
             self.header = OutlookHeader::default();
@@ -324,12 +324,12 @@ mod tests {
             Memory((0..SLOT_BYTES / 64).map(|_| Aligned([0; 64])).collect())
         }
 
-        fn slot(&mut self) -> Slot {
+        fn slot(&mut self) -> PredictionSlot {
             // SAFETY: so many bytes, aligned; the tests use it while it is there.
-            unsafe { Slot::begin(NonNull::new(self.0.as_mut_ptr().cast()).unwrap()) }
+            unsafe { PredictionSlot::begin(NonNull::new(self.0.as_mut_ptr().cast()).unwrap()) }
         }
 
-        fn publish(&mut self, number: u64, outlook: &Outlook) {
+        fn publish(&mut self, number: u64, outlook: &OutlookBuilder) {
             let mut bytes = Vec::new();
             outlook.encode(&mut bytes);
             let slot = self.slot();
@@ -341,7 +341,7 @@ mod tests {
         }
     }
 
-    fn name_of(slot: Slot, number: u64, index: usize) -> Vec<u8> {
+    fn name_of(slot: PredictionSlot, number: u64, index: usize) -> Vec<u8> {
         let mut name = [0; 4096];
         let outlook = slot.outlook(number);
         let step = slot.step(number, index);
@@ -354,7 +354,7 @@ mod tests {
         let mut memory = Memory::new();
         let slot = memory.slot();
         assert_eq!(slot.latest(), 0);
-        let mut outlook = Outlook::default();
+        let mut outlook = OutlookBuilder::default();
         outlook.header.rests_on = 7;
         for (file, name) in [(1, "one"), (2, "two"), (1, "one")] {
             outlook.push(Step { file, size: 10 * file, ..Step::default() }, name.as_bytes());
@@ -365,14 +365,14 @@ mod tests {
         assert_eq!([0, 1, 2].map(|i| slot.step(1, i).size), [10, 20, 10]);
         assert_eq!([0, 1, 2].map(|i| name_of(slot, 1, i)), [b"one", b"two", b"one"]);
         assert!(slot.is_latest(1));
-        memory.publish(2, &Outlook::default());
+        memory.publish(2, &OutlookBuilder::default());
         assert!(!slot.is_latest(1));
         assert_eq!(slot.step(1, 2).size, 10, "the one before stays until the next but one");
     }
 
     #[test]
     fn steps_and_names_beyond_the_room_are_left_out() {
-        let mut outlook = Outlook::default();
+        let mut outlook = OutlookBuilder::default();
         let long = vec![b'x'; 4096];
         for file in 1..=MAX_STEPS as u64 + 3 {
             outlook.push(Step { file, ..Step::default() }, &long);

@@ -6,12 +6,12 @@
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::layout::{JobPage, MAX_NAMED, Unrecorded};
+use crate::layout::{JobPage, MAX_NAMED, UnrecordedCause};
 
 /// Bytes of a name that are kept.
 pub const MAX_NAME_BYTES: usize = 24;
 
-/// What a process has told of itself in the job page; to be kept by the process,
+/// What a process has reported about itself in the job page; to be kept by the process,
 /// which takes it back when something can be recorded after all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnrecordedRow(u32);
@@ -33,7 +33,7 @@ impl UnrecordedRow {
 impl JobPage {
     /// Counts a process of which nothing could be recorded so far, and names it
     /// if there is a row left.
-    pub fn tell_unrecorded(&self, pid: u32, cause: Unrecorded, name: &[u8]) -> UnrecordedRow {
+    pub fn tell_unrecorded(&self, pid: u32, cause: UnrecordedCause, name: &[u8]) -> UnrecordedRow {
         self.n_unrecorded_processes.fetch_add(1, Relaxed);
         let is_free = |row: usize| {
             let row = self.unrecorded_processes.get(row)?;
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn more_processes_than_rows_are_counted_and_rows_are_used_again() {
         let page = blank();
-        let tell = |pid| page.tell_unrecorded(pid, Unrecorded::NoRoom, b"a program");
+        let tell = |pid| page.tell_unrecorded(pid, UnrecordedCause::NoRoom, b"a program");
         let told: Vec<UnrecordedRow> = (1..=MAX_NAMED as u32 + 2).map(tell).collect();
         assert_eq!(page.n_unrecorded_processes.load(Relaxed), MAX_NAMED as u64 + 2);
         told.iter().for_each(|told| page.take_back(*told));
@@ -99,8 +99,8 @@ mod tests {
     #[cfg(feature = "reader")]
     fn a_name_is_cut_off_at_its_room() {
         let page = blank();
-        page.tell_unrecorded(1, Unrecorded::NoFile, &[b'x'; 100]);
-        page.tell_unrecorded(2, Unrecorded::NoFile, b"nginx");
+        page.tell_unrecorded(1, UnrecordedCause::NoFile, &[b'x'; 100]);
+        page.tell_unrecorded(2, UnrecordedCause::NoFile, b"nginx");
         let name = |row: usize| name_of(&page.unrecorded_processes[row].name);
         assert_eq!((name(0), name(1)), ("x".repeat(MAX_NAME_BYTES), "nginx".to_owned()));
     }

@@ -8,9 +8,11 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ioracle_spool::inside::KEPT_RECORDS;
-use ioracle_spool::layout::Unrecorded;
-use ioracle_spool::slot::{MAX_STEPS, Outlook, SLOT_BYTES, SLOT_SUFFIX, Slot, Step};
+use ioracle_spool::in_process::KEPT_RECORDS;
+use ioracle_spool::layout::UnrecordedCause;
+use ioracle_spool::slot::{
+    MAX_STEPS, OutlookBuilder, PredictionSlot, SLOT_BYTES, SLOT_SUFFIX, Step,
+};
 use ioracle_spool::{Job, StreamNumber};
 use support::{Memory, Thread, job, poll_until, stream_files, used_bytes};
 
@@ -18,7 +20,7 @@ const ROOMY: u64 = 1 << 30;
 const FIRST: StreamNumber = StreamNumber(0);
 
 /// A thread that has asked, and been heard.
-fn asking(job: &mut Job, sink: &mut Memory) -> (Thread, Slot) {
+fn asking(job: &mut Job, sink: &mut Memory) -> (Thread, PredictionSlot) {
     let mut thread = Thread::start(job.directory(), 0);
     let slot = thread.writer.ask(&mut thread.host, thread.job).unwrap();
     poll_until(job, sink, |sink| sink.asking == [FIRST]);
@@ -26,8 +28,8 @@ fn asking(job: &mut Job, sink: &mut Memory) -> (Thread, Slot) {
 }
 
 /// An outlook all of whose numbers are the same.
-fn outlook(number: u64, n_steps: usize) -> Outlook {
-    let mut outlook = Outlook::default();
+fn outlook(number: u64, n_steps: usize) -> OutlookBuilder {
+    let mut outlook = OutlookBuilder::default();
     outlook.header.rests_on = number;
     for _ in 0..n_steps {
         let step = Step { file: number, size: number, io_time_ns: number, ..Step::default() };
@@ -84,7 +86,7 @@ fn an_outlook_is_whole_or_not_the_latest() {
         let reading = scope.spawn(|| {
             let base = std::ptr::NonNull::new(slot_address as *mut u8).unwrap();
             // SAFETY: mapped for as long as the test runs.
-            let slot = unsafe { Slot::at(base) };
+            let slot = unsafe { PredictionSlot::at(base) };
             let mut n_whole = 0_u64;
             while !stop.load(Ordering::Relaxed) {
                 let number = slot.latest();
@@ -169,7 +171,7 @@ fn without_room_there_is_no_slot_and_recording_goes_on() {
     let mut sink = Memory::default();
     let mut thread = Thread::start(job.directory(), 0);
     let refused = thread.writer.ask(&mut thread.host, thread.job);
-    assert_eq!(refused.err(), Some(Unrecorded::Limit));
+    assert_eq!(refused.err(), Some(UnrecordedCause::Limit));
     thread.append(3);
     poll_until(&mut job, &mut sink, |sink| sink.first() == [3]);
     assert!(sink.asking.is_empty());

@@ -8,8 +8,8 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-use ioracle_spool::layout::{PAGE, Record, StreamHeader, Unrecorded};
-use ioracle_spool::{Identity, Job, StreamNumber};
+use ioracle_spool::layout::{PAGE, Record, StreamHeader, UnrecordedCause};
+use ioracle_spool::{Job, StreamIdentity, StreamNumber};
 use support::{Memory, Thread, identity, job, poll_until, stream_files, used_bytes};
 
 const ROOMY: u64 = 1 << 30;
@@ -42,13 +42,13 @@ fn a_finished_stream_ends_and_its_bytes_are_given_back() {
         thread.append(number);
     }
     assert!(used_bytes(&job) > 100_000);
-    thread.writer.count_unrecorded(Unrecorded::Borrowed);
+    thread.writer.count_unrecorded(UnrecordedCause::Borrowed);
     thread.finish();
     poll_until(&mut job, &mut sink, |sink| sink.ended == [StreamNumber(0)]);
     assert_eq!(sink.first().len(), 1000);
     assert_eq!(used_bytes(&job), 0);
     assert!(stream_files(&job).is_empty());
-    assert_eq!(job.totals().unrecorded(Unrecorded::Borrowed), 1);
+    assert_eq!(job.totals().unrecorded(UnrecordedCause::Borrowed), 1);
 }
 
 /// A pass reads a bounded part: a stream that had ended was let go, and its file
@@ -99,7 +99,7 @@ fn an_image_ends_the_streams_of_the_one_before_it() {
     let (_base, mut job) = job(ROOMY);
     let mut sink = Memory::default();
     let pid = std::process::id();
-    let image = |start_ns| Identity { process_start_ns: start_ns, ..identity(pid, start_ns) };
+    let image = |start_ns| StreamIdentity { process_start_ns: start_ns, ..identity(pid, start_ns) };
     let mut first = Thread::start_as(job.directory(), image(1));
     first.append(1);
     poll_until(&mut job, &mut sink, |sink| sink.n_records() == 1);

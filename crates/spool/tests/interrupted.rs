@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
-use ioracle_spool::layout::{Call, DefinitionKind, JobPage, Unrecorded};
+use ioracle_spool::layout::{Call, DefinitionKind, JobPage, UnrecordedCause};
 use ioracle_spool::{Host, StreamName, Writer};
 use support::{Memory, identity, map, map_job};
 
@@ -27,13 +27,13 @@ const FILE_BYTES: usize = 64 << 20;
 
 // SAFETY: a new file is zero, mappings are aligned, and it stays mapped.
 unsafe impl Host for OneMapping {
-    fn create(&mut self, name: &StreamName, _: usize) -> Result<NonNull<u8>, Unrecorded> {
+    fn create(&mut self, name: &StreamName, _: usize) -> Result<NonNull<u8>, UnrecordedCause> {
         self.path.push(name.as_cstr().to_str().unwrap());
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(&self.path).unwrap();
         file.set_len(FILE_BYTES as u64).unwrap();
         self.base = map(&file, 0, FILE_BYTES);
-        self.base.ok_or(Unrecorded::NoRoom)
+        self.base.ok_or(UnrecordedCause::NoRoom)
     }
 
     fn extend(
@@ -41,9 +41,10 @@ unsafe impl Host for OneMapping {
         _: &StreamName,
         offset: u64,
         bytes: usize,
-    ) -> Result<NonNull<u8>, Unrecorded> {
+    ) -> Result<NonNull<u8>, UnrecordedCause> {
         let offset = offset as usize;
-        let base = self.base.filter(|_| offset + bytes <= FILE_BYTES).ok_or(Unrecorded::NoRoom)?;
+        let base =
+            self.base.filter(|_| offset + bytes <= FILE_BYTES).ok_or(UnrecordedCause::NoRoom)?;
         // SAFETY: it lies in the mapping.
         Ok(unsafe { base.add(offset) })
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
-use ioracle_spool::layout::{Call, DefinitionKind, MAX_DEFINITION_BYTES, Unrecorded};
+use ioracle_spool::layout::{Call, DefinitionKind, MAX_DEFINITION_BYTES, UnrecordedCause};
 use ioracle_spool::{Function, Job, Sink, StreamInfo, StreamNumber};
 use proptest::prelude::*;
 use support::{Memory, Thread, job, stream_files};
@@ -114,7 +114,7 @@ proptest! {
         let mut outcome = run(&steps, u64::MAX);
         outcome.job.drain(&mut outcome.sink).unwrap();
         let totals = outcome.job.totals();
-        prop_assert_eq!(totals.unrecorded(Unrecorded::NoRoom), totals.n_unrecorded());
+        prop_assert_eq!(totals.unrecorded(UnrecordedCause::NoRoom), totals.n_unrecorded());
     }
 
     #[test]

@@ -12,7 +12,9 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-use ioracle_spool::layout::{Call, JobPage, SPARE_BYTES, SPARE_SUFFIX, StreamHeader, Unrecorded};
+use ioracle_spool::layout::{
+    Call, JobPage, SPARE_BYTES, SPARE_SUFFIX, StreamHeader, UnrecordedCause,
+};
 use ioracle_spool::{Host, Job, StreamName, Writer};
 use support::{Files, Memory, Thread, identity, job, map_job, poll_until, used_bytes};
 
@@ -23,14 +25,19 @@ struct OnSpare {
 
 // SAFETY: the base is mapped for good, and all parts lie in it.
 unsafe impl Host for OnSpare {
-    fn create(&mut self, _: &StreamName, _: usize) -> Result<NonNull<u8>, Unrecorded> {
+    fn create(&mut self, _: &StreamName, _: usize) -> Result<NonNull<u8>, UnrecordedCause> {
         Ok(self.base)
     }
 
-    fn extend(&mut self, _: &StreamName, at: u64, n: usize) -> Result<NonNull<u8>, Unrecorded> {
+    fn extend(
+        &mut self,
+        _: &StreamName,
+        at: u64,
+        n: usize,
+    ) -> Result<NonNull<u8>, UnrecordedCause> {
         let fits = at as usize + n <= SPARE_BYTES;
         // SAFETY: it lies in the mapping.
-        fits.then(|| unsafe { self.base.add(at as usize) }).ok_or(Unrecorded::NoRoom)
+        fits.then(|| unsafe { self.base.add(at as usize) }).ok_or(UnrecordedCause::NoRoom)
     }
 
     fn unmap(&mut self, _: NonNull<u8>, _: usize) {}

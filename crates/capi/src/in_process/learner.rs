@@ -7,7 +7,7 @@
 use ioracle_engine::{Config, Engine, Levels};
 use ioracle_events::{ContextId, Event, FileId, Level, PredictedFile, Prediction, StreamId};
 use ioracle_spool::identity;
-use ioracle_spool::inside::{Definition, Inside, KEPT_RECORDS, Standing};
+use ioracle_spool::in_process::{CaptureFunctions, Definition, KEPT_RECORDS, StreamStatus};
 use ioracle_spool::layout::{Call, DefinitionKind};
 use ioracle_trace::{JobProcess, Observer, OwnStream, ProcessNumber};
 
@@ -47,9 +47,9 @@ impl InProcessLearner {
     }
 
     /// Learns what the thread did since the last time.
-    pub(super) fn learn(&mut self, inside: &Inside) {
+    pub(super) fn learn(&mut self, inside: &CaptureFunctions) {
         self.take_definitions(inside);
-        let mut standing = Standing::default();
+        let mut standing = StreamStatus::default();
         // SAFETY: fills a structure of ours.
         if unsafe { (inside.stand)(&raw mut standing) } != 0 {
             return;
@@ -103,7 +103,7 @@ impl InProcessLearner {
         told
     }
 
-    fn take_definitions(&mut self, inside: &Inside) {
+    fn take_definitions(&mut self, inside: &CaptureFunctions) {
         let mut found = Definition { kind: 0, bytes: 0, id: 0, payload: std::ptr::null() };
         // SAFETY: moves a number and fills a structure of ours.
         while unsafe { (inside.definition)(&raw mut self.place, &raw mut found) } {

@@ -17,7 +17,7 @@ use std::ffi::c_void;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::NonNull;
 
-use ioracle_spool::inside::{GIVEN_UP, Inside, Lesson};
+use ioracle_spool::in_process::{CaptureFunctions, GIVEN_UP, LearnerTask};
 
 use self::arena::LearnerArena;
 use self::learner::InProcessLearner;
@@ -25,7 +25,7 @@ use crate::barrier;
 use crate::prediction::ioracle_prediction;
 use crate::prediction_slot::ioracle_basis;
 
-/// For the capture library alone: see `ioracle_spool::inside::Learn`.
+/// For the capture library alone: see `ioracle_spool::in_process::Learn`.
 ///
 /// # Safety
 ///
@@ -33,14 +33,14 @@ use crate::prediction_slot::ioracle_basis;
 /// a pointer of this thread, null at first, that only this module changes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ioracle_in_process_1(
-    inside: *const Inside,
+    inside: *const CaptureFunctions,
     learned: *mut *mut c_void,
     lesson: u32,
 ) {
     // SAFETY: the caller's promises.
     unsafe {
         let thread = Thread { learned };
-        if lesson == Lesson::Forget as u32 {
+        if lesson == LearnerTask::Forget as u32 {
             return thread.forget(std::ptr::null_mut());
         }
         if (*learned).is_null() {
@@ -54,7 +54,7 @@ unsafe extern "C" fn ioracle_in_process_1(
 
 /// A question of this thread, and its answer.
 struct Question<'a> {
-    inside: &'a Inside,
+    inside: &'a CaptureFunctions,
     thread: Thread,
     predictions: *mut ioracle_prediction,
     n_predictions: usize,
@@ -68,7 +68,7 @@ struct Question<'a> {
 /// `learned` is what the capture library says of this thread; there is room for
 /// so many predictions.
 pub(crate) unsafe fn ask(
-    inside: &Inside,
+    inside: &CaptureFunctions,
     learned: usize,
     predictions: *mut ioracle_prediction,
     n_predictions: usize,
@@ -76,7 +76,7 @@ pub(crate) unsafe fn ask(
     let thread = Thread { learned: learned as *mut *mut c_void };
     let mut question = Question { inside, thread, predictions, n_predictions, answer: None };
     // SAFETY: `answer` takes a question and does not unwind.
-    unsafe { (inside.apart)(answer, (&raw mut question).cast()) };
+    unsafe { (inside.on_own_stack)(answer, (&raw mut question).cast()) };
     question.answer
 }
 

@@ -11,7 +11,7 @@ use crate::thread::ThreadCell;
 
 pub(crate) use unwind::*;
 
-/// `vfork` and `clone` tell before they lend memory to a child.
+/// `vfork` and `clone` announce that a child will share this memory.
 pub(crate) const VFORK_IS_NOTICED: bool = true;
 
 /// Work can be done on another stack.
@@ -53,7 +53,7 @@ pub(crate) unsafe fn call_on_stack(
     data: *mut c_void,
 ) -> bool {
     // SAFETY: the function keeps the register that the stack pointer is kept in,
-    // and all that the convention lets it change is told.
+    // and all registers that the convention lets it change are listed.
     unsafe {
         asm!(
             "mov r12, rsp",
@@ -87,7 +87,7 @@ pub(crate) fn thread_cell() -> *mut ThreadCell {
     cell
 }
 
-/// Where a call will return to, told by the stack pointer at its entry.
+/// Where a call will return to, given the stack pointer at its entry.
 ///
 /// # Safety
 ///

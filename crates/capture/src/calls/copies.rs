@@ -7,16 +7,16 @@
 //! two Python modules may each bring an HDF5, and both number their files from
 //! the same number on. A copy is known by where it is loaded. After something was
 //! unloaded another may be at its place, so that its functions are looked up
-//! again; what its handles stand for is for the libraries' tables to tell.
+//! again; what its handles stand for is in the libraries' tables.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::loader;
 use crate::stack;
-use crate::thread::Library;
+use crate::thread::NestedLibrary;
 
-/// Copies that are told apart; calls of further ones pass through.
+/// Copies that can be distinguished; calls of further ones pass through.
 pub(super) const COPIES: usize = 15;
 /// Functions of a library that are asked for, at most.
 pub(super) const MAX_FUNCTIONS: usize = 40;
@@ -59,7 +59,7 @@ impl LibraryCopy {
     /// will be asked for, "" for none.
     #[inline]
     pub(super) fn of(
-        library: Library,
+        library: NestedLibrary,
         names: &'static [&'static CStr],
         real: usize,
     ) -> Option<LibraryCopy> {
@@ -85,7 +85,7 @@ impl LibraryCopy {
         Some(LibraryCopy { number, loaded })
     }
 
-    /// Tells the copies of all libraries apart: at least 1 and at most [`COPIES`].
+    /// Distinguishes the copies of all libraries: at least 1 and at most [`COPIES`].
     pub(super) fn number(self) -> u64 {
         self.number as u64
     }
@@ -101,7 +101,7 @@ impl LibraryCopy {
 /// Several threads may look at once: they find the same.
 #[cold]
 fn find(
-    library: Library,
+    library: NestedLibrary,
     names: &'static [&'static CStr],
     real: usize,
     modules: u32,
@@ -192,13 +192,13 @@ mod tests {
         static NAMES: [&CStr; 3] = [c"getpid", c"no_such_function", c""];
         let real = libc::getppid as *const () as usize;
         let copy = |library| LibraryCopy::of(library, &NAMES, real).unwrap();
-        let first = copy(Library::NetCdf);
+        let first = copy(NestedLibrary::NetCdf);
         assert!(first.function(0).is_some() && first.function(1).is_none());
         assert!(first.function(2).is_none() && first.function(99).is_none());
-        assert_eq!(copy(Library::NetCdf).number(), first.number());
-        assert_ne!(copy(Library::PnetCdf).number(), first.number());
+        assert_eq!(copy(NestedLibrary::NetCdf).number(), first.number());
+        assert_ne!(copy(NestedLibrary::PnetCdf).number(), first.number());
         stack::modules_changed();
-        assert_eq!(copy(Library::NetCdf).number(), first.number());
-        assert!(LibraryCopy::of(Library::NetCdf, &NAMES, 1).is_none());
+        assert_eq!(copy(NestedLibrary::NetCdf).number(), first.number());
+        assert!(LibraryCopy::of(NestedLibrary::NetCdf, &NAMES, 1).is_none());
     }
 }

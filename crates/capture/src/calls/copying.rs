@@ -10,7 +10,7 @@ use core::ffi::c_int;
 use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
 
-use crate::descriptors::Entry;
+use crate::descriptors::DescriptorEntry;
 use crate::observe::{call, file_of, observe_with};
 use crate::sys;
 
@@ -29,17 +29,23 @@ pub(super) const SPLICE: Copying = Copying { write: Function::Splice, read: Func
 
 /// A descriptor, and where the program keeps the offset (null: its position).
 #[derive(Clone, Copy)]
-pub(super) struct Side(pub(super) c_int, pub(super) *mut i64);
+pub(super) struct CopySide(pub(super) c_int, pub(super) *mut i64);
 
-impl Side {
+impl CopySide {
     /// At the position of the descriptor.
-    pub(super) fn at_position(fd: c_int) -> Side {
-        Side(fd, core::ptr::null_mut())
+    pub(super) fn at_position(fd: c_int) -> CopySide {
+        CopySide(fd, core::ptr::null_mut())
     }
 
     /// Describes this side after the copy.
-    fn call(self, function: Function, entry: &Entry, requested: usize, moved: isize) -> Call {
-        let Side(fd, offset) = self;
+    fn call(
+        self,
+        function: Function,
+        entry: &DescriptorEntry,
+        requested: usize,
+        moved: isize,
+    ) -> Call {
+        let CopySide(fd, offset) = self;
         let started = if offset.is_null() {
             entry.advance(fd, moved as i64)
         } else if moved > 0 {
@@ -61,8 +67,8 @@ impl Side {
 /// Copies.
 pub(super) fn copy(
     copying: Copying,
-    from: Side,
-    to: Side,
+    from: CopySide,
+    to: CopySide,
     requested: usize,
     real: impl FnOnce() -> isize,
 ) -> isize {

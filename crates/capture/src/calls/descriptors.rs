@@ -7,8 +7,8 @@ use core::ffi::{c_char, c_int, c_long};
 use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
 
-use crate::descriptors::{self, Kind};
-use crate::files::{self, Named};
+use crate::descriptors::{self, DescriptorKind};
+use crate::files::{self, NamedPath};
 use crate::observe::{call, file_of, is_on, observe, observe_with};
 
 /// Opens a path; a failure is recorded too.
@@ -22,7 +22,7 @@ pub(super) fn open(
         return real();
     }
     observe(real, |fd| {
-        let named = Named { directory, path };
+        let named = NamedPath { directory, path };
         let file = if fd >= 0 { files::opened(fd, flags, named) } else { named.identity() }?;
         let call = call(Function::Open, file, fd, fd.into());
         Some(Call { offset: 0, detail: flags as u32, ..call })
@@ -40,7 +40,7 @@ pub(super) fn open_temporary(
 }
 
 /// Opens shared memory. Its name is no path, so a failure has none and is not
-/// recorded; the kernel tells that of an open one.
+/// recorded; the kernel knows that of an open one.
 pub(super) fn open_memory(flags: c_int, real: impl FnOnce() -> c_int) -> c_int {
     open(libc::AT_FDCWD, core::ptr::null(), flags | libc::O_CLOEXEC, real)
 }
@@ -59,7 +59,7 @@ pub(super) fn forget(fd: c_int) -> Option<u64> {
         return None;
     }
     let entry = descriptors::entry(fd)?;
-    let file = (entry.kind() == Kind::File).then(|| entry.file());
+    let file = (entry.kind() == DescriptorKind::File).then(|| entry.file());
     entry.forget();
     file
 }

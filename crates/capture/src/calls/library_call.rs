@@ -4,13 +4,13 @@
 //!
 //! A call is recorded with its return code: 0, or -1 for any failure. What it
 //! asked for counts as moved, as in all traces of these layers; the POSIX calls
-//! inside it tell what really did.
+//! inside it show what was really moved.
 
 use ioracle_spool::layout::Call;
 
 use crate::clock;
-use crate::observe::{Errno, is_on};
-use crate::thread::{Begun, Library, begin_in, learning};
+use crate::observe::{SavedErrno, is_on};
+use crate::thread::{Begun, NestedLibrary, begin_in, learning};
 
 /// The result that is recorded.
 pub(super) fn code(is_success: bool) -> i64 {
@@ -18,13 +18,13 @@ pub(super) fn code(is_success: bool) -> i64 {
 }
 
 /// Begins a call of a library; None: it is not recorded.
-pub(super) fn begin(library: Library) -> Option<Begun> {
+pub(super) fn begin(library: NestedLibrary) -> Option<Begun> {
     if is_on() { begin_in(library) } else { None }
 }
 
 /// Makes a real call that has begun and records it as described.
 pub(super) fn observe<R: Copy>(
-    library: Library,
+    library: NestedLibrary,
     mut begun: Begun,
     real: impl FnOnce() -> R,
     describe: impl FnOnce(R, &Begun, u64) -> Option<Call>,
@@ -32,7 +32,7 @@ pub(super) fn observe<R: Copy>(
     begun.restart_clock();
     let result = real();
     let end_ns = clock::now_ns();
-    let errno = Errno::keep();
+    let errno = SavedErrno::keep();
     let call = describe(result, &begun, end_ns);
     let is_outermost = begun.is_outermost();
     begun.leave(library, end_ns, call);

@@ -7,7 +7,7 @@ use core::ffi::{c_char, c_int};
 use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
 
-use crate::files::Named;
+use crate::files::NamedPath;
 use crate::observe::{call, is_on, observe};
 
 /// A call on a path relative to a directory.
@@ -22,7 +22,7 @@ pub(super) fn on_path(
         return real();
     }
     observe(real, |result| {
-        let file = Named { directory, path }.identity()?;
+        let file = NamedPath { directory, path }.identity()?;
         Some(Call { requested, ..call(function, file, -1, result.into()) })
     })
 }

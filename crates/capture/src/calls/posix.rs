@@ -9,7 +9,7 @@ use ioracle_spool::Function;
 use libc::{iovec, mode_t, off_t, off64_t, size_t, ssize_t};
 
 use crate::calls::aio;
-use crate::calls::copying::{self, Side};
+use crate::calls::copying::{self, CopySide};
 use crate::calls::descriptors as fds;
 use crate::calls::memory;
 use crate::calls::paths;
@@ -133,14 +133,14 @@ interpose! {
 
     libc [copy_file_range]
         (from: c_int, from_offset: *mut off64_t, to: c_int, to_offset: *mut off64_t, count: size_t, flags: u32) -> ssize_t
-        => |real| copying::copy(copying::COPY_FILE_RANGE, Side(from, from_offset), Side(to, to_offset), count, real);
+        => |real| copying::copy(copying::COPY_FILE_RANGE, CopySide(from, from_offset), CopySide(to, to_offset), count, real);
     libc [sendfile] (to: c_int, from: c_int, offset: *mut off_t, count: size_t) -> ssize_t
-        => |real| copying::copy(copying::SENDFILE, Side(from, offset), Side::at_position(to), count, real);
+        => |real| copying::copy(copying::SENDFILE, CopySide(from, offset), CopySide::at_position(to), count, real);
     libc [sendfile64] (to: c_int, from: c_int, offset: *mut off64_t, count: size_t) -> ssize_t
-        => |real| copying::copy(copying::SENDFILE, Side(from, offset), Side::at_position(to), count, real);
+        => |real| copying::copy(copying::SENDFILE, CopySide(from, offset), CopySide::at_position(to), count, real);
     libc [splice]
         (from: c_int, from_offset: *mut off64_t, to: c_int, to_offset: *mut off64_t, count: size_t, flags: u32) -> ssize_t
-        => |real| copying::copy(copying::SPLICE, Side(from, from_offset), Side(to, to_offset), count, real);
+        => |real| copying::copy(copying::SPLICE, CopySide(from, from_offset), CopySide(to, to_offset), count, real);
 
     libc [mmap] (address: *mut c_void, length: size_t, protection: c_int, flags: c_int, fd: c_int, offset: off_t) -> *mut c_void
         => |real| memory::map(length, (protection, flags), fd, offset, real);

@@ -58,7 +58,7 @@ interpose! {
 }
 
 /// AddressSanitizer refuses to run a program in which another library was loaded
-/// before it, unless told so; a program's own options come before these. Its
+/// before it, unless an option allows it; a program's own options come before these. Its
 /// functions are then between ours and those of the C library, which is no harm.
 #[unsafe(no_mangle)]
 extern "C" fn __asan_default_options() -> *const c_char {
@@ -102,7 +102,7 @@ mod frameless {
     use crate::reserve;
     use crate::thread;
 
-    /// Writes an entry that tells `$note` the first three arguments and goes on
+    /// Writes an entry that passes `$note` the first three arguments and continues
     /// where that says, with all arguments as they were.
     macro_rules! frameless {
         ($($name:ident => $note:ident;)*) => {$(
@@ -130,7 +130,7 @@ mod frameless {
 
     /// Where there is no such function in the C library.
     extern "C" fn missing() -> isize {
-        crate::observe::Errno::set(libc::ENOSYS);
+        crate::observe::SavedErrno::set(libc::ENOSYS);
         -1
     }
 
@@ -215,7 +215,7 @@ mod frameless {
             _ => Sandboxed::Process,
         };
         let has_listener = flags & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER != 0;
-        // A filter for all threads that one of them refused tells which one.
+        // A filter for all threads that one of them refused returns that thread's number.
         let has_succeeded = |&result: &libc::c_long| result == 0 || (result > 0 && has_listener);
         RECORDER.around_sandbox(whom, real, has_succeeded)
     }

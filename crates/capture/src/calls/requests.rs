@@ -17,7 +17,7 @@ const REQUESTS: usize = 1024;
 type Handle = usize;
 
 /// The requests of a library.
-pub(super) struct Requests {
+pub(super) struct RequestTable {
     slots: [Slot; REQUESTS],
     n_under_way: AtomicUsize,
 }
@@ -71,7 +71,7 @@ impl Slot {
 
 /// What a request moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct PendingRequest {
     /// Identity of the file.
     pub(super) file: u64,
     /// Identity of the object in it, 0 for none.
@@ -94,9 +94,9 @@ pub(super) fn next_id() -> u32 {
 
 const BEING_FILLED: usize = usize::MAX;
 
-impl Requests {
-    pub(super) const fn none() -> Requests {
-        Requests { slots: [const { Slot::free() }; REQUESTS], n_under_way: AtomicUsize::new(0) }
+impl RequestTable {
+    pub(super) const fn none() -> RequestTable {
+        RequestTable { slots: [const { Slot::free() }; REQUESTS], n_under_way: AtomicUsize::new(0) }
     }
 
     /// Whether anything is under way.
@@ -107,7 +107,7 @@ impl Requests {
 
     /// A request was submitted. One of old with the same handle was completed out
     /// of our sight, unless a wait has marked it.
-    pub(super) fn submitted(&self, handle: Handle, request: Request) {
+    pub(super) fn submitted(&self, handle: Handle, request: PendingRequest) {
         if self.any() {
             self.forget(|it| it == handle);
         }
@@ -175,12 +175,12 @@ impl Requests {
     }
 
     /// Goes over what a waiter has marked: requests of which `is_complete` is true
-    /// are told with their places, and forgotten; the others wait on.
+    /// are reported with their positions and forgotten; the others stay.
     pub(super) fn completed(
         &self,
         waiter: usize,
         is_complete: impl Fn(usize, Handle) -> bool,
-        mut tell: impl FnMut(usize, Request),
+        mut tell: impl FnMut(usize, PendingRequest),
     ) {
         for slot in &self.slots {
             if slot.waiter.load(Ordering::Relaxed) != waiter {
@@ -192,7 +192,7 @@ impl Requests {
                 slot.waiter.store(0, Ordering::Relaxed);
                 continue;
             }
-            let request = Request {
+            let request = PendingRequest {
                 file: slot.file.load(Ordering::Relaxed),
                 object: slot.object.load(Ordering::Relaxed),
                 number: slot.number.load(Ordering::Relaxed),
@@ -222,9 +222,9 @@ mod tests {
 
     #[test]
     fn what_a_wait_has_completed_is_told_once() {
-        static REQUESTS: Requests = Requests::none();
+        static REQUESTS: RequestTable = RequestTable::none();
         let request =
-            |n: u64| Request { file: n, object: n, number: 0, offset: 8, bytes: n, id: 1 };
+            |n: u64| PendingRequest { file: n, object: n, number: 0, offset: 8, bytes: n, id: 1 };
         assert!(!REQUESTS.any());
         for n in 1..=3 {
             REQUESTS.submitted(n as usize * 64, request(n));
@@ -261,9 +261,15 @@ mod tests {
 
     #[test]
     fn what_was_completed_out_of_sight_goes_with_its_handle_or_its_file() {
-        static KNOWN: Requests = Requests::none();
-        let of =
-            |number: i32, id: u32| Request { file: 1, object: 0, number, offset: 0, bytes: 8, id };
+        static KNOWN: RequestTable = RequestTable::none();
+        let of = |number: i32, id: u32| PendingRequest {
+            file: 1,
+            object: 0,
+            number,
+            offset: 0,
+            bytes: 8,
+            id,
+        };
         let told = |waiter| {
             let mut told = Vec::new();
             KNOWN.completed(waiter, |_, _| true, |_, request| told.push(request.id));
@@ -274,7 +280,7 @@ mod tests {
             KNOWN.submitted(64, of(5, id));
         }
         assert!(KNOWN.mark(64, 7, 0) && !KNOWN.mark(64, 8, 0));
-        // A wait is about to tell the marked one.
+        // A wait is about to report the marked one.
         KNOWN.submitted(64, of(5, 3));
         KNOWN.submitted(128, of(6, 4));
         KNOWN.forget_file(5);

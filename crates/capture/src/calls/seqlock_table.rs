@@ -3,7 +3,7 @@
 //! A seqlock table: words by key, in room that does not grow, for all threads at
 //! once and without a lock: what is open in a library, what was asked of it.
 //!
-//! A key lies near the place that its hash tells. A slot is changed by one
+//! A key lies near the place that its hash gives. A slot is changed by one
 //! thread at a time, and who reads it while it changes finds nothing there. So
 //! what is kept must be dispensable: it is asked for again, or the call is not
 //! recorded.
@@ -75,16 +75,18 @@ impl<const PLACES: usize, const WORDS: usize> SeqlockTable<PLACES, WORDS> {
     /// put longest ago. What is open for long is rarer than what was left behind.
     /// A place that another thread is changing, and may be for long, is passed over.
     pub(super) fn put_anyway(&self, key: u64, words: [u64; WORDS]) {
-        let oldest = || self.near(key).filter(Entry::is_still).min_by_key(Entry::put_at);
-        let replace =
-            |entry: Entry<WORDS>| entry.replace(entry.key.load(Ordering::Relaxed), key, &words);
+        let oldest =
+            || self.near(key).filter(DescriptorEntry::is_still).min_by_key(DescriptorEntry::put_at);
+        let replace = |entry: DescriptorEntry<WORDS>| {
+            entry.replace(entry.key.load(Ordering::Relaxed), key, &words)
+        };
         let _ = self.put(key, words) || (0..NEAR).map_while(|_| oldest()).any(replace);
     }
 
     /// Forgets a key; what was kept for it.
     pub(super) fn take(&self, key: u64) -> Option<[u64; WORDS]> {
         let words = self.get(key)?;
-        let is_taken = |entry: &Entry<WORDS>| entry.replace(key, 0, &[0; WORDS]);
+        let is_taken = |entry: &DescriptorEntry<WORDS>| entry.replace(key, 0, &[0; WORDS]);
         (self.near(key).filter(is_taken).count() > 0).then_some(words)
     }
 
@@ -98,30 +100,34 @@ impl<const PLACES: usize, const WORDS: usize> SeqlockTable<PLACES, WORDS> {
         }
     }
 
-    fn all(&self) -> impl Iterator<Item = Entry<'_, WORDS>> {
+    fn all(&self) -> impl Iterator<Item = DescriptorEntry<'_, WORDS>> {
         let last_version = &self.last_version;
-        self.keys.iter().zip(&self.slots).map(|(key, slot)| Entry { key, slot, last_version })
+        self.keys.iter().zip(&self.slots).map(|(key, slot)| DescriptorEntry {
+            key,
+            slot,
+            last_version,
+        })
     }
 
     #[inline]
-    fn near(&self, key: u64) -> impl Iterator<Item = Entry<'_, WORDS>> {
+    fn near(&self, key: u64) -> impl Iterator<Item = DescriptorEntry<'_, WORDS>> {
         let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
         (first..first + NEAR.min(PLACES)).filter_map(|place| {
             let place = place % PLACES;
             let (key, slot) = (self.keys.get(place)?, self.slots.get(place)?);
-            Some(Entry { key, slot, last_version: &self.last_version })
+            Some(DescriptorEntry { key, slot, last_version: &self.last_version })
         })
     }
 }
 
 /// A place of the table.
-struct Entry<'a, const WORDS: usize> {
+struct DescriptorEntry<'a, const WORDS: usize> {
     key: &'a AtomicU64,
     slot: &'a Slot<WORDS>,
     last_version: &'a AtomicU64,
 }
 
-impl<const WORDS: usize> Entry<'_, WORDS> {
+impl<const WORDS: usize> DescriptorEntry<'_, WORDS> {
     #[inline]
     fn get(&self, key: u64) -> Option<[u64; WORDS]> {
         if self.key.load(Ordering::Relaxed) != key {
@@ -222,7 +228,7 @@ mod tests {
         for key in 1..=8 {
             assert!(TABLE.put(key, [key]));
         }
-        let oldest = TABLE.near(1).min_by_key(Entry::put_at).unwrap();
+        let oldest = TABLE.near(1).min_by_key(DescriptorEntry::put_at).unwrap();
         oldest.slot.version.fetch_add(1, Ordering::Relaxed);
         TABLE.put_anyway(9, [9]);
         assert_eq!((TABLE.get(9), TABLE.get(2)), (Some([9]), None));

@@ -8,7 +8,7 @@ use core::ffi::{c_char, c_int, c_long, c_void};
 use ioracle_spool::Function;
 use libc::{FILE, fpos_t, fpos64_t, off_t, off64_t, size_t, ssize_t};
 
-use crate::calls::streams::{self, Moved, data, on_stream, seek};
+use crate::calls::streams::{self, StreamAdvance, data, on_stream, seek};
 use crate::interpose::interpose;
 use crate::observe::formatted;
 
@@ -38,11 +38,11 @@ interpose! {
     exported [__fgets_chk, __fgets_unlocked_chk]
         (buffer: *mut c_char, size: size_t, room: c_int, stream: *mut FILE) -> *mut c_char
         => |real| line(stream, room, real);
-    libc [fgetc] (stream: *mut FILE) -> c_int => |real| data(Function::Fgetc, stream, Some(1), real, Moved::character);
+    libc [fgetc] (stream: *mut FILE) -> c_int => |real| data(Function::Fgetc, stream, Some(1), real, StreamAdvance::character);
     header [getc, fgetc_unlocked, getc_unlocked] (stream: *mut FILE) -> c_int
-        => |real| data(Function::Fgetc, stream, Some(1), real, Moved::character);
+        => |real| data(Function::Fgetc, stream, Some(1), real, StreamAdvance::character);
     exported [_IO_getc] (stream: *mut FILE) -> c_int
-        => |real| data(Function::Fgetc, stream, Some(1), real, Moved::character);
+        => |real| data(Function::Fgetc, stream, Some(1), real, StreamAdvance::character);
     libc [getline] (line: *mut *mut c_char, room: *mut size_t, stream: *mut FILE) -> ssize_t
         => |real| whole_line(stream, line.is_null() || room.is_null(), real);
     header [getdelim, __getdelim] (line: *mut *mut c_char, room: *mut size_t, end: c_int, stream: *mut FILE) -> ssize_t
@@ -53,43 +53,43 @@ interpose! {
     header [fwrite_unlocked] (buffer: *const c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         => |real| items(Function::Fwrite, stream, (size, count), real);
     libc [fputs] (string: *const c_char, stream: *mut FILE) -> c_int
-        => |real| data(Function::Fputs, stream, None, real, |result| Moved::string(string, result));
+        => |real| data(Function::Fputs, stream, None, real, |result| StreamAdvance::string(string, result));
     header [fputs_unlocked] (string: *const c_char, stream: *mut FILE) -> c_int
-        => |real| data(Function::Fputs, stream, None, real, |result| Moved::string(string, result));
+        => |real| data(Function::Fputs, stream, None, real, |result| StreamAdvance::string(string, result));
     libc [fputc] (character: c_int, stream: *mut FILE) -> c_int
-        => |real| data(Function::Fputc, stream, Some(1), real, Moved::character);
+        => |real| data(Function::Fputc, stream, Some(1), real, StreamAdvance::character);
     header [putc, fputc_unlocked, putc_unlocked] (character: c_int, stream: *mut FILE) -> c_int
-        => |real| data(Function::Fputc, stream, Some(1), real, Moved::character);
+        => |real| data(Function::Fputc, stream, Some(1), real, StreamAdvance::character);
     exported [_IO_putc] (character: c_int, stream: *mut FILE) -> c_int
-        => |real| data(Function::Fputc, stream, Some(1), real, Moved::character);
+        => |real| data(Function::Fputc, stream, Some(1), real, StreamAdvance::character);
     // To standard output, which is recorded where it is a file.
     libc [puts] (string: *const c_char) -> c_int
-        => |real| data(Function::Fputs, output(), None, real, |result| match Moved::string(string, result) {
-            Moved::Bytes(bytes) => Moved::Bytes(bytes + 1),
+        => |real| data(Function::Fputs, output(), None, real, |result| match StreamAdvance::string(string, result) {
+            StreamAdvance::Bytes(bytes) => StreamAdvance::Bytes(bytes + 1),
             other => other,
         });
     libc [putchar] (character: c_int) -> c_int
-        => |real| data(Function::Fputc, output(), Some(1), real, Moved::character);
+        => |real| data(Function::Fputc, output(), Some(1), real, StreamAdvance::character);
     libc [putchar_unlocked] (character: c_int) -> c_int
-        => |real| data(Function::Fputc, output(), Some(1), real, Moved::character);
+        => |real| data(Function::Fputc, output(), Some(1), real, StreamAdvance::character);
 
     header [vfprintf] (stream: *mut FILE, format: *const c_char, arguments: VaList) -> c_int
-        => |real| data(Function::Fprintf, stream, None, real, |count| Moved::count(count as isize));
+        => |real| data(Function::Fprintf, stream, None, real, |count| StreamAdvance::count(count as isize));
     exported [__vfprintf_chk] (stream: *mut FILE, flag: c_int, format: *const c_char, arguments: VaList) -> c_int
-        => |real| data(Function::Fprintf, stream, None, real, |count| Moved::count(count as isize));
+        => |real| data(Function::Fprintf, stream, None, real, |count| StreamAdvance::count(count as isize));
     // A write to a descriptor, which libc makes inside itself.
     header [vdprintf] (fd: c_int, format: *const c_char, arguments: VaList) -> c_int => |real| formatted(fd, real);
     exported [__vdprintf_chk] (fd: c_int, flag: c_int, format: *const c_char, arguments: VaList) -> c_int
         => |real| formatted(fd, real);
     header [vprintf] (format: *const c_char, arguments: VaList) -> c_int
-        => |real| data(Function::Fprintf, output(), None, real, |count| Moved::count(count as isize));
+        => |real| data(Function::Fprintf, output(), None, real, |count| StreamAdvance::count(count as isize));
     exported [__vprintf_chk] (flag: c_int, format: *const c_char, arguments: VaList) -> c_int
-        => |real| data(Function::Fprintf, output(), None, real, |count| Moved::count(count as isize));
+        => |real| data(Function::Fprintf, output(), None, real, |count| StreamAdvance::count(count as isize));
     header [vfscanf] (stream: *mut FILE, format: *const c_char, arguments: VaList) -> c_int
-        => |real| data(Function::Fscanf, stream, None, real, |_| Moved::AsFar);
+        => |real| data(Function::Fscanf, stream, None, real, |_| StreamAdvance::AsFar);
     exported [__isoc99_vfscanf, __isoc23_vfscanf]
         (stream: *mut FILE, format: *const c_char, arguments: VaList) -> c_int
-        => |real| data(Function::Fscanf, stream, None, real, |_| Moved::AsFar);
+        => |real| data(Function::Fscanf, stream, None, real, |_| StreamAdvance::AsFar);
 
     libc [fseek] (stream: *mut FILE, offset: c_long, whence: c_int) -> c_int
         => |real| seek(stream, whence, real, |result| result == 0);
@@ -123,7 +123,7 @@ fn items(
         return real();
     }
     let asked = Some((size as u64).saturating_mul(count as u64));
-    data(function, stream, asked, real, |items| Moved::items(size, items, count))
+    data(function, stream, asked, real, |items| StreamAdvance::items(size, items, count))
 }
 
 /// A line for a buffer, which has no room for a character where libc does not
@@ -133,14 +133,18 @@ fn line(stream: *mut FILE, room: c_int, real: impl FnOnce() -> *mut c_char) -> *
     if room <= 1 {
         return real();
     }
-    data(Function::Fgets, stream, None, real, |line| Moved::line(line, room))
+    data(Function::Fgets, stream, None, real, |line| StreamAdvance::line(line, room))
 }
 
 /// A line for memory that libc provides; it refuses a call that does not say where
 /// without a look at the stream.
 #[inline(always)]
 fn whole_line(stream: *mut FILE, is_refused: bool, real: impl FnOnce() -> ssize_t) -> ssize_t {
-    if is_refused { real() } else { data(Function::Getline, stream, None, real, Moved::count) }
+    if is_refused {
+        real()
+    } else {
+        data(Function::Getline, stream, None, real, StreamAdvance::count)
+    }
 }
 
 fn output() -> *mut FILE {

@@ -10,8 +10,8 @@ use core::ffi::c_int;
 
 use libc::FILE;
 
-use crate::descriptors::Entry;
-use crate::observe::Errno;
+use crate::descriptors::DescriptorEntry;
+use crate::observe::SavedErrno;
 use crate::sys;
 
 /// The fields of glibc's `FILE` that matter here. They are part of its ABI:
@@ -40,7 +40,7 @@ const APPENDING: c_int = 0x1000;
 
 /// The position of a stream over a recorded file: as we left it, or else asked.
 #[inline]
-pub(super) fn position_of(stream: *mut FILE, entry: &Entry) -> i64 {
+pub(super) fn position_of(stream: *mut FILE, entry: &DescriptorEntry) -> i64 {
     match entry.stream_position(state_of(stream)) {
         Some(position) => position,
         None => asked_position_of(stream),
@@ -99,7 +99,7 @@ pub(super) fn asked_position_of(stream: *mut FILE) -> i64 {
 }
 
 fn position_by_libc(stream: *mut FILE) -> i64 {
-    let errno = Errno::keep();
+    let errno = SavedErrno::keep();
     // SAFETY: the program passes an open stream. It is over a recorded file, so
     // nothing of the program's is called.
     let position = unsafe { libc::ftello64(stream) };
@@ -114,7 +114,7 @@ pub(super) fn descriptor_of(stream: *mut FILE) -> c_int {
     unsafe extern "C" {
         fn fileno_unlocked(stream: *mut FILE) -> c_int;
     }
-    let errno = Errno::keep();
+    let errno = SavedErrno::keep();
     // SAFETY: the program passes an open stream.
     let fd = unsafe { fileno_unlocked(stream) };
     errno.put_back();

@@ -13,8 +13,8 @@ use crate::calls::descriptors::forget;
 use crate::calls::stream_state::{
     asked_position_of, descriptor_of, goes_to_end, position_of, state_of,
 };
-use crate::descriptors::Entry;
-use crate::files::{self, Named};
+use crate::descriptors::DescriptorEntry;
+use crate::files::{self, NamedPath};
 use crate::observe::{call, file_of, is_on, observe};
 use crate::sys;
 
@@ -37,7 +37,7 @@ pub(super) fn open(
     }
     observe(real, |stream| {
         let mode = Mode::after(mode, !stream.is_null());
-        let named = Named { directory: libc::AT_FDCWD, path };
+        let named = NamedPath { directory: libc::AT_FDCWD, path };
         let (file, fd) = if stream.is_null() {
             (named.identity(), -1)
         } else {
@@ -87,9 +87,9 @@ pub(super) fn close(stream: *mut FILE, real: impl FnOnce() -> c_int) -> c_int {
     observe(real, |result| Some(Call { offset, ..call(Function::Fclose, file, fd, result.into()) }))
 }
 
-/// What a data call of a stream moved, told from its result.
+/// What a data call of a stream moved, according to its result.
 #[derive(Clone, Copy)]
-pub(super) enum Moved {
+pub(super) enum StreamAdvance {
     /// So many bytes.
     Bytes(u64),
     /// As far as the position has moved.
@@ -98,45 +98,45 @@ pub(super) enum Moved {
     Nothing,
 }
 
-impl Moved {
+impl StreamAdvance {
     /// Items of a size; if not all of the `asked` came, a part of one may have.
-    pub(super) fn items(size: usize, items: usize, asked: usize) -> Moved {
+    pub(super) fn items(size: usize, items: usize, asked: usize) -> StreamAdvance {
         if items == asked || size == 1 {
-            Moved::Bytes((size as u64).saturating_mul(items as u64))
+            StreamAdvance::Bytes((size as u64).saturating_mul(items as u64))
         } else {
-            Moved::AsFar
+            StreamAdvance::AsFar
         }
     }
 
     /// What formatted output and `getline` return.
-    pub(super) fn count(count: isize) -> Moved {
-        u64::try_from(count).map_or(Moved::Nothing, Moved::Bytes)
+    pub(super) fn count(count: isize) -> StreamAdvance {
+        u64::try_from(count).map_or(StreamAdvance::Nothing, StreamAdvance::Bytes)
     }
 
     /// One character, unless it is EOF.
-    pub(super) fn character(character: c_int) -> Moved {
-        if character < 0 { Moved::Nothing } else { Moved::Bytes(1) }
+    pub(super) fn character(character: c_int) -> StreamAdvance {
+        if character < 0 { StreamAdvance::Nothing } else { StreamAdvance::Bytes(1) }
     }
 
     /// The string that was passed to the real call, unless its result is EOF.
-    pub(super) fn string(string: *const c_char, result: c_int) -> Moved {
+    pub(super) fn string(string: *const c_char, result: c_int) -> StreamAdvance {
         if result < 0 {
-            return Moved::Nothing;
+            return StreamAdvance::Nothing;
         }
         // SAFETY: the real call has just read it.
-        Moved::Bytes(unsafe { libc::strlen(string) } as u64)
+        StreamAdvance::Bytes(unsafe { libc::strlen(string) } as u64)
     }
 
-    /// A line read into a buffer. Its length tells how much was read, unless
+    /// A line read into a buffer. Its length says how much was read, unless
     /// the line has zero bytes in it or ends with the file.
-    pub(super) fn line(line: *mut c_char, room: c_int) -> Moved {
+    pub(super) fn line(line: *mut c_char, room: c_int) -> StreamAdvance {
         if line.is_null() {
-            return Moved::Nothing;
+            return StreamAdvance::Nothing;
         }
         // SAFETY: the real call has just ended the line with a zero byte.
         let line = unsafe { CStr::from_ptr(line) }.to_bytes();
         let is_whole = line.last() == Some(&b'\n') || line.len() as i64 + 1 == i64::from(room);
-        if is_whole { Moved::Bytes(line.len() as u64) } else { Moved::AsFar }
+        if is_whole { StreamAdvance::Bytes(line.len() as u64) } else { StreamAdvance::AsFar }
     }
 }
 
@@ -148,18 +148,18 @@ pub(super) fn data<R: Copy>(
     stream: *mut FILE,
     asked: Option<u64>,
     real: impl FnOnce() -> R,
-    moved: impl FnOnce(R) -> Moved,
+    moved: impl FnOnce(R) -> StreamAdvance,
 ) -> R {
     let Some((fd, entry)) = file_of_stream(stream) else { return real() };
     let offset = position_of(stream, entry);
     let goes_to_end = writes(function) && goes_to_end(stream);
     observe(real, |result| {
         let moved = match moved(result) {
-            Moved::Bytes(bytes) => bytes as i64,
-            Moved::AsFar => asked_position_of(stream).saturating_sub(offset).max(0),
+            StreamAdvance::Bytes(bytes) => bytes as i64,
+            StreamAdvance::AsFar => asked_position_of(stream).saturating_sub(offset).max(0),
             // SAFETY: the stream is open.
-            Moved::Nothing if unsafe { ferror_unlocked(stream) } != 0 => -1,
-            Moved::Nothing => 0,
+            StreamAdvance::Nothing if unsafe { ferror_unlocked(stream) } != 0 => -1,
+            StreamAdvance::Nothing => 0,
         };
         let offset = match goes_to_end && moved > 0 {
             true => asked_position_of(stream).saturating_sub(moved),
@@ -216,7 +216,7 @@ pub(super) fn on_stream(
 }
 
 #[inline]
-fn file_of_stream(stream: *mut FILE) -> Option<(c_int, &'static Entry)> {
+fn file_of_stream(stream: *mut FILE) -> Option<(c_int, &'static DescriptorEntry)> {
     if stream.is_null() || !is_on() {
         return None;
     }

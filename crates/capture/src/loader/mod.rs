@@ -22,7 +22,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize};
 
 pub(crate) use module::LoadedModule;
 
-/// Modules that are told apart when dependencies are followed; further ones are
+/// Modules that are distinguished when dependencies are followed; further ones are
 /// nobody's.
 const MAX_MODULES: usize = 1024;
 
@@ -48,7 +48,7 @@ pub(crate) fn set_up() {
     }
 }
 
-/// The program is about to load a library. Not told where `dlopen` is not intercepted.
+/// The program is about to load a library. Not noticed where `dlopen` is not intercepted.
 pub(crate) fn note_load(flags: c_int) {
     HAS_LOADED.store(true, Relaxed);
     if flags & libc::RTLD_GLOBAL != 0 {
@@ -65,7 +65,7 @@ pub(crate) fn may_global_scope_have_grown() -> bool {
 
 /// What all modules behind ours say of a name.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub(crate) struct Definitions {
+pub(crate) struct NameDefinitions {
     /// The first definition of the global scope, as it was in the beginning.
     pub(crate) initial: Option<usize>,
     /// The first of all.
@@ -74,10 +74,10 @@ pub(crate) struct Definitions {
 }
 
 /// Looks a name up in all modules that come after ours.
-pub(crate) fn definitions(name: &CStr) -> Definitions {
+pub(crate) fn definitions(name: &CStr) -> NameDefinitions {
     let here = definitions as *const () as usize;
     let n_initial = N_INITIAL.load(Relaxed);
-    let mut found = Definitions::default();
+    let mut found = NameDefinitions::default();
     let mut is_behind_ours = false;
     each(|number, module| {
         if !is_behind_ours {
@@ -286,6 +286,6 @@ mod tests {
         assert!(is_initial(c"getppid") && !is_initial(c"no_such_function"));
         let found = definitions(c"getppid");
         assert_eq!((found.initial, found.n_definitions), (Some(libc_function()), 1));
-        assert_eq!(definitions(c"no_such_function"), Definitions::default());
+        assert_eq!(definitions(c"no_such_function"), NameDefinitions::default());
     }
 }

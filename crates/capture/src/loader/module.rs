@@ -22,7 +22,7 @@ struct Dynamic {
     value: usize,
 }
 
-/// A module as the linker tells of it. Good as long as it is not unloaded.
+/// A module as the linker describes it. Good as long as it is not unloaded.
 pub(crate) struct LoadedModule<'a> {
     info: &'a libc::dl_phdr_info,
 }
@@ -110,7 +110,7 @@ impl<'a> LoadedModule<'a> {
             return &[];
         }
         let n_headers = usize::from(self.info.dlpi_phnum);
-        // SAFETY: the linker tells where they are and how many.
+        // SAFETY: the linker says where they are and how many.
         unsafe { core::slice::from_raw_parts(self.info.dlpi_phdr, n_headers) }
     }
 

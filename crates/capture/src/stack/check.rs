@@ -6,7 +6,7 @@
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 
-use super::own::{MAX_OWN_FRAMES, is_own};
+use super::object::{MAX_OWN_FRAMES, is_own};
 use super::{Caller, MAX_FRAMES, Walker};
 
 type Backtrace = unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int;
@@ -26,7 +26,7 @@ pub(super) fn backtrace() -> Option<Backtrace> {
 pub fn agrees_with_backtrace(walker: &mut Walker, caller: Caller, context: u64) -> bool {
     let Some(backtrace) = backtrace() else { return false };
     let mut found = [core::ptr::null_mut(); MAX_FRAMES + MAX_OWN_FRAMES];
-    // SAFETY: as long as told.
+    // SAFETY: the length is that of the array.
     let n_found = unsafe { backtrace(found.as_mut_ptr(), found.len() as c_int) };
     let found = found.get(..n_found as usize).unwrap_or_default();
     let (walked, addresses) = walker.addresses(caller);

@@ -18,17 +18,16 @@
 //! left out. Code outside any module (made at run time) ends the stack with the
 //! frame `{ module: 0, offset: 0 }`. Frames of this library are left out.
 //!
-//! Frames are told as module and offset from its load address, and identities
+//! Frames are recorded as module and offset from its load address, and identities
 //! are hashes of what they stand for, so that they are the same in all
 //! processes and runs, wherever modules are loaded.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 mod check;
+mod defined_contexts;
 mod modules;
 mod object;
-mod own;
-mod seen;
 
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 mod fast;
@@ -46,7 +45,7 @@ impl Walker {
     /// The identity of the caller's stack, however it is found; see
     /// [`Walker::new_context`].
     #[inline]
-    pub fn context(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
+    pub fn context(&mut self, caller: Caller, definitions: &mut impl ContextDefiner) -> u64 {
         let known = self.known_context(caller);
         known.unwrap_or_else(|| self.new_context(caller, definitions))
     }
@@ -69,7 +68,7 @@ pub struct Caller {
 /// A return address, wherever its module is loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Frame {
+pub struct StackFrame {
     /// Identity of the module; 0 for code outside any.
     pub module: u64,
     /// From the module's load address; 0 outside modules.
@@ -77,12 +76,12 @@ pub struct Frame {
 }
 
 /// Who wants to know what identities stand for. An answer of false says that
-/// it could not be kept: it will be told again.
-pub trait Definitions {
+/// it could not be stored: it will be defined again.
+pub trait ContextDefiner {
     /// A module that frames refer to.
     fn module(&mut self, id: u64, build_id: &[u8], path: &[u8]) -> bool;
-    /// A context, innermost frame first. Its modules have been told before.
-    fn context(&mut self, id: u64, frames: &[Frame]) -> bool;
+    /// A context, innermost frame first. Its modules have been defined before.
+    fn context(&mut self, id: u64, frames: &[StackFrame]) -> bool;
 }
 
 /// What is known of code holds for one value of this. Never 0, so that a walker
@@ -107,12 +106,11 @@ pub(crate) fn module_around(address: usize) -> Option<(usize, usize)> {
     object::containing(address).map(|object| (object.low, object.high))
 }
 
-/// Looks up what only the dynamic linker can tell. To be called once while the
+/// Looks up what only the dynamic linker knows. To be called once while the
 /// library starts, since it may allocate; walkers that run before do so
 /// themselves.
 pub fn prepare() {
     object::prepare();
-    own::prepare();
 }
 
 /// Mixes two words into one; all bits of the result depend on all bits of both.
@@ -123,7 +121,7 @@ const fn mix(a: u64, b: u64) -> u64 {
 }
 
 /// Identity of a context. Never 0, which stands for an unknown one.
-fn identify(frames: &[Frame]) -> u64 {
+fn identify(frames: &[StackFrame]) -> u64 {
     let start = mix(frames.len() as u64, 0x5bd1_e995_27d4_eb2f);
     let id = frames.iter().fold(start, |id, frame| mix(id, mix(frame.module, frame.offset)));
     if id == 0 { 1 } else { id }

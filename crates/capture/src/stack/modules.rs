@@ -7,7 +7,7 @@
 //! another one was, all that is known of code is void, and the table starts anew.
 
 use super::object::{self, Object};
-use super::{Definitions, Frame};
+use super::{ContextDefiner, StackFrame};
 use ioracle_spool::identity;
 
 use crate::sys;
@@ -84,18 +84,18 @@ impl Modules {
     }
 
     /// A return address as a frame.
-    pub(super) fn frame(&self, module: ModuleId, address: usize) -> Frame {
+    pub(super) fn frame(&self, module: ModuleId, address: usize) -> StackFrame {
         match module.index().and_then(|index| self.modules.get(index)) {
-            Some(module) => Frame {
+            Some(module) => StackFrame {
                 module: module.id,
                 offset: address.wrapping_sub(module.load_address) as u64,
             },
-            None => Frame::default(),
+            None => StackFrame::default(),
         }
     }
 
     /// Defines a module unless it is defined already. False: could not be kept.
-    pub(super) fn define(&mut self, id: ModuleId, definitions: &mut impl Definitions) -> bool {
+    pub(super) fn define(&mut self, id: ModuleId, definitions: &mut impl ContextDefiner) -> bool {
         let Some(module) = id.index().and_then(|index| self.modules.get_mut(index)) else {
             return true;
         };
@@ -120,7 +120,7 @@ impl Modules {
     }
 }
 
-/// Path of a module; the linker does not tell that of the program itself.
+/// Path of a module; the linker does not know that of the program itself.
 fn path<'a>(object: &'a Object, buffer: &'a mut [u8]) -> &'a [u8] {
     match object.path() {
         [] => sys::read_link(c"/proc/self/exe", buffer).unwrap_or_default(),
@@ -139,13 +139,13 @@ mod tests {
     #[derive(Default)]
     struct Told(Vec<(u64, Vec<u8>, Vec<u8>)>);
 
-    impl Definitions for Told {
+    impl ContextDefiner for Told {
         fn module(&mut self, id: u64, build_id: &[u8], path: &[u8]) -> bool {
             self.0.push((id, build_id.to_vec(), path.to_vec()));
             self.0.len() > 1
         }
 
-        fn context(&mut self, _: u64, _: &[Frame]) -> bool {
+        fn context(&mut self, _: u64, _: &[StackFrame]) -> bool {
             unreachable!("modules define no contexts");
         }
     }
@@ -186,6 +186,6 @@ mod tests {
 
     #[test]
     fn code_outside_modules_is_a_frame_without_a_module() {
-        assert_eq!(empty().frame(ModuleId::OUTSIDE, 4711), Frame::default());
+        assert_eq!(empty().frame(ModuleId::OUTSIDE, 4711), StackFrame::default());
     }
 }

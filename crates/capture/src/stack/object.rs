@@ -12,7 +12,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use libc::{Elf64_Ehdr, Elf64_Phdr};
 
@@ -56,8 +56,13 @@ type FindObject = unsafe extern "C" fn(*mut c_void, *mut Found) -> c_int;
 /// as long as nobody has asked for it.
 static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(ptr::dangling_mut());
 
-/// Asks the linker for its function.
+/// Asks the linker for its function, and finds out where this library is.
 pub(super) fn prepare() {
+    look_up_find_object();
+    locate_own();
+}
+
+fn look_up_find_object() {
     // SAFETY: a name that ends with zero.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
     FIND_OBJECT.store(found, Ordering::Relaxed);
@@ -65,7 +70,7 @@ pub(super) fn prepare() {
 
 fn find_object() -> Option<FindObject> {
     if FIND_OBJECT.load(Ordering::Relaxed) == ptr::dangling_mut() {
-        prepare();
+        look_up_find_object();
     }
     let found = FIND_OBJECT.load(Ordering::Relaxed);
     // SAFETY: null, or the function that <dlfcn.h> declares so.
@@ -107,7 +112,7 @@ fn ask_lock_free(find_object: FindObject, address: usize) -> Option<Object> {
 ///
 /// # Safety
 ///
-/// What is given is what the linker has told, and the module is still loaded.
+/// The values come from the linker, and the module is still loaded.
 unsafe fn headers_of(found: &Found, link_map: &LinkMap) -> Option<(*const Elf64_Phdr, usize)> {
     // SAFETY: the first page of what the linker calls a mapping is there, and so
     // is the module's name.
@@ -244,6 +249,32 @@ fn build_id_in(mut notes: &[u8]) -> Option<&[u8]> {
         }
         notes = rest.get(n_value.next_multiple_of(4)..)?;
     }
+}
+
+/// Frames of this library that are left out of a context: a call that the program
+/// makes through a library (`pwrite` inside `H5Dwrite`) comes through our hook of the
+/// outer call, and must have the same context whatever we were built from. In a
+/// program that we are linked into (tests) no frame is ours: its own would be.
+///
+/// At most so many are passed over in a stack; one with more ends there.
+/// A hook has less than ten, and few libraries stand on each other.
+pub(super) const MAX_OWN_FRAMES: usize = 64;
+
+static LOW: AtomicUsize = AtomicUsize::new(0);
+static HIGH: AtomicUsize = AtomicUsize::new(0);
+
+/// Finds out where this library is.
+fn locate_own() {
+    let here = locate_own as *const () as usize;
+    if let Some(object) = containing(here).filter(|object| !object.path().is_empty()) {
+        LOW.store(object.low, Ordering::Relaxed);
+        HIGH.store(object.high, Ordering::Relaxed);
+    }
+}
+
+/// Whether a return address is one of this library.
+pub(super) fn is_own(address: usize) -> bool {
+    (LOW.load(Ordering::Relaxed)..HIGH.load(Ordering::Relaxed)).contains(&address)
 }
 
 #[cfg(test)]

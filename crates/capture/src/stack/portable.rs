@@ -7,20 +7,20 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 
+use super::defined_contexts::DefinedContexts;
 use super::modules::{ModuleId, Modules, NoModule};
-use super::own::{MAX_OWN_FRAMES, is_own};
-use super::seen::Seen;
-use super::{Caller, Definitions, Frame, GENERATION, MAX_FRAMES, check, identify};
+use super::object::{MAX_OWN_FRAMES, is_own};
+use super::{Caller, ContextDefiner, GENERATION, MAX_FRAMES, StackFrame, check, identify};
 
 /// Finds the contexts of one thread's calls. Valid when all zero.
 pub struct Walker {
     generation: u32,
     modules: Modules,
-    seen: Seen,
+    seen: DefinedContexts,
     /// What `backtrace()` has found; then without our frames.
     found: [usize; MAX_FRAMES + MAX_OWN_FRAMES],
     n_frames: usize,
-    frames: [Frame; MAX_FRAMES],
+    frames: [StackFrame; MAX_FRAMES],
     frame_modules: [ModuleId; MAX_FRAMES],
 }
 
@@ -37,7 +37,7 @@ impl Walker {
 
     /// The identity of the caller's stack. What has not been defined yet is
     /// defined: the context, and before it the modules of its frames.
-    pub fn new_context(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
+    pub fn new_context(&mut self, caller: Caller, definitions: &mut impl ContextDefiner) -> u64 {
         let context = self.addresses(caller).0;
         if context != 0 && !self.seen.contains(context) {
             let mut is_defined = true;
@@ -62,7 +62,7 @@ impl Walker {
         self.n_frames = 0;
         let Some(backtrace) = check::backtrace() else { return (0, &[]) };
         let room = self.found.as_mut_ptr().cast::<*mut c_void>();
-        // SAFETY: as long as told.
+        // SAFETY: the length is that of the array.
         let n_found = unsafe { backtrace(room, self.found.len() as c_int) } as usize;
         let n_kept = self.leave_out_own(n_found);
         self.name_frames(n_kept);

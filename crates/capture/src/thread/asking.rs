@@ -7,11 +7,11 @@
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
 
-use ioracle_spool::inside::{Definition, Stand, Standing};
+use ioracle_spool::in_process::{Definition, RecordingStatus, StreamStatus};
 use ioracle_spool::layout::{Call, JobPage};
-use ioracle_spool::slot::{SLOT_BYTES, Slot};
+use ioracle_spool::slot::{PredictionSlot, SLOT_BYTES};
 
-use super::guard::guarded_here;
+use super::reentrancy_guard::guarded_here;
 use super::state::{ThreadState, current_state};
 use super::{cell, learning};
 use crate::recorder::RECORDER;
@@ -19,7 +19,7 @@ use crate::sys;
 
 /// Where this thread stands, if it has asked before.
 #[inline]
-pub(crate) fn standing() -> Option<Standing> {
+pub(crate) fn standing() -> Option<StreamStatus> {
     let state = own_state()?;
     let learned = learning::learned_by(state);
     let slot = state.slot.load(Relaxed) as usize;
@@ -27,15 +27,15 @@ pub(crate) fn standing() -> Option<Standing> {
         return None;
     }
     let n_begun = state.n_begun.load(Relaxed);
-    Some(Standing { slot, learned, n_begun, n_records: state.writer()?.n_records() })
+    Some(StreamStatus { slot, learned, n_begun, n_records: state.writer()?.n_records() })
 }
 
 /// The same for a thread that asks for the first time.
 #[cold]
-pub(crate) fn ask(job: &JobPage) -> Result<Standing, Stand> {
-    let in_guard = |work: fn(&ThreadState, &JobPage) -> Result<(), Stand>| {
-        guarded_here(|| work(current_state(cell(), job).ok_or(Stand::NoRoom)?, job))
-            .unwrap_or(Err(Stand::Interrupting))
+pub(crate) fn ask(job: &JobPage) -> Result<StreamStatus, RecordingStatus> {
+    let in_guard = |work: fn(&ThreadState, &JobPage) -> Result<(), RecordingStatus>| {
+        guarded_here(|| work(current_state(cell(), job).ok_or(RecordingStatus::NoRoom)?, job))
+            .unwrap_or(Err(RecordingStatus::Interrupting))
     };
     if learning::is_on() {
         in_guard(|_, _| Ok(()))?;
@@ -45,7 +45,7 @@ pub(crate) fn ask(job: &JobPage) -> Result<Standing, Stand> {
         }
     }
     in_guard(ThreadState::ask)?;
-    standing().ok_or(Stand::NoRoom)
+    standing().ok_or(RecordingStatus::NoRoom)
 }
 
 /// A definition of this thread's stream, and the place behind it.
@@ -67,16 +67,16 @@ pub(super) fn own_state<'a>() -> Option<&'a ThreadState> {
 impl ThreadState {
     /// Makes the slot, if there is none. One that cannot be made is not tried
     /// for again: the file may be there.
-    fn ask(&self, job: &JobPage) -> Result<(), Stand> {
+    fn ask(&self, job: &JobPage) -> Result<(), RecordingStatus> {
         if !self.slot.load(Relaxed).is_null() {
             return Ok(());
         }
         if self.has_asked.swap(true, Relaxed) {
-            return Err(Stand::NoRoom);
+            return Err(RecordingStatus::NoRoom);
         }
-        let writer = self.writer().ok_or(Stand::NoRoom)?;
-        let slot = writer.ask(&mut self.host(), job).map_err(|_| Stand::NoRoom)?;
-        self.slot.store(Slot::base(slot).as_ptr(), Relaxed);
+        let writer = self.writer().ok_or(RecordingStatus::NoRoom)?;
+        let slot = writer.ask(&mut self.host(), job).map_err(|_| RecordingStatus::NoRoom)?;
+        self.slot.store(PredictionSlot::base(slot).as_ptr(), Relaxed);
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize};
 
 use super::cell;
-use super::guard::guarded_here;
+use super::reentrancy_guard::guarded_here;
 use super::state::{ThreadMemory, ThreadState};
 use super::vfork::is_vfork_child;
 use crate::recorder::RECORDER;

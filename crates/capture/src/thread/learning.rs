@@ -17,13 +17,13 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use ioracle_spool::inside::{GIVEN_UP, LEARN_SYMBOL, Learn, Lesson, Work};
+use ioracle_spool::in_process::{GIVEN_UP, LEARN_SYMBOL, Learn, LearnerTask, Work};
 use ioracle_spool::layout::PAGE;
 use ioracle_spool::settings;
 
 use super::asking::own_state;
 use super::state::ThreadState;
-use crate::inside::INSIDE;
+use crate::in_process::CAPTURE_FUNCTIONS;
 use crate::recorder::{RECORDER, warn};
 use crate::{arch, environment, sys};
 
@@ -68,7 +68,7 @@ fn learn_here() {
         if has_given_up() {
             return;
         }
-        teach(state, Lesson::Learn);
+        teach(state, LearnerTask::Learn);
         if has_given_up()
             && let Some(job) = RECORDER.job()
         {
@@ -84,7 +84,7 @@ pub(super) fn learned_by(state: &ThreadState) -> usize {
 }
 
 /// Calls something on that stack, for this thread.
-pub(crate) unsafe fn apart(work: Work, data: *mut c_void) -> bool {
+pub(crate) unsafe fn on_own_stack(work: Work, data: *mut c_void) -> bool {
     match own_state() {
         // SAFETY: the caller's promise.
         Some(state) => unsafe { run_on_own_stack(state, work, data) },
@@ -92,22 +92,22 @@ pub(crate) unsafe fn apart(work: Work, data: *mut c_void) -> bool {
     }
 }
 
-/// What a lesson is told.
+/// What the learner is called with.
 struct LearnCall {
     learn: Learn,
     learned: *mut *mut c_void,
-    lesson: Lesson,
+    lesson: LearnerTask,
 }
 
 unsafe extern "C" fn give(learn_call: *mut c_void) {
     // SAFETY: `teach` passes one of its own.
     unsafe {
         let LearnCall { learn, learned, lesson } = &*learn_call.cast::<LearnCall>();
-        learn(&raw const INSIDE, *learned, *lesson as u32);
+        learn(&raw const CAPTURE_FUNCTIONS, *learned, *lesson as u32);
     }
 }
 
-fn teach(state: &ThreadState, lesson: Lesson) {
+fn teach(state: &ThreadState, lesson: LearnerTask) {
     let learn = LEARN.load(Ordering::Relaxed);
     if learn.is_null() {
         return;
@@ -167,7 +167,7 @@ impl ThreadState {
         if self.learned.load(Ordering::Relaxed).is_null() && !has_stack {
             return;
         }
-        teach(self, Lesson::Forget);
+        teach(self, LearnerTask::Forget);
         self.learned.store(core::ptr::null_mut(), Ordering::Relaxed);
         let stack = self.own_stack.swap(core::ptr::null_mut(), Ordering::Relaxed);
         if let Some(stack) = NonNull::new(stack) {

@@ -6,17 +6,16 @@
 //! while the recorder is at work on the same thread: what cannot be entered
 //! twice is behind a reentrancy guard (`busy_sp`), and the interrupting call does
 //! without it. A handler may fork, so that what was begun in one process ends in
-//! two: what a state belongs to is told by its generation. And
+//! two: the generation says which process a state belongs to. And
 //! a handler may leave with `longjmp`, so that what was begun never ends: guard
 //! and calls under way remember the stack pointer they were made at, and are
 //! void once the stack is shorter than that.
 
 mod asking;
 pub(crate) mod ending;
-mod guard;
-mod handover;
 pub(crate) mod learning;
 mod nesting;
+mod reentrancy_guard;
 mod state;
 mod vfork;
 
@@ -25,7 +24,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
-use ioracle_spool::layout::{Call, Unrecorded};
+use ioracle_spool::layout::{Call, UnrecordedCause};
 use ioracle_spool::selection::Selection;
 
 use crate::arch;
@@ -33,9 +32,8 @@ use crate::clock;
 use crate::recorder::RECORDER;
 use crate::stack::Caller;
 pub(crate) use asking::{ask, definition, record, standing};
-use guard::{guarded, guarded_here};
-pub(crate) use handover::{keep_real, take_real};
-pub(crate) use nesting::{Library, begin_in, is_nested_in};
+pub(crate) use nesting::{NestedLibrary, begin_in, is_nested_in, keep_real, take_real};
+use reentrancy_guard::{guarded, guarded_here};
 pub(crate) use state::{Guarded, GuardedState, leave_stream_of_parent};
 use state::{ThreadState, current_state};
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
@@ -67,13 +65,13 @@ pub(crate) struct ThreadCell {
     is_sandboxed: AtomicBool,
     /// Calls to wait before the next attempt to begin a stream that could not be begun.
     patience: AtomicU32,
-    /// Generation of the process in which the reader was told that this thread
+    /// Generation of the process in which it was reported that this thread
     /// cannot be recorded; 0: it was not.
     told_in: AtomicU32,
-    /// Why it could not, as a number of [`Unrecorded::ALL`].
+    /// Why it could not, as a number of [`UnrecordedCause::ALL`].
     refused: AtomicUsize,
     /// The real function that the entry of a call has found, for whom, and where
-    /// that call came; see `handover`.
+    /// that call came; see `nesting`.
     real: AtomicUsize,
     real_row: AtomicUsize,
     real_sp: AtomicUsize,
@@ -154,7 +152,7 @@ pub(crate) fn begin() -> Option<Begun> {
 /// Counts a call that [`begin`] has refused.
 #[cold]
 pub(crate) fn count_refused() {
-    if let Some(cause) = Unrecorded::ALL.get(cell().refused.load(Relaxed)) {
+    if let Some(cause) = UnrecordedCause::ALL.get(cell().refused.load(Relaxed)) {
         RECORDER.count(*cause);
     }
 }
@@ -179,7 +177,7 @@ fn is_caller_of_this(sp: usize) -> bool {
     sp.wrapping_sub(&raw const here as usize) < MAX_HOOK_FRAME
 }
 
-/// A call whose context cannot be told: of a signal handler that interrupted
+/// A call whose context is unknown: of a signal handler that interrupted
 /// the recorder, or one that a handler interrupted at its very beginning.
 #[cold]
 fn begin_interrupting(state: Option<&ThreadState>, caller: Caller) -> Option<Begun> {
@@ -200,7 +198,7 @@ fn begin_interrupting(state: Option<&ThreadState>, caller: Caller) -> Option<Beg
 }
 
 fn refuse_interrupting() {
-    cell().refused.store(Unrecorded::Interrupted as usize, Relaxed);
+    cell().refused.store(UnrecordedCause::Interrupted as usize, Relaxed);
 }
 
 impl Begun {
@@ -247,7 +245,7 @@ impl Begun {
         self.append(self.state().next_begun(), self.depth.saturating_add(1), end_ns, call);
     }
 
-    /// Records a part of this call; its end tells the last one, or none. The first
+    /// Records a part of this call; its end records the last one, or none. The first
     /// has the call's number, so that calls inside it come after it, and its
     /// time, so that it counts once: those that follow take none.
     pub(crate) fn append_part(&self, end_ns: u64, call: Call) {
@@ -296,7 +294,7 @@ impl Begun {
 #[cold]
 fn leave_unwritten() {
     if RECORDER.is_sandboxed_here() {
-        RECORDER.count(Unrecorded::Sandboxed);
+        RECORDER.count(UnrecordedCause::Sandboxed);
     }
 }
 

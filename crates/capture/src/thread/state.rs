@@ -19,11 +19,11 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
-use ioracle_spool::layout::{DefinitionKind, JobPage, Unrecorded};
-use ioracle_spool::{Identity, Writer};
+use ioracle_spool::layout::{DefinitionKind, JobPage, UnrecordedCause};
+use ioracle_spool::{StreamIdentity, Writer};
 
-use super::guard::is_void;
-use super::{Begun, Library, ThreadCell, cell, ending};
+use super::reentrancy_guard::is_void;
+use super::{Begun, NestedLibrary, ThreadCell, cell, ending};
 use crate::arch;
 use crate::clock;
 use crate::descriptors;
@@ -34,7 +34,7 @@ use crate::spare_stack::{SpareStack, StackMemory};
 use crate::stack::{self, Caller, Walker};
 use crate::sys;
 
-/// Calls inside calls whose depth is told apart; deeper ones count as this deep.
+/// Greatest depth of calls inside calls; deeper ones count as this deep.
 const MAX_DEPTH: usize = 16;
 /// Identities of files, and of objects, that this stream is known to have
 /// defined; those beyond may be defined again.
@@ -69,7 +69,7 @@ pub(crate) struct ThreadState {
     /// Where the whole stream is mapped, if it was made in advance.
     spare: AtomicPtr<u8>,
     spare_stack: SpareStack,
-    /// Where the thread is told what comes next, once it has asked.
+    /// The thread's prediction slot, once it has asked.
     pub(super) slot: AtomicPtr<u8>,
     pub(super) has_asked: AtomicBool,
     /// What `libioracle.so` has learned of this thread, and the stack on which
@@ -83,7 +83,7 @@ pub(crate) struct ThreadState {
     /// Stack pointer of the call that is being recorded; 0: none is.
     pub(super) recording_sp: AtomicUsize,
     /// Stack pointers of the outermost calls into libraries; 0: none is under way.
-    outermost: [AtomicUsize; Library::COUNT],
+    outermost: [AtomicUsize; NestedLibrary::COUNT],
     guarded: UnsafeCell<Guarded>,
 }
 
@@ -150,7 +150,7 @@ impl ThreadState {
         let context = match (walker.known_context(caller), self.writer()) {
             (Some(context), _) => context,
             (None, Some(writer)) => {
-                new_context(walker, caller, &mut Definer { writer, host: self.host(), job })
+                new_context(walker, caller, &mut StreamDefiner { writer, host: self.host(), job })
             }
             (None, None) => 0,
         };
@@ -187,13 +187,13 @@ impl ThreadState {
 
     /// Where the outermost call of a library was made.
     #[inline]
-    pub(super) fn outermost(&self, library: Library) -> &AtomicUsize {
+    pub(super) fn outermost(&self, library: NestedLibrary) -> &AtomicUsize {
         let [mpi, hdf5, netcdf, pnetcdf] = &self.outermost;
         match library {
-            Library::Mpi => mpi,
-            Library::Hdf5 => hdf5,
-            Library::NetCdf => netcdf,
-            Library::PnetCdf => pnetcdf,
+            NestedLibrary::Mpi => mpi,
+            NestedLibrary::Hdf5 => hdf5,
+            NestedLibrary::NetCdf => netcdf,
+            NestedLibrary::PnetCdf => pnetcdf,
         }
     }
 
@@ -257,7 +257,7 @@ impl GuardedState<'_> {
         }
     }
 
-    /// Tells the reader which rank this process is; whether it is told.
+    /// Defines the rank of this process; false if there was no room for it.
     pub(crate) fn define_rank(&mut self, rank: u32, size: u32) -> bool {
         let (Some(writer), Some(job)) = (self.state.writer(), RECORDER.job()) else { return false };
         let payload: [&[u8]; 2] = [&rank.to_ne_bytes(), &size.to_ne_bytes()];
@@ -270,7 +270,7 @@ impl GuardedState<'_> {
     ///
     /// With signals held back, and no call of the thread under way that uses the
     /// writer.
-    unsafe fn begin_stream(&mut self, job: &JobPage) -> Result<(), Unrecorded> {
+    unsafe fn begin_stream(&mut self, job: &JobPage) -> Result<(), UnrecordedCause> {
         let state = self.state;
         // SAFETY: the caller's promise.
         let place = unsafe { &mut *state.writer.get() };
@@ -281,7 +281,7 @@ impl GuardedState<'_> {
             writer.release(&mut state.host());
         }
         let (process_start_ns, process_start_realtime_ns) = RECORDER.start_ns();
-        let who = Identity {
+        let who = StreamIdentity {
             pid: sys::process_id(),
             tid: sys::thread_id(),
             parent_pid: sys::parent_id(),
@@ -387,7 +387,7 @@ fn begin_state<'a>(cell: &'a ThreadCell, job: &JobPage) -> Option<&'a ThreadStat
     let here = 0_u8;
     let here = &raw const here as usize;
     if !sys::has_room_below(here, LEAST_ROOM) {
-        cell.refused.store(Unrecorded::LittleStack as usize, Relaxed);
+        cell.refused.store(UnrecordedCause::LittleStack as usize, Relaxed);
         return None;
     }
     let state = match cell.state() {
@@ -398,7 +398,7 @@ fn begin_state<'a>(cell: &'a ThreadCell, job: &JobPage) -> Option<&'a ThreadStat
                 // SAFETY: just made, and it lives until the thread ends.
                 unsafe { state.as_ref() }
             }
-            None => return refuse(cell, job, Unrecorded::NoRoom),
+            None => return refuse(cell, job, UnrecordedCause::NoRoom),
         },
     };
     ending::watch(state.into());
@@ -457,7 +457,7 @@ pub(crate) fn leave_stream_of_parent() {
 /// program's; 0 for unknown where next to nothing is.
 #[cold]
 #[inline(never)]
-fn new_context(walker: &mut Walker, caller: Caller, definer: &mut Definer<'_>) -> u64 {
+fn new_context(walker: &mut Walker, caller: Caller, definer: &mut StreamDefiner<'_>) -> u64 {
     if walker.has_room(caller, AMPLE_ROOM) {
         return walker.new_context(caller, definer);
     }
@@ -469,10 +469,10 @@ fn new_context(walker: &mut Walker, caller: Caller, definer: &mut Definer<'_>) -
     unsafe { spare_stack.run(|| walker.new_context(caller, definer)) }
 }
 
-/// Notes why there is no stream, for a while, and tells the reader once.
+/// Remembers for a while why there is no stream, and reports it to the reader once.
 #[cold]
 #[inline(never)]
-fn refuse<'a>(cell: &ThreadCell, job: &JobPage, cause: Unrecorded) -> Option<&'a ThreadState> {
+fn refuse<'a>(cell: &ThreadCell, job: &JobPage, cause: UnrecordedCause) -> Option<&'a ThreadState> {
     cell.refused.store(cause as usize, Relaxed);
     cell.patience.store(RETRY_AFTER, Relaxed);
     let generation = RECORDER.generation();
@@ -497,20 +497,20 @@ impl Hexadecimal {
 }
 
 /// Writes what the walker finds out into the stream.
-struct Definer<'a> {
+struct StreamDefiner<'a> {
     writer: &'a Writer,
     host: ProcessHost,
     job: &'a JobPage,
 }
 
-impl stack::Definitions for Definer<'_> {
+impl stack::ContextDefiner for StreamDefiner<'_> {
     fn module(&mut self, id: u64, build_id: &[u8], path: &[u8]) -> bool {
         let build_id = build_id.get(..build_id.len().min(255)).unwrap_or_default();
         let payload = [&[build_id.len() as u8], build_id, path];
         self.writer.define(&mut self.host, self.job, DefinitionKind::Module, id, &payload)
     }
 
-    fn context(&mut self, id: u64, frames: &[stack::Frame]) -> bool {
+    fn context(&mut self, id: u64, frames: &[stack::StackFrame]) -> bool {
         // SAFETY: frames are two numbers each, without padding.
         let payload = unsafe {
             core::slice::from_raw_parts(frames.as_ptr().cast::<u8>(), size_of_val(frames))

@@ -6,7 +6,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use ioracle_spool::layout::Unrecorded;
+use ioracle_spool::layout::UnrecordedCause;
 
 use super::{ThreadCell, cell};
 use crate::arch;
@@ -60,7 +60,7 @@ pub(crate) fn is_vfork_child_uncounted() -> bool {
 #[cold]
 fn is_sharing_child(cell: &ThreadCell) -> bool {
     if sys::thread_id() != cell.sharing_thread.load(Relaxed) {
-        RECORDER.count(Unrecorded::Borrowed);
+        RECORDER.count(UnrecordedCause::Borrowed);
         return true;
     }
     if !cell.is_shared_forever.load(Relaxed) {

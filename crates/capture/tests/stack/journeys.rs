@@ -11,19 +11,19 @@ use std::mem::transmute;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ioracle_capture::stack::{Caller, Definitions, Frame, Walker, agrees_with_backtrace};
+use ioracle_capture::stack::{Caller, ContextDefiner, StackFrame, Walker, agrees_with_backtrace};
 
 /// What definitions said.
 #[derive(Default)]
 pub struct Told {
     pub modules: HashMap<u64, PathBuf>,
-    pub contexts: HashMap<u64, Vec<Frame>>,
+    pub contexts: HashMap<u64, Vec<StackFrame>>,
     /// Answers false.
     pub is_full: bool,
     pub n_told: usize,
 }
 
-impl Definitions for Told {
+impl ContextDefiner for Told {
     fn module(&mut self, id: u64, _build_id: &[u8], path: &[u8]) -> bool {
         self.n_told += 1;
         let path = PathBuf::from(String::from_utf8_lossy(path).into_owned());
@@ -34,7 +34,7 @@ impl Definitions for Told {
         !self.is_full
     }
 
-    fn context(&mut self, id: u64, frames: &[Frame]) -> bool {
+    fn context(&mut self, id: u64, frames: &[StackFrame]) -> bool {
         self.n_told += 1;
         assert_ne!(id, 0);
         let known = self.contexts.insert(id, frames.to_vec());

@@ -12,7 +12,7 @@ use clap::builder::{
 use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, Command, Error};
-use ioracle_spool::settings::{self, SETTINGS, Setting};
+use ioracle_spool::settings::{self, EnvironmentSetting, SETTINGS};
 use ioracle_trace::JobSettings;
 
 use super::launch::EnvironmentVariables;
@@ -123,7 +123,7 @@ pub fn is_disabled() -> bool {
     std::env::var_os(settings::DISABLE).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-fn row(variable: &str) -> &'static Setting {
+fn row(variable: &str) -> &'static EnvironmentSetting {
     let mut rows = SETTINGS.iter();
     rows.find(|row| row.variable == variable).expect("its name is taken from the table")
 }
@@ -162,7 +162,7 @@ fn page() -> String {
     );
     let code = |text: &str| if text.is_empty() { "–".to_owned() } else { format!("`{text}`") };
     for row in SETTINGS {
-        let Setting { variable, flag, takes, default, help } = row;
+        let EnvironmentSetting { variable, flag, takes, default, help } = row;
         let default = if default.contains(' ') { (*default).to_owned() } else { code(default) };
         page.push_str(&format!(
             "| `{variable}` | {} | {takes} | {default} | {help} |\n",

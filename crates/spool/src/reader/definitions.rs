@@ -8,14 +8,14 @@
 use std::fs::File;
 
 use super::read::{BUFFER_BYTES, read};
-use super::table::{Segment, u32_at, u64_at};
+use super::table::{CheckedSegment, u32_at, u64_at};
 use crate::layout::{DefinitionHeader, DefinitionKind, MAX_DEFINITION_BYTES};
 
 const HEADER_BYTES: usize = size_of::<DefinitionHeader>();
 
 /// The end of what has been read.
 #[derive(Default)]
-pub(super) struct Definitions {
+pub(super) struct DefinitionReader {
     /// Row of the segment.
     place: usize,
     /// Bytes of it.
@@ -33,14 +33,14 @@ struct Definition<'a> {
     bytes: usize,
 }
 
-impl Definitions {
+impl DefinitionReader {
     /// Hands over all that are published. The table must have been read before:
     /// then a segment was given its last definition before the next one in the
     /// table was made.
     pub(super) fn deliver(
         &mut self,
         file: &File,
-        segments: &[Segment],
+        segments: &[CheckedSegment],
         buffer: &mut [u8],
         mut take: impl FnMut(DefinitionKind, u64, &[u8]),
     ) {
@@ -69,14 +69,14 @@ impl Definitions {
     fn deliver_some(
         &mut self,
         file: &File,
-        segment: &Segment,
+        segment: &CheckedSegment,
         buffer: &mut [u8],
         take: &mut impl FnMut(DefinitionKind, u64, &[u8]),
     ) -> bool {
         let before = self.used;
         let left = (segment.bytes as usize).saturating_sub(before);
         let offset = segment.offset + before as u64;
-        // Mostly there is nothing new, which the first bytes tell.
+        // Mostly there is nothing new, as the first bytes show.
         let head = &mut buffer[..HEADER_BYTES.min(left)];
         if read(file, offset, head) < HEADER_BYTES || u32_at(head, 0) == 0 {
             return false;
@@ -103,7 +103,7 @@ impl Definitions {
 }
 
 /// The first definitions segment from a row on.
-fn segment_from(segments: &[Segment], place: usize) -> Option<&Segment> {
+fn segment_from(segments: &[CheckedSegment], place: usize) -> Option<&CheckedSegment> {
     segments.iter().find(|segment| segment.is_definitions() && segment.place >= place)
 }
 

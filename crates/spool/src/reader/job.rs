@@ -13,26 +13,26 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::error::Error;
-use super::follow::{Look, Streams};
-use super::page::{Page, SharedPage, Waker, effective_uid};
+use super::follow::{FollowedStreams, Look};
+use super::page::{JobPageAccess, SharedPage, Waker, effective_uid};
 use super::process;
 use super::sink::{Sink, StreamNumber};
 use super::table::{COUNTS_OVERWRITTEN, MAX_COUNT};
-use super::totals::{Totals, UnrecordedProgram};
-use crate::layout::{JOB_FILE, JobPage, SPARE_SUFFIX, STREAM_SUFFIX, Unrecorded};
-use crate::slot::{Outlook, SLOT_SUFFIX};
+use super::totals::{JobTotals, UnrecordedProgram};
+use crate::layout::{JOB_FILE, JobPage, SPARE_SUFFIX, STREAM_SUFFIX, UnrecordedCause};
+use crate::slot::{OutlookBuilder, SLOT_SUFFIX};
 use crate::unrecorded;
 
 /// The streams of a job, being read.
 pub struct Job {
     directory: PathBuf,
-    page: Page,
-    streams: Streams,
+    page: JobPageAccess,
+    streams: FollowedStreams,
 }
 
 impl Job {
     /// Makes a directory for a new job in `base`, which only this user can enter.
-    /// `limit_bytes` and `wait_ms` are what the job page tells writers.
+    /// `limit_bytes` and `wait_ms` go into the job page, for the writers.
     pub fn create(base: &Path, limit_bytes: u64, wait_ms: u32) -> Result<Job, Error> {
         let random = RandomState::new().build_hasher().finish();
         let directory = base.join(format!("ioracle-{}-{random:016x}", std::process::id()));
@@ -44,12 +44,12 @@ impl Job {
         let path = directory.join(JOB_FILE);
         // Whatever the umask was.
         let page = fs::set_permissions(&directory, Permissions::from_mode(0o700))
-            .and_then(|()| Page::create(&path, limit_bytes, wait_ms));
+            .and_then(|()| JobPageAccess::create(&path, limit_bytes, wait_ms));
         let page = page.map_err(failed(&path)).inspect_err(|_| {
             let _ = fs::remove_file(&path);
             let _ = fs::remove_dir(&directory);
         })?;
-        Ok(Job { streams: Streams::new(&directory), directory, page })
+        Ok(Job { streams: FollowedStreams::new(&directory), directory, page })
     }
 
     /// Opens the directory of a job that lost its reader. Nothing in it is
@@ -64,13 +64,13 @@ impl Job {
         if metadata.uid() != effective_uid() {
             return Err(refused("it belongs to another user"));
         }
-        let page = match Page::copy(&directory.join(JOB_FILE)) {
+        let page = match JobPageAccess::copy(&directory.join(JOB_FILE)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(refused("it has no file 'job'"));
             }
             page => page.map_err(failed)?.map_err(refused)?,
         };
-        let streams = Streams::new(directory);
+        let streams = FollowedStreams::new(directory);
         Ok(Job { directory: directory.to_path_buf(), page, streams })
     }
 
@@ -131,8 +131,8 @@ impl Job {
     }
 
     /// Tells a thread that [asks](Sink::asks) what is expected of it; false if
-    /// it cannot be told any more.
-    pub fn publish(&mut self, stream: StreamNumber, outlook: &Outlook) -> bool {
+    /// that is no longer possible.
+    pub fn publish(&mut self, stream: StreamNumber, outlook: &OutlookBuilder) -> bool {
         self.streams.publish(stream, outlook)
     }
 
@@ -184,7 +184,7 @@ impl Job {
     }
 
     /// Counts up to now.
-    pub fn totals(&self) -> Totals {
+    pub fn totals(&self) -> JobTotals {
         let mut totals = self.streams.totals();
         if let Some(page) = self.page.snapshot() {
             let mut has_lies = false;
@@ -227,7 +227,7 @@ impl Job {
 fn unrecorded_programs(page: &JobPage) -> Vec<UnrecordedProgram> {
     let rows = page.unrecorded_processes.iter().filter_map(|row| {
         let pid = row.pid.load(Relaxed);
-        let cause = *Unrecorded::ALL.get(row.cause.load(Relaxed) as usize)?;
+        let cause = *UnrecordedCause::ALL.get(row.cause.load(Relaxed) as usize)?;
         let is_whole = pid != 0 && pid != u32::MAX;
         is_whole.then(|| UnrecordedProgram { pid, name: unrecorded::name_of(&row.name), cause })
     });

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The reader's side: makes the job directory, follows the streams in it while
-//! they grow, and hands what they tell to a [`Sink`].
+//! they grow, and hands their content to a [`Sink`].
 //!
 //! Nothing read is trusted: every number is checked before it is used, files are
 //! read and written by system calls and never in memory (one cut short cannot
 //! hurt), and work and memory of a pass are bounded by constants, not by what a file
-//! says. What is wrong in a file costs that stream at most, and is told in
-//! [`Totals::damaged`].
+//! says. What is wrong in a file costs that stream at most, and is reported in
+//! [`JobTotals::damaged`].
 
 mod job;
 
@@ -37,7 +37,7 @@ pub use self::error::Error;
 pub use self::job::Job;
 pub use self::page::Waker;
 pub use self::sink::{Sink, StreamInfo, StreamNumber};
-pub use self::totals::{Totals, UnrecordedProgram};
+pub use self::totals::{JobTotals, UnrecordedProgram};
 
 /// Writing beyond it is a signal that ends the process.
 fn max_file_bytes() -> u64 {

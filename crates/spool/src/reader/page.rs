@@ -26,16 +26,16 @@ use crate::handshake::before_sleeping;
 use crate::layout::{JOB_MAGIC, JobPage, PAGE, VERSION};
 
 /// The page of a job.
-pub(super) enum Page {
+pub(super) enum JobPageAccess {
     /// Shared with the writers.
     Shared(Arc<SharedPage>),
     /// As it was when it was opened.
     Copied(Arc<JobPage>),
 }
 
-impl Page {
+impl JobPageAccess {
     /// Makes the file of a new job.
-    pub(super) fn create(path: &Path, limit_bytes: u64, wait_ms: u32) -> io::Result<Page> {
+    pub(super) fn create(path: &Path, limit_bytes: u64, wait_ms: u32) -> io::Result<JobPageAccess> {
         // Writing beyond it would end this process with a SIGXFSZ.
         if max_file_bytes() < PAGE as u64 {
             return Err(io::Error::from_raw_os_error(libc::EFBIG));
@@ -61,15 +61,15 @@ impl Page {
         *page.wait_ms.get_mut() = wait_ms;
         *page.reader_pid.get_mut() = std::process::id();
         *page.open.get_mut() = 1;
-        // Nobody has been told of the job yet.
+        // Nobody knows of the job yet.
         file.write_all_at(bytes_of(&mut page), 0)?;
         let sleeping = FutexAddress::map(&file)?;
         let returned_bytes = AtomicU64::new(0);
-        Ok(Page::Shared(Arc::new(SharedPage { file, sleeping, returned_bytes })))
+        Ok(JobPageAccess::Shared(Arc::new(SharedPage { file, sleeping, returned_bytes })))
     }
 
     /// Copies the page of a job that was left. `Err` of a word: why it is none.
-    pub(super) fn copy(path: &Path) -> io::Result<Result<Page, &'static str>> {
+    pub(super) fn copy(path: &Path) -> io::Result<Result<JobPageAccess, &'static str>> {
         let file = open_distrustfully(path, OpenOptions::new().read(true))?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -90,41 +90,43 @@ impl Page {
         if *page.version.get_mut() != VERSION {
             return Ok(Err("it was made by another version; recover it with that one"));
         }
-        Ok(Ok(Page::Copied(page.into())))
+        Ok(Ok(JobPageAccess::Copied(page.into())))
     }
 
     /// What the page says now; None if its file was cut short.
     pub(super) fn snapshot(&self) -> Option<Arc<JobPage>> {
         match self {
-            Page::Shared(shared) => read_page(&shared.file).ok().map(Arc::from),
-            Page::Copied(page) => Some(Arc::clone(page)),
+            JobPageAccess::Shared(shared) => read_page(&shared.file).ok().map(Arc::from),
+            JobPageAccess::Copied(page) => Some(Arc::clone(page)),
         }
     }
 
     /// Streams begun and slots made; None if that cannot be read.
     pub(super) fn streams_and_slots(&self) -> Option<(u64, u64)> {
         match self {
-            Page::Shared(shared) => Some((
+            JobPageAccess::Shared(shared) => Some((
                 shared.read_u64(offset_of!(JobPage, n_streams))?,
                 shared.read_u64(offset_of!(JobPage, n_asking))?,
             )),
-            Page::Copied(page) => Some((page.n_streams.load(Relaxed), page.n_asking.load(Relaxed))),
+            JobPageAccess::Copied(page) => {
+                Some((page.n_streams.load(Relaxed), page.n_asking.load(Relaxed)))
+            }
         }
     }
 
     /// For other threads. A page that was copied has nobody to wake.
     pub(super) fn waker(&self) -> Waker {
         match self {
-            Page::Shared(shared) => Waker(Some(Arc::clone(shared))),
-            Page::Copied(_) => Waker(None),
+            JobPageAccess::Shared(shared) => Waker(Some(Arc::clone(shared))),
+            JobPageAccess::Copied(_) => Waker(None),
         }
     }
 
     /// The page, if writers see what is stored there.
     pub(super) fn shared(&self) -> Option<&SharedPage> {
         match self {
-            Page::Shared(shared) => Some(shared),
-            Page::Copied(_) => None,
+            JobPageAccess::Shared(shared) => Some(shared),
+            JobPageAccess::Copied(_) => None,
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Whether a thread or process is still there, as `/proc` tells it.
+//! Whether a thread or process still exists, according to `/proc`.
 
 use std::fs::File;
 use std::io::{self, Read};

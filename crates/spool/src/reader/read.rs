@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use super::table::{self, FirstPage, Segment, u64_at};
+use super::table::{self, CheckedSegment, FirstPage, u64_at};
 use crate::layout::{Call, PAGE, Record};
 
 /// Bytes that are read at once; a longest definition fits.
@@ -52,7 +52,7 @@ pub(super) fn read(file: &File, offset: u64, buffer: &mut [u8]) -> usize {
 /// Reads records from `number` on into the buffer, at most to the segment's end.
 pub(super) fn read_records(
     file: &File,
-    segment: &Segment,
+    segment: &CheckedSegment,
     number: u64,
     n_records: usize,
     buffer: &mut [u8],
@@ -68,15 +68,15 @@ pub(super) fn is_published(record: &[u8], number: u64) -> bool {
     u64_at(record, 0) == number + 1
 }
 
-/// What a record tells.
+/// The content of a record.
 pub(super) fn call_of(record: &[u8]) -> Option<Call> {
     let bytes: &[u8; size_of::<Call>()] = record.get(size_of::<u64>()..)?.first_chunk()?;
     // SAFETY: a call is numbers only, and so many bytes are there.
     Some(unsafe { bytes.as_ptr().cast::<Call>().read_unaligned() })
 }
 
-/// Lets the writer take a segment again. That it cannot be told costs space only.
-pub(super) fn tell_consumed(file: &File, segment: &Segment) {
+/// Lets the writer take a segment again. If that fails, only space is lost.
+pub(super) fn tell_consumed(file: &File, segment: &CheckedSegment) {
     let offset = table::consumed_offset(segment.place);
     let _ = file.write_all_at(&segment.end().to_ne_bytes(), offset);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Who is told what the streams hold.
+//! Receives what the streams hold.
 
 use crate::layout::{Call, DefinitionKind};
 
@@ -19,14 +19,14 @@ pub trait Sink {
     fn record(&mut self, stream: StreamNumber, call: &Call);
 
     /// Whether all that a call names has been defined, so that definitions need
-    /// not be looked for before it is handed over. A sink that does not care is
-    /// told them anyway.
+    /// not be looked for before it is handed over. A sink that does not care
+    /// receives them anyway.
     fn knows(&self, call: &Call) -> bool {
         let _ = call;
         false
     }
 
-    /// The thread wants to be told what comes next: [`Job::publish`](crate::Job::publish).
+    /// The thread asks what comes next: [`Job::publish`](crate::Job::publish).
     /// What its stream defined before it asked has been handed over.
     fn asks(&mut self, stream: StreamNumber) {
         let _ = stream;
@@ -54,9 +54,9 @@ pub struct StreamInfo {
     pub tid: u32,
     /// Parent process.
     pub parent_pid: u32,
-    /// Rank told by the launcher's environment.
+    /// Rank set by the launcher's environment.
     pub rank: Option<u32>,
-    /// Ranks of the launcher's job, 0 if not told.
+    /// Ranks of the launcher's job, 0 if unknown.
     pub world_size: u32,
     /// When the process image began, CLOCK_MONOTONIC.
     pub process_start_ns: u64,

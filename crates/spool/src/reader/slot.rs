@@ -14,7 +14,7 @@ use std::sync::atomic::{Ordering::SeqCst, fence};
 
 use super::max_file_bytes;
 use crate::layout::PAGE;
-use crate::slot::{OUTLOOK_BYTES, Outlook, OutlookHeader, SLOT_BYTES, SlotHeader};
+use crate::slot::{OUTLOOK_BYTES, OutlookBuilder, OutlookHeader, SLOT_BYTES, SlotHeader};
 
 /// The slot of a stream.
 pub(super) struct SlotFile {
@@ -32,7 +32,7 @@ impl SlotFile {
     }
 
     /// Makes an outlook the latest one.
-    pub(super) fn publish(&mut self, outlook: &Outlook) -> io::Result<()> {
+    pub(super) fn publish(&mut self, outlook: &OutlookBuilder) -> io::Result<()> {
         outlook.encode(&mut self.bytes);
         let made_at = offset_of!(OutlookHeader, made_ns);
         self.bytes[made_at..made_at + 8].copy_from_slice(&now_ns().to_ne_bytes());

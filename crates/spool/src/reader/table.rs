@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The first page of a stream file, taken apart without trust: what does not
-//! hold together is left out and told.
+//! hold together is left out and reported.
 
 use std::mem::offset_of;
 
 use crate::layout::{
     FIRST_BYTES, MAX_SEGMENT_BYTES, MAX_SEGMENTS, PAGE, Record, STREAM_MAGIC, SegmentEntry,
-    SegmentKind, StreamHeader, Unrecorded, VERSION,
+    SegmentKind, StreamHeader, UnrecordedCause, VERSION,
 };
 
 /// Higher counts of calls and numbers of records are lies: a thread that makes a
@@ -40,20 +40,20 @@ pub(super) struct Header {
     pub(super) process_start_ns: u64,
     pub(super) process_start_realtime_ns: u64,
     pub(super) begin_ns: u64,
-    pub(super) unrecorded: [u64; Unrecorded::COUNT],
+    pub(super) unrecorded: [u64; UnrecordedCause::COUNT],
     /// At most what a stream can take.
     pub(super) charged_bytes: u64,
     /// Rows of the table that are in use, as the file says.
     pub(super) n_rows: u32,
     /// Segments that lie in the file and not in each other, as in the table.
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<CheckedSegment>,
     /// What was wrong with others.
     pub(super) fault: Option<&'static str>,
 }
 
 /// A segment that has been checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Segment {
+pub(super) struct CheckedSegment {
     /// Row in the table.
     pub(super) place: usize,
     pub(super) offset: u64,
@@ -63,7 +63,7 @@ pub(super) struct Segment {
     pub(super) first: u64,
 }
 
-impl Segment {
+impl CheckedSegment {
     pub(super) fn is_definitions(&self) -> bool {
         self.n_records == 0
     }
@@ -88,7 +88,7 @@ pub(super) fn parse(page: &[u8; PAGE], file_bytes: u64) -> FirstPage {
         return FirstPage::Foreign("it was made by another version");
     }
     let n_rows = u32_at(page, offset_of!(StreamHeader, n_segments));
-    let mut segments: Vec<Segment> = Vec::new();
+    let mut segments: Vec<CheckedSegment> = Vec::new();
     let mut fault = (n_rows as usize > MAX_SEGMENTS).then_some("its table of segments is too long");
     for place in 0..MAX_SEGMENTS.min(n_rows as usize) {
         match segment(page, place, file_bytes) {
@@ -100,9 +100,9 @@ pub(super) fn parse(page: &[u8; PAGE], file_bytes: u64) -> FirstPage {
         }
     }
     let count_at = |cause| u64_at(page, offset_of!(StreamHeader, unrecorded) + 8 * cause);
-    let mut unrecorded: [u64; Unrecorded::COUNT] = std::array::from_fn(count_at);
+    let mut unrecorded: [u64; UnrecordedCause::COUNT] = std::array::from_fn(count_at);
     if unrecorded.iter().any(|count| *count > MAX_COUNT) {
-        unrecorded = [0; Unrecorded::COUNT];
+        unrecorded = [0; UnrecordedCause::COUNT];
         fault = fault.or(Some(COUNTS_OVERWRITTEN));
     }
     FirstPage::Header(Header {
@@ -134,7 +134,11 @@ pub(super) fn consumed_offset(place: usize) -> u64 {
 /// Where the file says how many segments it has.
 pub(super) const N_SEGMENTS_OFFSET: u64 = offset_of!(StreamHeader, n_segments) as u64;
 
-fn segment(page: &[u8; PAGE], place: usize, file_bytes: u64) -> Result<Segment, &'static str> {
+fn segment(
+    page: &[u8; PAGE],
+    place: usize,
+    file_bytes: u64,
+) -> Result<CheckedSegment, &'static str> {
     let row = row(place);
     let offset = u64_at(page, row + offset_of!(SegmentEntry, offset));
     let bytes = u32_at(page, row + offset_of!(SegmentEntry, bytes));
@@ -155,10 +159,10 @@ fn segment(page: &[u8; PAGE], place: usize, file_bytes: u64) -> Result<Segment, 
         return Err("it is cut short");
     }
     let n_records = if is_records { bytes as usize / size_of::<Record>() } else { 0 };
-    Ok(Segment { place, offset, bytes, n_records: n_records as u64, first })
+    Ok(CheckedSegment { place, offset, bytes, n_records: n_records as u64, first })
 }
 
-fn overlap(one: &Segment, other: &Segment) -> bool {
+fn overlap(one: &CheckedSegment, other: &CheckedSegment) -> bool {
     one.offset < other.offset + u64::from(other.bytes)
         && other.offset < one.offset + u64::from(one.bytes)
 }

@@ -2,22 +2,22 @@
 
 //! What a job's streams amount to.
 
-use crate::layout::Unrecorded;
+use crate::layout::UnrecordedCause;
 
 /// Sentences on damaged streams that are kept; more are only counted.
 const MAX_SENTENCES: usize = 100;
 
 /// Counts of a job, up to now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct JobTotals {
     /// Images that loaded the library (an exec counts again).
     pub n_processes: u64,
     /// Streams found.
     pub n_streams: u64,
     /// Records delivered.
     pub n_records: u64,
-    /// Calls not recorded, by cause, in the order of [`Unrecorded::ALL`].
-    pub unrecorded: [u64; Unrecorded::COUNT],
+    /// Calls not recorded, by cause, in the order of [`UnrecordedCause::ALL`].
+    pub unrecorded: [u64; UnrecordedCause::COUNT],
     /// Records that were begun and never published: their thread was killed, or
     /// left by a jump, in the middle.
     pub n_holes: u64,
@@ -51,12 +51,12 @@ pub struct UnrecordedProgram {
     /// The file name of its program.
     pub name: String,
     /// Why.
-    pub cause: Unrecorded,
+    pub cause: UnrecordedCause,
 }
 
-impl Totals {
+impl JobTotals {
     /// Calls not recorded, of one cause.
-    pub fn unrecorded(&self, cause: Unrecorded) -> u64 {
+    pub fn unrecorded(&self, cause: UnrecordedCause) -> u64 {
         self.unrecorded[cause as usize]
     }
 

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! A thread that asks what comes next: its slot, and its own last records, which
-//! tell whether it did what was predicted.
+//! show whether it did what was predicted.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::room;
 use super::{Host, Writer};
-use crate::layout::{Call, JobPage, Unrecorded};
-use crate::slot::{SLOT_BYTES, Slot};
+use crate::layout::{Call, JobPage, UnrecordedCause};
+use crate::slot::{PredictionSlot, SLOT_BYTES};
 
 impl Writer {
-    /// Makes the slot of the stream and tells the reader, which from now on is
+    /// Makes the slot of the stream and notifies the reader, which from now on is
     /// woken by every record. To be called once: the file is made anew.
-    pub fn ask(&self, host: &mut impl Host, job: &JobPage) -> Result<Slot, Unrecorded> {
+    pub fn ask(
+        &self,
+        host: &mut impl Host,
+        job: &JobPage,
+    ) -> Result<PredictionSlot, UnrecordedCause> {
         let made = host.uninterrupted(|host| {
             let mut slot = None;
             self.guarded(|| {
                 slot = Some(self.make_slot(host, job)?);
                 Ok(())
             })?;
-            slot.ok_or(Unrecorded::NoFile)
+            slot.ok_or(UnrecordedCause::NoFile)
         })?;
         self.wake_mask.store(0, Relaxed);
         job.n_asking.fetch_add(1, Release);
@@ -28,9 +32,13 @@ impl Writer {
         Ok(made)
     }
 
-    fn make_slot(&self, host: &mut impl Host, job: &JobPage) -> Result<Slot, Unrecorded> {
+    fn make_slot(
+        &self,
+        host: &mut impl Host,
+        job: &JobPage,
+    ) -> Result<PredictionSlot, UnrecordedCause> {
         if job.open.load(Relaxed) == 0 {
-            return Err(Unrecorded::Limit);
+            return Err(UnrecordedCause::Limit);
         }
         room::charge(job, SLOT_BYTES)?;
         self.note_charged(SLOT_BYTES);
@@ -39,7 +47,7 @@ impl Writer {
             room::give_back(job, SLOT_BYTES);
         })?;
         // SAFETY: the host has mapped so many zeroed bytes, to stay.
-        Ok(unsafe { Slot::begin(base) })
+        Ok(unsafe { PredictionSlot::begin(base) })
     }
 
     /// Records appended so far: the number of the next one.

@@ -11,8 +11,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::segment::definition_bytes;
 use super::{Host, Writer};
-use crate::inside::Definition;
-use crate::layout::{DefinitionKind, JobPage, MAX_DEFINITION_BYTES, Unrecorded};
+use crate::in_process::Definition;
+use crate::layout::{DefinitionKind, JobPage, MAX_DEFINITION_BYTES, UnrecordedCause};
 
 impl Writer {
     /// Gives an identity its meaning; the parts of the payload are put together.
@@ -60,21 +60,21 @@ impl Writer {
         id: u64,
         payload: &[&[u8]],
         length: usize,
-    ) -> Result<(), Unrecorded> {
+    ) -> Result<(), UnrecordedCause> {
         let (mut place, mut used) = self.definitions.load();
-        let mut segment = self.segments.get(place).ok_or(Unrecorded::NoRoom)?;
+        let mut segment = self.segments.get(place).ok_or(UnrecordedCause::NoRoom)?;
         // One that was published by a call that never came back.
         while let Some(bytes) = segment.published_definition(used) {
             used = used.saturating_add(bytes);
         }
-        let needed = definition_bytes(length).ok_or(Unrecorded::NoRoom)?;
+        let needed = definition_bytes(length).ok_or(UnrecordedCause::NoRoom)?;
         if used.saturating_add(needed) > segment.bytes() {
             place = self.open_definitions(host, job, needed)?;
             used = 0;
-            segment = self.segments.get(place).ok_or(Unrecorded::NoRoom)?;
+            segment = self.segments.get(place).ok_or(UnrecordedCause::NoRoom)?;
         }
         let end = segment.define(used, kind, id, payload, length);
-        self.definitions.store(place, end.ok_or(Unrecorded::NoRoom)?);
+        self.definitions.store(place, end.ok_or(UnrecordedCause::NoRoom)?);
         Ok(())
     }
 }

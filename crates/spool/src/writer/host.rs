@@ -7,7 +7,7 @@ use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU32;
 
-use crate::layout::{SPARE_SUFFIX, STREAM_SUFFIX, Unrecorded};
+use crate::layout::{SPARE_SUFFIX, STREAM_SUFFIX, UnrecordedCause};
 use crate::slot::SLOT_SUFFIX;
 
 /// The system calls of a writer.
@@ -21,7 +21,7 @@ use crate::slot::SLOT_SUFFIX;
 /// [`unmap`](Host::unmap) is called for it.
 pub unsafe trait Host {
     /// Creates the stream's file with `bytes` really allocated, and maps it.
-    fn create(&mut self, name: &StreamName, bytes: usize) -> Result<NonNull<u8>, Unrecorded>;
+    fn create(&mut self, name: &StreamName, bytes: usize) -> Result<NonNull<u8>, UnrecordedCause>;
 
     /// Adds `bytes` at `offset` to the file, really allocated, and maps them.
     /// After an interruption it may be asked for the same bytes again.
@@ -30,7 +30,7 @@ pub unsafe trait Host {
         name: &StreamName,
         offset: u64,
         bytes: usize,
-    ) -> Result<NonNull<u8>, Unrecorded>;
+    ) -> Result<NonNull<u8>, UnrecordedCause>;
 
     /// Ends a mapping.
     fn unmap(&mut self, address: NonNull<u8>, bytes: usize);
@@ -56,16 +56,16 @@ pub unsafe trait Host {
 
 /// Who writes a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Identity {
+pub struct StreamIdentity {
     /// Process.
     pub pid: u32,
     /// Thread.
     pub tid: u32,
     /// Parent process.
     pub parent_pid: u32,
-    /// Rank told by the launcher's environment, -1 for none.
+    /// Rank set by the launcher's environment, -1 for none.
     pub rank: i32,
-    /// Ranks of the launcher's job, 0 if not told.
+    /// Ranks of the launcher's job, 0 if unknown.
     pub world_size: u32,
     /// When the process image began, CLOCK_MONOTONIC.
     pub process_start_ns: u64,
@@ -93,7 +93,7 @@ impl StreamName {
     }
 
     /// The name of a stream that begins now.
-    pub fn new(who: &Identity) -> StreamName {
+    pub fn new(who: &StreamIdentity) -> StreamName {
         let mut bytes = [0; Self::CAPACITY];
         // The last byte stays zero whatever the numbers are.
         let mut places = bytes.iter_mut().take(Self::CAPACITY - 1);
@@ -113,7 +113,7 @@ impl StreamName {
 
     /// The name of a stream that is made in advance, the `n`th of a process.
     pub fn spare(pid: u32, n: u32, now_ns: u64) -> StreamName {
-        let who = Identity { pid, tid: n, now_ns, ..Identity::default() };
+        let who = StreamIdentity { pid, tid: n, now_ns, ..StreamIdentity::default() };
         StreamName::new(&who).with_suffix(SPARE_SUFFIX)
     }
 
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn name(pid: u32, tid: u32, now_ns: u64) -> String {
-        let who = Identity { pid, tid, now_ns, ..Identity::default() };
+        let who = StreamIdentity { pid, tid, now_ns, ..StreamIdentity::default() };
         StreamName::new(&who).as_cstr().to_str().unwrap().to_owned()
     }
 
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_named_after_its_stream() {
-        let who = Identity { pid: 12, tid: 34, now_ns: 0xab, ..Identity::default() };
+        let who = StreamIdentity { pid: 12, tid: 34, now_ns: 0xab, ..StreamIdentity::default() };
         let slot = StreamName::new(&who).of_slot();
         assert_eq!(slot.as_cstr(), c"12-34-ab.next");
     }

@@ -25,15 +25,15 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
 
-pub use self::host::{Host, Identity, StreamName};
+pub use self::host::{Host, StreamIdentity, StreamName};
 
 use self::definitions::DefinitionsEnd;
 use self::room::Stall;
-use self::segment::Segment;
+use self::segment::MappedSegment;
 use crate::handshake::takes_over_waking;
 use crate::layout::{
     Call, FIRST_BYTES, JobPage, MAX_SEGMENTS, PAGE, STREAM_MAGIC, SegmentKind, StreamHeader,
-    Unrecorded, VERSION,
+    UnrecordedCause, VERSION,
 };
 
 /// Records between two looks at whether the reader sleeps; a power of 2.
@@ -49,7 +49,7 @@ pub struct Writer {
     /// The segment that records go to.
     current: AtomicUsize,
     /// The first `n_segments` are mapped; the same places as in the file's table.
-    segments: [Segment; MAX_SEGMENTS],
+    segments: [MappedSegment; MAX_SEGMENTS],
     n_segments: AtomicUsize,
     file_bytes: AtomicU64,
     /// Where the next definition goes.
@@ -72,7 +72,7 @@ impl Writer {
             header: AtomicPtr::new(core::ptr::null_mut()),
             next: AtomicU64::new(0),
             current: AtomicUsize::new(0),
-            segments: [const { Segment::unmapped() }; MAX_SEGMENTS],
+            segments: [const { MappedSegment::unmapped() }; MAX_SEGMENTS],
             n_segments: AtomicUsize::new(0),
             file_bytes: AtomicU64::new(0),
             definitions: DefinitionsEnd::new(),
@@ -88,8 +88,8 @@ impl Writer {
     pub fn start(
         host: &mut impl Host,
         job: &JobPage,
-        who: &Identity,
-    ) -> Result<Writer, Unrecorded> {
+        who: &StreamIdentity,
+    ) -> Result<Writer, UnrecordedCause> {
         let mut writer = Writer::idle();
         writer.start_in_place(host, job, who)?;
         Ok(writer)
@@ -101,8 +101,8 @@ impl Writer {
         &mut self,
         host: &mut impl Host,
         job: &JobPage,
-        who: &Identity,
-    ) -> Result<(), Unrecorded> {
+        who: &StreamIdentity,
+    ) -> Result<(), UnrecordedCause> {
         let name = StreamName::new(who);
         room::charge(job, FIRST_BYTES).inspect_err(|_| self.wake(host, job))?;
         let base = match host.create(&name, FIRST_BYTES) {
@@ -200,7 +200,7 @@ impl Writer {
         let appended = host.uninterrupted(|host| self.append_to_next(host, job, call, reserved));
         let Err(cause) = appended else { return };
         // The wait is outside: it may be long, and signals are the application's.
-        let again = matches!(cause, Unrecorded::Limit | Unrecorded::NoRoom)
+        let again = matches!(cause, UnrecordedCause::Limit | UnrecordedCause::NoRoom)
             && self.wait_for_reader(host, job)
             && host.uninterrupted(|host| self.append_to_next(host, job, call, None)).is_ok();
         if !again {
@@ -215,7 +215,7 @@ impl Writer {
         job: &JobPage,
         call: &Call,
         reserved: Option<u64>,
-    ) -> Result<(), Unrecorded> {
+    ) -> Result<(), UnrecordedCause> {
         let write = |number| self.segments.iter().any(|segment| segment.write(number, call));
         if reserved.is_some_and(write) {
             return Ok(());
@@ -233,11 +233,11 @@ impl Writer {
             // Else a handler has reserved the next one, and the reader meets a hole.
             let _ = self.next.compare_exchange(number.wrapping_add(1), number, Relaxed, Relaxed);
         }
-        opened.and(Err(Unrecorded::Interrupted))
+        opened.and(Err(UnrecordedCause::Interrupted))
     }
 
     /// Counts a call that is not recorded.
-    pub fn count_unrecorded(&self, cause: Unrecorded) {
+    pub fn count_unrecorded(&self, cause: UnrecordedCause) {
         // SAFETY: the header is mapped as long as the pointer is not null.
         if let Some(header) = unsafe { self.header.load(Relaxed).as_ref() }
             && let Some(count) = header.unrecorded.get(cause as usize)
@@ -284,9 +284,12 @@ impl Writer {
     }
 
     /// Runs what must not run inside itself.
-    fn guarded(&self, change: impl FnOnce() -> Result<(), Unrecorded>) -> Result<(), Unrecorded> {
+    fn guarded(
+        &self,
+        change: impl FnOnce() -> Result<(), UnrecordedCause>,
+    ) -> Result<(), UnrecordedCause> {
         if self.busy.swap(true, Relaxed) {
-            return Err(Unrecorded::Interrupted);
+            return Err(UnrecordedCause::Interrupted);
         }
         let changed = change();
         self.busy.store(false, Relaxed);

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use super::{Host, Writer};
 use crate::layout::{
     FIRST_BYTES, JobPage, MAX_DEFINITION_BYTES, MAX_SEGMENT_BYTES, MAX_SEGMENTS, PAGE, SPARE_BYTES,
-    SegmentEntry, SegmentKind, Unrecorded,
+    SegmentEntry, SegmentKind, UnrecordedCause,
 };
 
 /// Smallest segment of records.
@@ -35,8 +35,9 @@ impl Writer {
         &self,
         host: &mut impl Host,
         job: &JobPage,
-    ) -> Result<(), Unrecorded> {
-        let current = self.segments.get(self.current.load(Relaxed)).ok_or(Unrecorded::NoRoom)?;
+    ) -> Result<(), UnrecordedCause> {
+        let current =
+            self.segments.get(self.current.load(Relaxed)).ok_or(UnrecordedCause::NoRoom)?;
         if current.holds(self.next.load(Relaxed)) {
             return Ok(());
         }
@@ -94,7 +95,7 @@ impl Writer {
 
     /// Why there was no room, if there is none now and it is too early to ask
     /// the system again.
-    pub(super) fn still_no_room(&self) -> Option<Unrecorded> {
+    pub(super) fn still_no_room(&self) -> Option<UnrecordedCause> {
         match self.consumed_segment() {
             Some(_) => None,
             None => self.records_stall.check().err(),
@@ -123,7 +124,7 @@ impl Writer {
         host: &mut impl Host,
         job: &JobPage,
         needed: usize,
-    ) -> Result<usize, Unrecorded> {
+    ) -> Result<usize, UnrecordedCause> {
         self.definitions_stall.check()?;
         let last = self.segments.get(self.definitions.load().0).map_or(PAGE, |it| it.bytes());
         let bytes = last
@@ -218,11 +219,13 @@ impl Writer {
         job: &JobPage,
         wanted: usize,
         first: u64,
-    ) -> Result<usize, Unrecorded> {
+    ) -> Result<usize, UnrecordedCause> {
         let mut bytes = wanted;
         loop {
             match self.extend(host, job, SegmentKind::Records, bytes, first) {
-                Err(Unrecorded::Limit | Unrecorded::NoRoom) if bytes > MIN_RECORDS_BYTES => {
+                Err(UnrecordedCause::Limit | UnrecordedCause::NoRoom)
+                    if bytes > MIN_RECORDS_BYTES =>
+                {
                     bytes /= 2;
                 }
                 done => return done,
@@ -238,14 +241,14 @@ impl Writer {
         kind: SegmentKind,
         bytes: usize,
         first: u64,
-    ) -> Result<usize, Unrecorded> {
+    ) -> Result<usize, UnrecordedCause> {
         let n_places = match kind {
             SegmentKind::Records => MAX_SEGMENTS - DEFINITIONS_SEGMENTS,
             SegmentKind::Definitions => MAX_SEGMENTS,
         };
         // A job that is closed has no reader who would give anything back.
         if self.n_segments.load(Relaxed) >= n_places || job.open.load(Relaxed) == 0 {
-            return Err(Unrecorded::Limit);
+            return Err(UnrecordedCause::Limit);
         }
         charge(job, bytes)?;
         self.note_charged(bytes);
@@ -255,7 +258,7 @@ impl Writer {
             give_back(job, bytes);
         })?;
         self.file_bytes.store(offset.wrapping_add(bytes as u64), Relaxed);
-        self.add_segment(kind, base, offset, bytes, first).ok_or(Unrecorded::Limit)
+        self.add_segment(kind, base, offset, bytes, first).ok_or(UnrecordedCause::Limit)
     }
 
     /// Notes in the file what the reader has to give back.
@@ -291,12 +294,12 @@ impl JobPage {
 }
 
 /// Takes `bytes` from the job's limit.
-pub(super) fn charge(job: &JobPage, bytes: usize) -> Result<(), Unrecorded> {
+pub(super) fn charge(job: &JobPage, bytes: usize) -> Result<(), UnrecordedCause> {
     let limit: &AtomicU64 = &job.limit_bytes;
     let taken = job.taken_bytes.fetch_add(bytes as u64, Relaxed).saturating_add(bytes as u64);
     if taken.saturating_sub(job.returned_bytes.load(Relaxed)) > limit.load(Relaxed) {
         give_back(job, bytes);
-        return Err(Unrecorded::Limit);
+        return Err(UnrecordedCause::Limit);
     }
     Ok(())
 }
@@ -326,17 +329,17 @@ impl Stall {
     }
 
     /// Whether to ask the system; else the cause of the last refusal.
-    fn check(&self) -> Result<(), Unrecorded> {
+    fn check(&self) -> Result<(), UnrecordedCause> {
         let n_calls = self.n_calls.load(Relaxed);
         if n_calls.is_multiple_of(RETRY) {
             return Ok(());
         }
         self.n_calls.store(n_calls.wrapping_add(1), Relaxed);
-        let cause = Unrecorded::ALL.get(self.cause.load(Relaxed) as usize);
-        Err(cause.copied().unwrap_or(Unrecorded::NoRoom))
+        let cause = UnrecordedCause::ALL.get(self.cause.load(Relaxed) as usize);
+        Err(cause.copied().unwrap_or(UnrecordedCause::NoRoom))
     }
 
-    fn begin(&self, cause: Unrecorded) -> Unrecorded {
+    fn begin(&self, cause: UnrecordedCause) -> UnrecordedCause {
         self.cause.store(cause as u32, Relaxed);
         self.n_calls.store(1, Relaxed);
         cause

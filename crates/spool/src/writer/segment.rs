@@ -11,11 +11,11 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
-use crate::inside::Definition;
+use crate::in_process::Definition;
 use crate::layout::{Call, DefinitionHeader, DefinitionKind, Record};
 
 /// A mapped piece of the stream's file.
-pub(super) struct Segment {
+pub(super) struct MappedSegment {
     base: AtomicPtr<u8>,
     bytes: AtomicUsize,
     /// 0 for definitions, and for what is not mapped.
@@ -23,9 +23,9 @@ pub(super) struct Segment {
     first: AtomicU64,
 }
 
-impl Segment {
-    pub(super) const fn unmapped() -> Segment {
-        Segment {
+impl MappedSegment {
+    pub(super) const fn unmapped() -> MappedSegment {
+        MappedSegment {
             base: AtomicPtr::new(ptr::null_mut()),
             bytes: AtomicUsize::new(0),
             n_records: AtomicU64::new(0),
@@ -109,7 +109,7 @@ impl Segment {
             return None;
         }
         // SAFETY: `n_records` is above `place`, so the mapping is held and this
-        // many records lie in it. Only this thread writes them; the word tells
+        // many records lie in it. Only this thread writes them; the word says
         // whether a handler has in between.
         unsafe {
             let record = self.base.load(Relaxed).cast::<Record>().add(place as usize);

@@ -41,9 +41,9 @@ impl Memory {
         }
     }
 
-    fn map(&mut self, bytes: usize) -> Result<NonNull<u8>, Unrecorded> {
+    fn map(&mut self, bytes: usize) -> Result<NonNull<u8>, UnrecordedCause> {
         self.n_asked += 1;
-        self.room = self.room.checked_sub(bytes).ok_or(Unrecorded::NoRoom)?;
+        self.room = self.room.checked_sub(bytes).ok_or(UnrecordedCause::NoRoom)?;
         let mut mapping = vec![Line { _bytes: [0; 64] }; bytes / 64].into_boxed_slice();
         let base = NonNull::from(&mut *mapping).cast();
         self.mappings.push(mapping);
@@ -123,7 +123,7 @@ impl Memory {
         }
     }
 
-    fn unrecorded(&self, cause: Unrecorded) -> u64 {
+    fn unrecorded(&self, cause: UnrecordedCause) -> u64 {
         self.header().unrecorded[cause as usize].load(SeqCst)
     }
 }
@@ -131,11 +131,16 @@ impl Memory {
 // SAFETY: boxes of lines are aligned to 64 bytes, zeroed, and live as long as
 // the host; unmapping only checks that they were given out.
 unsafe impl Host for Memory {
-    fn create(&mut self, _: &StreamName, bytes: usize) -> Result<NonNull<u8>, Unrecorded> {
+    fn create(&mut self, _: &StreamName, bytes: usize) -> Result<NonNull<u8>, UnrecordedCause> {
         self.map(bytes)
     }
 
-    fn extend(&mut self, _: &StreamName, _: u64, bytes: usize) -> Result<NonNull<u8>, Unrecorded> {
+    fn extend(
+        &mut self,
+        _: &StreamName,
+        _: u64,
+        bytes: usize,
+    ) -> Result<NonNull<u8>, UnrecordedCause> {
         self.map(bytes)
     }
 
@@ -181,8 +186,12 @@ fn numbered(n_records: u64) -> Vec<(u64, u64)> {
 const ROOMY: usize = 1 << 30;
 
 fn started(memory: &mut Memory, job: &JobPage) -> Writer {
-    Writer::start(memory, job, &Identity { pid: 7, tid: 8, rank: -1, ..Identity::default() })
-        .expect("there is room")
+    Writer::start(
+        memory,
+        job,
+        &StreamIdentity { pid: 7, tid: 8, rank: -1, ..StreamIdentity::default() },
+    )
+    .expect("there is room")
 }
 
 #[test]
@@ -214,7 +223,7 @@ fn room_made_in_advance_is_used_without_asking_the_system() {
     assert!(writer.define(&mut memory, &job, DefinitionKind::File, 1, &[&[b'x'; 60_000]]));
     assert_eq!(memory.n_asked, n_asked);
     writer.append(&mut memory, &job, &call(0));
-    assert_eq!(memory.header().unrecorded[Unrecorded::NoRoom as usize].load(SeqCst), 1);
+    assert_eq!(memory.header().unrecorded[UnrecordedCause::NoRoom as usize].load(SeqCst), 1);
 }
 
 #[test]
@@ -250,7 +259,7 @@ fn calls_beyond_the_limit_are_counted_until_the_reader_has_consumed_something() 
         writer.append(&mut memory, &job, &call(size));
     }
     assert_eq!(memory.records(), numbered(fits));
-    assert_eq!(memory.unrecorded(Unrecorded::Limit), 5000);
+    assert_eq!(memory.unrecorded(UnrecordedCause::Limit), 5000);
     memory.consume_all_but_the_last();
     writer.append(&mut memory, &job, &call(fits));
     assert_eq!(memory.records().last(), Some(&(fits, fits)));
@@ -266,7 +275,7 @@ fn on_a_full_disk_smaller_segments_are_tried_and_the_system_is_rarely_asked() {
         writer.append(&mut memory, &job, &call(size));
     }
     assert_eq!(memory.records(), numbered(fits));
-    assert_eq!(memory.unrecorded(Unrecorded::NoRoom), 10 * 1024);
+    assert_eq!(memory.unrecorded(UnrecordedCause::NoRoom), 10 * 1024);
     assert!(memory.n_asked < 60, "asked {} times", memory.n_asked);
     assert_eq!(job.taken_bytes.load(SeqCst), 40 * 1024);
 }
@@ -274,8 +283,8 @@ fn on_a_full_disk_smaller_segments_are_tried_and_the_system_is_rarely_asked() {
 #[test]
 fn a_stream_that_cannot_begin_costs_nothing() {
     let (mut memory, job) = (Memory::new(100), job(u64::MAX));
-    let started = Writer::start(&mut memory, &job, &Identity::default());
-    assert_eq!(started.err(), Some(Unrecorded::NoRoom));
+    let started = Writer::start(&mut memory, &job, &StreamIdentity::default());
+    assert_eq!(started.err(), Some(UnrecordedCause::NoRoom));
     assert_eq!(job.taken_bytes.load(SeqCst), 0);
     assert_eq!(job.n_streams.load(SeqCst), 0);
 }
@@ -290,7 +299,7 @@ fn a_writer_waits_for_a_living_reader_if_the_job_wants_that() {
     for size in 0..100_000 {
         writer.append(&mut memory, &job, &call(size));
     }
-    assert_eq!(memory.unrecorded(Unrecorded::Limit), 0);
+    assert_eq!(memory.unrecorded(UnrecordedCause::Limit), 0);
     assert_eq!(memory.records().last(), Some(&(99_999, 99_999)));
     assert!(memory.n_pauses > 100);
 }
@@ -307,7 +316,7 @@ fn a_reader_that_is_dead_or_stuck_is_not_waited_for_long() {
             writer.append(&mut memory, &job, &call(size));
         }
         assert_eq!(memory.n_pauses, if lives { 50 } else { 0 });
-        assert_eq!(memory.unrecorded(Unrecorded::Limit), 1200 - 255);
+        assert_eq!(memory.unrecorded(UnrecordedCause::Limit), 1200 - 255);
     }
 }
 
@@ -344,7 +353,7 @@ fn places_are_kept_for_definitions_when_records_have_taken_all_others() {
         writer.append(&mut memory, &job, &call(size));
     }
     assert_eq!(memory.header().n_segments.load(SeqCst), 80);
-    assert!(memory.unrecorded(Unrecorded::Limit) > 0);
+    assert!(memory.unrecorded(UnrecordedCause::Limit) > 0);
     for id in 0..1000 {
         assert!(writer.define(&mut memory, &job, DefinitionKind::File, id, &[&[1; 500]]));
     }
@@ -377,7 +386,7 @@ fn a_finished_writer_has_unmapped_everything_and_writes_nowhere() {
     writer.finish(&mut memory);
     assert!(memory.mappings.is_empty());
     writer.append(&mut memory, &job, &call(1));
-    writer.count_unrecorded(Unrecorded::Borrowed);
+    writer.count_unrecorded(UnrecordedCause::Borrowed);
     assert!(!writer.define(&mut memory, &job, DefinitionKind::File, 1, &[b"x"]));
     writer.repair();
     writer.append(&mut memory, &job, &call(1));
@@ -418,7 +427,7 @@ fn a_writer_goes_on_after_it_was_left_by_a_jump() {
     writer.current.store(before, Relaxed);
     writer.busy.store(true, Relaxed);
     writer.append(&mut memory, &job, &call(0));
-    assert_eq!(memory.unrecorded(Unrecorded::Interrupted), 1);
+    assert_eq!(memory.unrecorded(UnrecordedCause::Interrupted), 1);
     writer.repair();
     for size in 85..200 {
         writer.append(&mut memory, &job, &call(size));

@@ -13,8 +13,10 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use ioracle_spool::layout::{Call, DefinitionKind, JOB_FILE, JobPage, PAGE, Unrecorded};
-use ioracle_spool::{Host, Identity, Job, Sink, StreamInfo, StreamName, StreamNumber, Writer};
+use ioracle_spool::layout::{Call, DefinitionKind, JOB_FILE, JobPage, PAGE, UnrecordedCause};
+use ioracle_spool::{
+    Host, Job, Sink, StreamIdentity, StreamInfo, StreamName, StreamNumber, Writer,
+};
 
 /// Makes stream files in a directory.
 pub struct Files {
@@ -32,20 +34,20 @@ impl Files {
         self.directory.join(name.as_cstr().to_str().unwrap())
     }
 
-    fn allocate(&mut self, file: &File, at: u64, n: usize) -> Result<NonNull<u8>, Unrecorded> {
-        self.room = self.room.checked_sub(n).ok_or(Unrecorded::NoRoom)?;
-        file.set_len(at + n as u64).map_err(|_| Unrecorded::NoRoom)?;
-        map(file, at, n).ok_or(Unrecorded::NoRoom)
+    fn allocate(&mut self, file: &File, at: u64, n: usize) -> Result<NonNull<u8>, UnrecordedCause> {
+        self.room = self.room.checked_sub(n).ok_or(UnrecordedCause::NoRoom)?;
+        file.set_len(at + n as u64).map_err(|_| UnrecordedCause::NoRoom)?;
+        map(file, at, n).ok_or(UnrecordedCause::NoRoom)
     }
 }
 
 // SAFETY: mappings of files are aligned to pages, zeroed where the file is new,
 // and stay until they are unmapped.
 unsafe impl Host for Files {
-    fn create(&mut self, name: &StreamName, bytes: usize) -> Result<NonNull<u8>, Unrecorded> {
+    fn create(&mut self, name: &StreamName, bytes: usize) -> Result<NonNull<u8>, UnrecordedCause> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(self.path(name));
-        self.allocate(&file.map_err(|_| Unrecorded::NoFile)?, 0, bytes)
+        self.allocate(&file.map_err(|_| UnrecordedCause::NoFile)?, 0, bytes)
     }
 
     fn extend(
@@ -53,9 +55,9 @@ unsafe impl Host for Files {
         name: &StreamName,
         offset: u64,
         bytes: usize,
-    ) -> Result<NonNull<u8>, Unrecorded> {
+    ) -> Result<NonNull<u8>, UnrecordedCause> {
         let file = OpenOptions::new().read(true).write(true).open(self.path(name));
-        self.allocate(&file.map_err(|_| Unrecorded::NoFile)?, offset, bytes)
+        self.allocate(&file.map_err(|_| UnrecordedCause::NoFile)?, offset, bytes)
     }
 
     fn unmap(&mut self, address: NonNull<u8>, bytes: usize) {
@@ -111,10 +113,10 @@ impl Thread {
     pub fn start(directory: &Path, serial: u64) -> Thread {
         // SAFETY: it only answers.
         let tid = unsafe { libc::gettid() } as u32;
-        Thread::start_as(directory, Identity { tid, ..identity(std::process::id(), serial) })
+        Thread::start_as(directory, StreamIdentity { tid, ..identity(std::process::id(), serial) })
     }
 
-    pub fn start_as(directory: &Path, who: Identity) -> Thread {
+    pub fn start_as(directory: &Path, who: StreamIdentity) -> Thread {
         let mut host = Files::new(directory);
         let job = map_job(directory);
         let writer = Writer::start(&mut host, job, &who).expect("the stream begins");
@@ -137,12 +139,12 @@ impl Thread {
 }
 
 /// The main thread of a process, at a time when it was there already.
-pub fn identity(pid: u32, serial: u64) -> Identity {
+pub fn identity(pid: u32, serial: u64) -> StreamIdentity {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time is written to a place of ours.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     let now_ns = (time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64) + serial;
-    Identity { pid, tid: pid, rank: -1, now_ns, ..Identity::default() }
+    StreamIdentity { pid, tid: pid, rank: -1, now_ns, ..StreamIdentity::default() }
 }
 
 /// Remembers everything.

@@ -5,7 +5,7 @@
 
 use ioracle_spool::Function;
 use ioracle_spool::layout::SHARED_MAPPING;
-use ioracle_spool::selection::{Part, Selection};
+use ioracle_spool::selection::{Selection, SelectionPart};
 
 use crate::spooled::text;
 
@@ -61,7 +61,8 @@ pub(crate) fn library_detail(
         if text.is_empty() {
             text.push_str(UNKNOWN);
         }
-        for (part, name) in Part::ALL.into_iter().zip(["start", "count", "stride", "block", "imap"])
+        for (part, name) in
+            SelectionPart::ALL.into_iter().zip(["start", "count", "stride", "block", "imap"])
         {
             for (n, number) in selection.get(part).unwrap_or_default().iter().enumerate() {
                 if n == 0 {
@@ -214,8 +215,8 @@ mod tests {
     #[test]
     fn objects_and_selections_are_written_as_in_the_corpus() {
         let mut selection = Selection::new(2);
-        selection.set(Part::Count, |_| 4);
-        selection.set(Part::Start, |dimension| dimension as i64 * 7);
+        selection.set(SelectionPart::Count, |_| 4);
+        selection.set(SelectionPart::Start, |dimension| dimension as i64 * 7);
         let check = |object, selection, request, expected| {
             assert_eq!(&*library_detail(object, selection, request), expected);
         };

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ioracle_events::{ContextId, FileId, StreamId};
-use ioracle_spool::slot::Outlook;
+use ioracle_spool::slot::OutlookBuilder;
 use ioracle_spool::{Job, Waker};
 
 use crate::error::Error;
@@ -91,7 +91,7 @@ impl Follower {
 
     /// Tells a thread that asked what is expected of it; false if it cannot be
     /// told any more.
-    pub fn publish(&mut self, stream: StreamId, outlook: &Outlook) -> bool {
+    pub fn publish(&mut self, stream: StreamId, outlook: &OutlookBuilder) -> bool {
         let number = self.state.asking(stream);
         number.is_some_and(|number| self.job.publish(number, outlook))
     }

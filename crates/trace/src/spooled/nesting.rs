@@ -116,11 +116,11 @@ mod tests {
 
     #[test]
     fn a_selection_goes_with_the_call_of_its_number() {
-        use ioracle_spool::selection::Part;
+        use ioracle_spool::selection::SelectionPart;
 
         let mut selection = Selection::new(5);
-        selection.set(Part::Start, |dimension| dimension as i64);
-        selection.set(Part::Count, |_| 9);
+        selection.set(SelectionPart::Start, |dimension| dimension as i64);
+        selection.set(SelectionPart::Count, |_| 9);
         let mut nesting = Nesting::default();
         let mut told = Vec::new();
         let mut push = |call: &Call| {

@@ -2,7 +2,7 @@
 
 //! What was found in a job, and what is missing.
 
-use ioracle_spool::layout::Unrecorded;
+use ioracle_spool::layout::UnrecordedCause;
 
 /// Counts of a job so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct JobTotals {
     /// Events that were told to the observer.
     pub n_events: u64,
     /// What the spool counted.
-    pub spool: ioracle_spool::Totals,
+    pub spool: ioracle_spool::JobTotals,
 }
 
 /// Calls that were seen but not recorded, for one cause.
@@ -27,7 +27,7 @@ pub struct NotRecorded {
 impl JobTotals {
     /// The causes that there are, each with its calls.
     pub fn not_recorded(&self) -> Vec<NotRecorded> {
-        let all = Unrecorded::ALL.into_iter().map(|cause| {
+        let all = UnrecordedCause::ALL.into_iter().map(|cause| {
             let n_calls = self.spool.unrecorded(cause);
             let (cause, because) = words(cause);
             NotRecorded { cause, because, n_calls }
@@ -36,15 +36,17 @@ impl JobTotals {
     }
 }
 
-fn words(cause: Unrecorded) -> (&'static str, &'static str) {
+fn words(cause: UnrecordedCause) -> (&'static str, &'static str) {
     match cause {
-        Unrecorded::NoRoom => ("no_room", "there was no room on the file system of the job"),
-        Unrecorded::Limit => ("limit", "the job had reached its space limit"),
-        Unrecorded::NoFile => ("no_file", "no file could be made for their thread"),
-        Unrecorded::Interrupted => ("interrupted", "they interrupted the recording of another"),
-        Unrecorded::Borrowed => ("borrowed", "they were made in a child of vfork"),
-        Unrecorded::Sandboxed => ("sandboxed", "their process had shut itself into a sandbox"),
-        Unrecorded::LittleStack => ("little_stack", "little of their thread's stack was left"),
+        UnrecordedCause::NoRoom => ("no_room", "there was no room on the file system of the job"),
+        UnrecordedCause::Limit => ("limit", "the job had reached its space limit"),
+        UnrecordedCause::NoFile => ("no_file", "no file could be made for their thread"),
+        UnrecordedCause::Interrupted => {
+            ("interrupted", "they interrupted the recording of another")
+        }
+        UnrecordedCause::Borrowed => ("borrowed", "they were made in a child of vfork"),
+        UnrecordedCause::Sandboxed => ("sandboxed", "their process had shut itself into a sandbox"),
+        UnrecordedCause::LittleStack => ("little_stack", "little of their thread's stack was left"),
     }
 }
 
@@ -56,7 +58,7 @@ mod tests {
     fn only_causes_with_calls_are_named() {
         let mut totals = JobTotals::default();
         assert_eq!(totals.not_recorded(), []);
-        totals.spool.unrecorded[Unrecorded::Limit as usize] = 5;
+        totals.spool.unrecorded[UnrecordedCause::Limit as usize] = 5;
         let found: Vec<_> =
             totals.not_recorded().iter().map(|missing| (missing.cause, missing.n_calls)).collect();
         assert_eq!(found, [("limit", 5)]);

@@ -12,7 +12,7 @@ use core::ffi::{CStr, c_char, c_int};
 use ioracle_spool::selection::MAX_DIMENSIONS;
 
 use crate::calls::copies::LibraryCopy;
-use crate::thread::Library;
+use crate::thread::NestedLibrary;
 
 /// What is asked; the place of the function's name in [`Dialect::names`].
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ pub(in crate::calls) enum Question {
 
 /// One of the two libraries.
 pub(in crate::calls) struct Dialect {
-    pub(in crate::calls) library: Library,
+    pub(in crate::calls) library: NestedLibrary,
     /// In the order of [`Question`]; empty where there is no such function.
     pub(in crate::calls) names: &'static [&'static CStr],
     /// The path of a local file that a name stands for.

@@ -16,7 +16,7 @@ use super::inquiry::{Cdf, Dialect};
 use super::selection::Chosen;
 use super::{files, variables};
 use crate::calls::library_call::{begin, code, observe};
-use crate::files::Named;
+use crate::files::NamedPath;
 use crate::observe::{call, is_on};
 use crate::thread::{Begun, begin_in};
 
@@ -34,7 +34,7 @@ pub(in crate::calls) fn open(
     let Some(begun) = begin(dialect.library) else { return real() };
     observe(dialect.library, begun, real, |result, _, _| {
         let path = (dialect.local_path)(path)?;
-        let file = Named { directory: libc::AT_FDCWD, path }.identity_of_target()?;
+        let file = NamedPath { directory: libc::AT_FDCWD, path }.identity_of_target()?;
         let mut opened = -1;
         if result == 0 && !ncid.is_null() {
             // SAFETY: the library has just stored it there.
@@ -172,7 +172,7 @@ impl Accessed {
     }
 }
 
-/// Tells what an access was about that has come to `result`.
+/// Describes an access that returned `result`.
 pub(in crate::calls) fn describe(
     cdf: Cdf,
     ncid: c_int,

@@ -3,7 +3,7 @@
 //! Which part of a variable a call is about, by the arrays that the program
 //! passed. They are read only after the library has accepted them.
 
-use ioracle_spool::selection::{MAX_DIMENSIONS, Part, Selection};
+use ioracle_spool::selection::{MAX_DIMENSIONS, Selection, SelectionPart};
 
 /// A number per dimension: size_t, ptrdiff_t and MPI_Offset are alike.
 pub(in crate::calls) type Numbers = *const i64;
@@ -22,7 +22,7 @@ enum Extent {
     Counted,
     /// Several parts, by as many starts and counts.
     Parts { n_parts: usize, starts: Arrays, counts: Arrays },
-    /// What only the library can tell.
+    /// What only the library knows.
     Untold,
 }
 
@@ -131,16 +131,19 @@ impl Chosen {
         match self.extent {
             Extent::Parts { n_parts: 1.., starts, .. } => {
                 let start = array(starts, 0);
-                selection.set(Part::Start, |dimension| number(start, dimension).unwrap_or(0));
+                selection
+                    .set(SelectionPart::Start, |dimension| number(start, dimension).unwrap_or(0));
                 return Some(selection);
             }
             Extent::Parts { .. } | Extent::Untold => return None,
             _ if self.needs_shape() && shape.is_none() => return None,
             Extent::Whole | Extent::One | Extent::Counted => {}
         }
-        selection.set(Part::Start, |dimension| number(self.start, dimension).unwrap_or(0));
-        selection.set(Part::Count, |dimension| self.count_at(dimension, shape));
-        for (part, numbers) in [(Part::Stride, self.stride), (Part::Imap, self.imap)] {
+        selection.set(SelectionPart::Start, |dimension| number(self.start, dimension).unwrap_or(0));
+        selection.set(SelectionPart::Count, |dimension| self.count_at(dimension, shape));
+        for (part, numbers) in
+            [(SelectionPart::Stride, self.stride), (SelectionPart::Imap, self.imap)]
+        {
             if !numbers.is_null() {
                 selection.set(part, |dimension| number(numbers, dimension).unwrap_or(0));
             }
@@ -186,7 +189,13 @@ mod tests {
         });
         assert_eq!(chosen.n_items(2, shape.as_ref()), items);
         let selection = chosen.selection(2, shape.as_ref());
-        let told = [Part::Start, Part::Count, Part::Stride, Part::Imap].map(|part| {
+        let told = [
+            SelectionPart::Start,
+            SelectionPart::Count,
+            SelectionPart::Stride,
+            SelectionPart::Imap,
+        ]
+        .map(|part| {
             let numbers = selection.as_ref().and_then(|selection| selection.get(part));
             numbers.map(|numbers| [numbers[0], numbers[1]])
         });
@@ -227,7 +236,7 @@ mod tests {
         let chosen = Chosen::strided(start.as_ptr(), NOTHING, stride.as_ptr());
         let told = [Some(start), Some([4, 2]), Some(stride), None];
         check(chosen, Some([5, 8]), 8, told);
-        // Where the library does not tell the shape, nothing is said.
+        // Where the library does not know the shape, nothing is recorded.
         check(Chosen::whole(), None, 0, [None; 4]);
     }
 }

@@ -9,7 +9,7 @@ use core::ffi::c_int;
 use super::files;
 use super::inquiry::Cdf;
 use crate::calls::seqlock_table::SeqlockTable;
-use crate::objects;
+use crate::files::object_identity;
 
 static KNOWN: SeqlockTable<2048, 3> = SeqlockTable::empty();
 
@@ -48,7 +48,7 @@ pub(super) fn forget_copy(number: u64) {
 
 #[cold]
 fn ask(cdf: Cdf, ncid: c_int, varid: c_int) -> Option<Variable> {
-    let object = cdf.with_variable_name(ncid, varid, objects::identity)?;
+    let object = cdf.with_variable_name(ncid, varid, object_identity)?;
     let n_dims = cdf.n_dims(ncid, varid)?;
     let item_bytes = cdf.item_bytes(ncid, varid).unwrap_or(0);
     if object != 0

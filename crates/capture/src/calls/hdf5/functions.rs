@@ -5,7 +5,7 @@
 use core::ffi::CStr;
 
 use crate::calls::copies::{LibraryCopy, MAX_FUNCTIONS};
-use crate::thread::Library;
+use crate::thread::NestedLibrary;
 
 /// An identifier of HDF5: an int before 1.10, whose upper half may hold anything
 /// when it comes in a register, and 64 bits since.
@@ -22,7 +22,7 @@ macro_rules! symbols {
     ($($symbol:ident $name:literal)*) => {
         /// What is looked up.
         #[derive(Clone, Copy)]
-        pub(super) enum Symbol { $($symbol,)* }
+        pub(super) enum HdfSymbol { $($symbol,)* }
 
         static NAMES: &[&CStr] = &[$($name,)*];
         const _: () = assert!([$($name,)*].len() <= MAX_FUNCTIONS);
@@ -69,7 +69,7 @@ impl Hdf5 {
     /// The copy that a real function lies in.
     #[inline]
     pub(super) fn of(real: usize) -> Option<Hdf5> {
-        LibraryCopy::of(Library::Hdf5, NAMES, real).map(|copy| Hdf5 { copy })
+        LibraryCopy::of(NestedLibrary::Hdf5, NAMES, real).map(|copy| Hdf5 { copy })
     }
 
     #[cfg(test)]
@@ -77,20 +77,20 @@ impl Hdf5 {
         Hdf5 { copy: LibraryCopy::numbered(number).expect("a number of a copy") }
     }
 
-    /// Tells the copies apart; see [`LibraryCopy::number`].
+    /// Distinguishes the copies; see [`LibraryCopy::number`].
     pub(super) fn number(self) -> u64 {
         self.copy.number()
     }
 
     /// Where a function is.
     #[inline]
-    pub(super) fn address(self, symbol: Symbol) -> Option<usize> {
+    pub(super) fn address(self, symbol: HdfSymbol) -> Option<usize> {
         self.copy.function(symbol as usize)
     }
 
     /// An identifier or code as it came in a register.
     pub(super) fn id(self, register: Id) -> Id {
-        match self.address(Symbol::FlushDataset) {
+        match self.address(HdfSymbol::FlushDataset) {
             Some(_) => register,
             None => Id::from(register as i32),
         }

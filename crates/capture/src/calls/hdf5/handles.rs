@@ -26,7 +26,7 @@ static EXTENTS: AtomicU32 = AtomicU32::new(0);
 
 /// What an identifier stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum HandleKind {
     /// A file; the hash of the name it was opened by.
     File(u64),
     /// A dataset; the identity of its name, 0 if it has none.
@@ -40,8 +40,8 @@ pub(super) enum Kind {
 
 /// What is known of an identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
-    pub(super) kind: Kind,
+pub(super) struct KnownHandle {
+    pub(super) kind: HandleKind,
     /// Identity of the file's path; None: it is not to be recorded.
     pub(super) file: Option<u64>,
     /// A dataset's dimensions, once they were asked for and if they can be kept.
@@ -50,16 +50,16 @@ pub(super) struct Known {
     pub(super) lengths: Option<[u64; KEPT_RANK]>,
 }
 
-impl Known {
+impl KnownHandle {
     /// What is known by the name alone.
-    pub(super) const fn new(kind: Kind, file: Option<u64>) -> Known {
-        Known { kind, file, rank: None, lengths: None }
+    pub(super) const fn new(kind: HandleKind, file: Option<u64>) -> KnownHandle {
+        KnownHandle { kind, file, rank: None, lengths: None }
     }
 
     /// The same with a dataset's extent, if it has no more dimensions than are kept.
-    pub(super) fn with_extent(self, (rank, extents): (usize, Extents)) -> Known {
+    pub(super) fn with_extent(self, (rank, extents): (usize, Extents)) -> KnownHandle {
         let lengths = extents.first_chunk().copied().filter(|_| rank <= KEPT_RANK);
-        Known { rank: lengths.map(|_| rank), lengths, ..self }
+        KnownHandle { rank: lengths.map(|_| rank), lengths, ..self }
     }
 
     /// The extent, if it is known.
@@ -75,10 +75,10 @@ impl Known {
     /// As the tables keep it.
     fn words(&self) -> [u64; WORDS] {
         let (kind, name) = match self.kind {
-            Kind::File(name) => (0, name),
-            Kind::Dataset(name) => (1, name),
-            Kind::Nameless => (2, 0),
-            Kind::Attribute(name) => (3, name),
+            HandleKind::File(name) => (0, name),
+            HandleKind::Dataset(name) => (1, name),
+            HandleKind::Nameless => (2, 0),
+            HandleKind::Attribute(name) => (3, name),
         };
         let is_recorded = if self.file.is_some() { IS_RECORDED } else { 0 };
         let has_lengths = if self.lengths.is_some() { HAS_LENGTHS } else { 0 };
@@ -91,16 +91,16 @@ impl Known {
 
     /// What tables have kept.
     #[inline]
-    fn from_words([what, file, name, lengths @ ..]: [u64; WORDS]) -> Known {
+    fn from_words([what, file, name, lengths @ ..]: [u64; WORDS]) -> KnownHandle {
         let kind = match what & KIND {
-            0 => Kind::File(name),
-            1 => Kind::Dataset(name),
-            2 => Kind::Nameless,
-            _ => Kind::Attribute(name),
+            0 => HandleKind::File(name),
+            1 => HandleKind::Dataset(name),
+            2 => HandleKind::Nameless,
+            _ => HandleKind::Attribute(name),
         };
         let has_lengths = what & HAS_LENGTHS != 0
             && what >> EXTENTS_BIT == u64::from(EXTENTS.load(Ordering::Relaxed));
-        Known {
+        KnownHandle {
             kind,
             file: (what & IS_RECORDED != 0).then_some(file),
             rank: (what >> RANK_BIT & 0xff).checked_sub(1).map(|rank| rank as usize),
@@ -120,9 +120,9 @@ const RANK_BIT: u32 = 8;
 const EXTENTS_BIT: u32 = 32;
 
 /// Keeps what is known of an identifier.
-pub(super) fn keep(hdf5: Hdf5, id: Id, known: &Known) {
+pub(super) fn keep(hdf5: Hdf5, id: Id, known: &KnownHandle) {
     let (key, words) = (key(hdf5, id), known.words());
-    if !matches!(known.kind, Kind::File(_)) {
+    if !matches!(known.kind, HandleKind::File(_)) {
         return OBJECTS.put_anyway(key, words);
     }
     if numbering::begins_anew(hdf5, id, || is_later_open(hdf5, id)) {
@@ -140,26 +140,27 @@ fn is_later_open(hdf5: Hdf5, id: Id) -> bool {
 }
 
 /// What is known of a file's identifier.
-pub(super) fn file(hdf5: Hdf5, id: Id) -> Option<Known> {
-    FILES.get(key(hdf5, id)).map(Known::from_words)
+pub(super) fn file(hdf5: Hdf5, id: Id) -> Option<KnownHandle> {
+    FILES.get(key(hdf5, id)).map(KnownHandle::from_words)
 }
 
 /// What is known of another object's identifier.
 #[inline]
-pub(super) fn object(hdf5: Hdf5, id: Id) -> Option<Known> {
-    OBJECTS.get(key(hdf5, id)).map(Known::from_words)
+pub(super) fn object(hdf5: Hdf5, id: Id) -> Option<KnownHandle> {
+    OBJECTS.get(key(hdf5, id)).map(KnownHandle::from_words)
 }
 
 /// Whether an identifier is that of an object without a name.
 pub(super) fn is_nameless(hdf5: Hdf5, id: Id) -> bool {
-    object(hdf5, id).is_some_and(|known| matches!(known.kind, Kind::Nameless | Kind::Dataset(0)))
+    object(hdf5, id)
+        .is_some_and(|known| matches!(known.kind, HandleKind::Nameless | HandleKind::Dataset(0)))
 }
 
 /// The open file of a copy that was opened by a name, by the name's hash.
-pub(super) fn file_named(hdf5: Hdf5, name: u64) -> Option<Known> {
-    let is_it = |known: &Known| known.kind == Kind::File(name);
+pub(super) fn file_named(hdf5: Hdf5, name: u64) -> Option<KnownHandle> {
+    let is_it = |known: &KnownHandle| known.kind == HandleKind::File(name);
     let is_here = |key| copy_of(key) == hdf5.number();
-    FILES.find_map(is_here, |words| Some(Known::from_words(words)).filter(is_it))
+    FILES.find_map(is_here, |words| Some(KnownHandle::from_words(words)).filter(is_it))
 }
 
 /// An identifier stands for nothing any more.
@@ -180,7 +181,7 @@ pub(super) fn forget_extents() {
     EXTENTS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Copies are told apart in bits that no count of identifiers reaches; the type
+/// Copies are distinguished in bits that no count of identifiers reaches; the type
 /// of an identifier is above them.
 const COPY_BIT: u32 = 48;
 
@@ -200,14 +201,14 @@ fn copy_of(key: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn dataset(name: u64) -> Known {
-        Known::new(Kind::Dataset(name), Some(7)).with_extent((2, [name; MAX_RANK]))
+    fn dataset(name: u64) -> KnownHandle {
+        KnownHandle::new(HandleKind::Dataset(name), Some(7)).with_extent((2, [name; MAX_RANK]))
     }
 
     #[test]
     fn identifiers_of_two_copies_are_told_apart_until_one_begins_anew() {
         let [one, other] = [1, 2].map(Hdf5::numbered);
-        let file_of = |name| Known::new(Kind::File(name), Some(name));
+        let file_of = |name| KnownHandle::new(HandleKind::File(name), Some(name));
         for copy in [one, other] {
             keep(copy, 0x0100_0000_0000_0000, &file_of(100 + copy.number()));
             keep(copy, 0x0500_0000_0000_0003, &dataset(200 + copy.number()));
@@ -233,15 +234,15 @@ mod tests {
         assert_eq!(object(other, 0x0500_0000_0000_0000 + 4999), Some(dataset(5000)));
         forget_extents();
         let last = object(other, 0x0500_0000_0000_0000 + 4999).unwrap();
-        assert_eq!((last.kind, last.rank), (Kind::Dataset(5000), Some(2)));
+        assert_eq!((last.kind, last.rank), (HandleKind::Dataset(5000), Some(2)));
         assert_eq!((last.lengths, last.extent()), (None, None));
         assert_eq!(dataset(9).extent().map(|(rank, it)| (rank, it[1], it[8])), Some((2, 9, 0)));
         assert_eq!(dataset(9).with_extent((9, [1; MAX_RANK])).rank, None);
 
-        keep(other, 0x0200_0000_0000_0009, &Known::new(Kind::Nameless, None));
+        keep(other, 0x0200_0000_0000_0009, &KnownHandle::new(HandleKind::Nameless, None));
         assert!(is_nameless(other, 0x0200_0000_0000_0009));
         assert!(!is_nameless(one, 0x0200_0000_0000_0009));
-        let attribute = Known::new(Kind::Attribute(77), Some(7));
+        let attribute = KnownHandle::new(HandleKind::Attribute(77), Some(7));
         keep(one, 0x0600_0000_0000_0001, &attribute);
         assert_eq!(object(one, 0x0600_0000_0000_0001), Some(attribute));
     }

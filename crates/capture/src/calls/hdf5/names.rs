@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is told of a dataset where it is opened: its name, the shape of its
+//! What is recorded about a dataset when it is opened: its name, the shape of its
 //! chunks, its filters; and of an attribute.
 
 use super::functions::{Hdf5, Id};
 use super::handles;
-use super::noted::Place;
+use super::noted::DatasetPlace;
 use super::questions::{Extents, Properties};
-use crate::objects;
+use crate::files;
 
-/// Longest name that is told; objects with longer ones have none.
+/// Longest name that is recorded; objects with longer ones have none.
 const NAME_BYTES: usize = 1024;
 /// Room for what follows it; what does not fit is left out.
 const NOTE_BYTES: usize = 512;
 
-/// Names of objects as the reader is told them.
+/// Names of objects as the reader receives them.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Named {
+pub(super) struct NamedObject {
     /// Identity of the name alone.
     pub(super) object: u64,
     /// Identity of the name with what is noted at the opening.
@@ -25,46 +25,47 @@ pub(super) struct Named {
 
 /// How a dataset came to be known.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum DatasetOrigin {
     Opened,
     Created,
-    /// It has no name that HDF5 knows by heart.
+    /// It has no name that HDF5 has stored.
     Nameless,
 }
 
 /// Names a dataset that was just opened, with its chunks and filters. They are not
-/// asked for where `place` tells, by file and name, that they were before.
+/// asked for again where `place` shows, by file and name, that they were before.
 #[inline(never)]
 pub(super) fn of_dataset(
     hdf5: Hdf5,
     dataset: Id,
-    (origin, place): (Origin, impl FnOnce(u64) -> Option<Place>),
-) -> Named {
+    (origin, place): (DatasetOrigin, impl FnOnce(u64) -> Option<DatasetPlace>),
+) -> NamedObject {
     let mut text = Text::new();
     if !text.push_answer(|room| hdf5.object_name(dataset, room)) {
-        return Named::default();
+        return NamedObject::default();
     }
-    let object = objects::identity(text.bytes());
+    let object = files::object_identity(text.bytes());
     let place = place(object).filter(|_| object != 0);
-    if let (Origin::Opened, Some(with_notes)) = (origin, place.and_then(Place::noted)) {
-        return Named { object, with_notes };
+    if let (DatasetOrigin::Opened, Some(with_notes)) = (origin, place.and_then(DatasetPlace::noted))
+    {
+        return NamedObject { object, with_notes };
     }
     let name_bytes = text.length;
     hdf5.with_properties(dataset, |properties| text.push_notes(&properties));
     let is_noted = text.length > name_bytes;
-    let with_notes = if is_noted { objects::identity(text.bytes()) } else { object };
+    let with_notes = if is_noted { files::object_identity(text.bytes()) } else { object };
     if let Some(place) = place.filter(|_| with_notes != 0 && hdf5.is_native(dataset)) {
         place.keep(with_notes);
     }
-    Named { object, with_notes }
+    NamedObject { object, with_notes }
 }
 
-/// Names an object that has no more to tell than its path.
+/// Names an object of which nothing but its path is recorded.
 #[inline(never)]
 pub(super) fn of_object(hdf5: Hdf5, object: Id) -> u64 {
     let mut text = Text::new();
     let is_named = text.push_answer(|room| hdf5.object_name(object, room));
-    if is_named { objects::identity(text.bytes()) } else { 0 }
+    if is_named { files::object_identity(text.bytes()) } else { 0 }
 }
 
 /// Names an object by its path from the root of the file.
@@ -72,7 +73,7 @@ pub(super) fn from_root(path: &[u8]) -> u64 {
     let mut text = Text::new();
     text.push(b"/");
     text.push_path(path);
-    objects::identity(text.bytes())
+    files::object_identity(text.bytes())
 }
 
 /// Whose attribute is named.
@@ -118,7 +119,7 @@ pub(super) fn of_attribute(hdf5: Hdf5, attribute: Id, owner: Owner<'_>) -> u64 {
     }
     text.push(b"@");
     let is_named = text.push_answer(|room| hdf5.attribute_name(attribute, room));
-    if is_named { objects::identity(text.bytes()) } else { 0 }
+    if is_named { files::object_identity(text.bytes()) } else { 0 }
 }
 
 /// Names an attribute of the object at a path from the root of the file.
@@ -128,7 +129,7 @@ pub(super) fn of_attribute_from_root(path: &[u8], name: &[u8]) -> u64 {
     text.push_path(path);
     text.push(b"@");
     text.push(name);
-    objects::identity(text.bytes())
+    files::object_identity(text.bytes())
 }
 
 /// Text of a bounded length.

@@ -25,16 +25,16 @@ const NEVER: u64 = u64::MAX;
 
 /// A dataset of a file that the program has opened.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct DatasetPlace {
     key: u64,
     names: u64,
 }
 
-impl Place {
+impl DatasetPlace {
     /// To be made before HDF5 is asked: what changes meanwhile is noticed then.
-    pub(super) fn new(hdf5: Hdf5, file: u64, name: u64) -> Place {
+    pub(super) fn new(hdf5: Hdf5, file: u64, name: u64) -> DatasetPlace {
         let key = (file.rotate_left(32) ^ name).wrapping_mul(0xd6e8_feb8_6659_fd93) ^ hdf5.number();
-        Place { key: key.max(1), names: NAMES.load(Ordering::Acquire) }
+        DatasetPlace { key: key.max(1), names: NAMES.load(Ordering::Acquire) }
     }
 
     /// Identity of its name with what was noted, if that holds.
@@ -70,11 +70,11 @@ mod tests {
     #[test]
     fn what_was_noted_holds_until_names_change() {
         let [one, other] = [3, 4].map(Hdf5::numbered);
-        let place = || Place::new(one, 70, 71);
+        let place = || DatasetPlace::new(one, 70, 71);
         let early = place();
         early.keep(100);
-        assert_eq!((place().noted(), Place::new(one, 71, 70).noted()), (Some(100), None));
-        assert_eq!(Place::new(other, 70, 71).noted(), None);
+        assert_eq!((place().noted(), DatasetPlace::new(one, 71, 70).noted()), (Some(100), None));
+        assert_eq!(DatasetPlace::new(other, 70, 71).noted(), None);
         forget();
         assert_eq!(place().noted(), None);
         // Asked before the change, kept after it.

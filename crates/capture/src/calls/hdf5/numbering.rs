@@ -14,7 +14,7 @@ use crate::calls::copies::COPIES;
 /// A file was given an identifier: whether the copy has begun anew.
 ///
 /// A thread may be held up between the open and here while others open so many
-/// files that it cannot be told any more whether its number has come before. Then
+/// files that it is unknown whether its number has come before. Then
 /// the copy goes on if a file with a higher number is still open.
 pub(super) fn begins_anew(hdf5: Hdf5, file: Id, is_later_open: impl FnOnce() -> bool) -> bool {
     static GIVEN: [AtomicU64; COPIES] = [const { AtomicU64::new(0) }; COPIES];

@@ -11,14 +11,14 @@
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
-use super::functions::{Hdf5, Id, Symbol};
+use super::functions::{Hdf5, HdfSymbol, Id};
 
 /// Calls a function of the library; None if it does not have it.
 macro_rules! ask {
     ($hdf5:expr, $symbol:ident ($($argument:expr => $type:ty),*) -> $result:ty) => {
         // SAFETY: the function has this signature in all versions that have it,
         // and what is pointed to is ours.
-        $hdf5.address(Symbol::$symbol).map(|address| unsafe {
+        $hdf5.address(HdfSymbol::$symbol).map(|address| unsafe {
             core::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> $result>(address)(
                 $($argument),*
             )
@@ -225,7 +225,7 @@ impl Hdf5 {
     }
 
     /// The selection of a dataspace that is selected by hyperslabs, if it is
-    /// regular. Versions before 1.10 cannot tell.
+    /// regular. Versions before 1.10 cannot say.
     pub(super) fn hyperslab(self, space: Id, slab: &mut Hyperslab) -> Option<()> {
         if ask!(self, IsRegular(space => Id) -> c_int)? <= 0 {
             return None;

@@ -2,15 +2,15 @@
 
 //! Which part of a dataset a read or write is about, and how much.
 //!
-//! Selections are told in their simplest form, because HDF5 tells the same one
+//! Selections are recorded in their simplest form, because HDF5 reports the same one
 //! in several: blocks that touch are one block, and a single block is a count of
-//! items. What is not regular is told as the box around it; how much of the box
+//! items. What is not regular is recorded as its bounding box; how much of the box
 //! is selected follows from the size.
 
-use ioracle_spool::selection::{Part, Selection};
+use ioracle_spool::selection::{Selection, SelectionPart};
 
 use super::functions::{Hdf5, Id};
-use super::handles::Known;
+use super::handles::KnownHandle;
 use super::questions::{Extents, Hyperslab, MAX_RANK, Selecting};
 use super::record::When;
 
@@ -95,7 +95,7 @@ impl Asked {
 
 /// Tells the part of a dataset, and its bytes: items times their size in memory.
 #[inline(never)]
-pub(super) fn tell(hdf5: Hdf5, asked: Asked, known: &Known, part: &mut Selection) -> u64 {
+pub(super) fn tell(hdf5: Hdf5, asked: Asked, known: &KnownHandle, part: &mut Selection) -> u64 {
     let space = asked.file_space;
     let mut points = match space {
         ALL => tell_all(hdf5, asked, known, part),
@@ -114,7 +114,7 @@ pub(super) fn tell(hdf5: Hdf5, asked: Asked, known: &Known, part: &mut Selection
     points.unwrap_or(0).saturating_mul(item.unwrap_or(0))
 }
 
-fn tell_all(hdf5: Hdf5, asked: Asked, known: &Known, part: &mut Selection) -> Option<u64> {
+fn tell_all(hdf5: Hdf5, asked: Asked, known: &KnownHandle, part: &mut Selection) -> Option<u64> {
     let (rank, extents) = match known.extent() {
         // More dimensions than are kept.
         None if asked.when == When::Now => hdf5.extent_of_dataset(asked.dataset)?,
@@ -127,15 +127,15 @@ fn tell_all(hdf5: Hdf5, asked: Asked, known: &Known, part: &mut Selection) -> Op
 /// Lengths of dimensions alone.
 pub(super) fn lengths(rank: usize, extents: &Extents) -> Selection {
     let mut selection = Selection::new(rank);
-    set(&mut selection, Part::Count, extents);
+    set(&mut selection, SelectionPart::Count, extents);
     selection
 }
 
 /// In each dimension where it starts and how many items it has.
 fn tell_box(part: &mut Selection, rank: usize, start: &Extents, counts: &Extents) {
     part.clear(rank);
-    set(part, Part::Start, start);
-    set(part, Part::Count, counts);
+    set(part, SelectionPart::Start, start);
+    set(part, SelectionPart::Count, counts);
 }
 
 static NOTHING: Extents = [0; MAX_RANK];
@@ -152,7 +152,7 @@ fn tell_space(hdf5: Hdf5, space: Id, points: u64, part: &mut Selection) -> Optio
         tell_box(part, rank, &NOTHING, &NOTHING);
         return Some(());
     }
-    // A selection may have been moved as a whole, which only its bounds tell.
+    // A selection may have been moved as a whole, which only its bounds show.
     let (mut first, mut last) = (NOTHING, NOTHING);
     hdf5.bounds(space, &mut first, &mut last)?;
     let mut slab = Hyperslab { start: NOTHING, stride: NOTHING, count: NOTHING, block: NOTHING };
@@ -177,14 +177,16 @@ fn tell_regular(part: &mut Selection, rank: usize, slab: &mut Hyperslab) {
         }
     }
     tell_box(part, rank, &slab.start, &slab.count);
-    for (kind, numbers) in [(Part::Stride, &slab.stride), (Part::Block, &slab.block)] {
+    for (kind, numbers) in
+        [(SelectionPart::Stride, &slab.stride), (SelectionPart::Block, &slab.block)]
+    {
         if numbers.iter().take(rank).any(|&number| number != 1) {
             set(part, kind, numbers);
         }
     }
 }
 
-fn set(selection: &mut Selection, part: Part, numbers: &Extents) {
+fn set(selection: &mut Selection, part: SelectionPart, numbers: &Extents) {
     selection.set(part, |dimension| numbers.get(dimension).map_or(0, |&number| number as i64));
 }
 
@@ -202,8 +204,14 @@ mod tests {
         let [start, stride, count, block] = [0, 1, 2, 3].map(extents);
         let mut selection = Selection::new(0);
         tell_regular(&mut selection, 2, &mut Hyperslab { start, stride, count, block });
-        for (part, expected) in
-            [Part::Start, Part::Count, Part::Stride, Part::Block].into_iter().zip(expected)
+        for (part, expected) in [
+            SelectionPart::Start,
+            SelectionPart::Count,
+            SelectionPart::Stride,
+            SelectionPart::Block,
+        ]
+        .into_iter()
+        .zip(expected)
         {
             assert_eq!(selection.get(part), expected.as_ref().map(|it| it.as_slice()), "{part:?}");
         }

@@ -10,9 +10,9 @@ use core::ffi::{c_char, c_int, c_void};
 
 use ioracle_spool::Function;
 
-use super::helpers::{Handle, Mpi};
+use super::helpers::{Handle, MpiLibrary};
 use super::record;
-use super::record::{List, Place, Transfer, View};
+use super::record::{AccessStart, List, Transfer, View};
 use crate::library::library;
 
 /// An argument that only passes through.
@@ -207,7 +207,7 @@ fn request_at(library: usize, requests: Requests, place: usize) -> Option<Handle
     if requests.is_null() {
         return None;
     }
-    let is_open_mpi = Mpi::of(library)?.is_open_mpi();
+    let is_open_mpi = MpiLibrary::of(library)?.is_open_mpi();
     // SAFETY: the real call has stored them there, or will read them next.
     unsafe {
         if is_open_mpi {
@@ -229,12 +229,12 @@ fn list(
 /// At the file's own pointer.
 fn here(function: Function, file: Handle, count: impl Into<i64>, datatype: Handle) -> Transfer {
     let (file, datatype) = (Some(file), Some(datatype));
-    Transfer { function, file, place: Place::Pointer, count: count.into(), datatype }
+    Transfer { function, file, place: AccessStart::Pointer, count: count.into(), datatype }
 }
 
 /// At the pointer that ranks share.
 fn shared(function: Function, file: Handle, count: impl Into<i64>, datatype: Handle) -> Transfer {
-    Transfer { place: Place::Shared, ..here(function, file, count, datatype) }
+    Transfer { place: AccessStart::Shared, ..here(function, file, count, datatype) }
 }
 
 /// At an offset of its own.
@@ -245,5 +245,5 @@ fn at(
     count: impl Into<i64>,
     datatype: Handle,
 ) -> Transfer {
-    Transfer { place: Place::At(offset), ..here(function, file, count, datatype) }
+    Transfer { place: AccessStart::At(offset), ..here(function, file, count, datatype) }
 }

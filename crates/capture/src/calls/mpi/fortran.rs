@@ -11,9 +11,9 @@ use core::ffi::{c_char, c_int};
 
 use ioracle_spool::Function;
 
-use super::helpers::{Handle, Mpi};
+use super::helpers::{Handle, MpiLibrary};
 use super::record;
-use super::record::{List, Place, Transfer, View};
+use super::record::{AccessStart, List, Transfer, View};
 use crate::library::library;
 use crate::observe::is_on;
 
@@ -140,12 +140,12 @@ library! {
         => |library, real| { record::complete(Function::MpiRequestFree, &list(library, 1, request), done(real, error)); };
 }
 
-/// A real call that tells its success by the number it stores.
+/// A real call that reports success by the number it stores.
 fn done(real: impl FnOnce(), error: Out) -> impl FnOnce() -> c_int {
     move || {
         real();
         // SAFETY: the real call has stored it there, unless it was left out; a
-        // failure cannot be told then.
+        // failure cannot be noticed then.
         if error.is_null() { 0 } else { unsafe { *error } }
     }
 }
@@ -217,7 +217,7 @@ fn c_file(library: usize, file: In) -> Option<Handle> {
     if !is_on() || file.is_null() {
         return None;
     }
-    Mpi::of(library)?.file_of_fortran(number(file))
+    MpiLibrary::of(library)?.file_of_fortran(number(file))
 }
 
 fn request_at(library: usize, requests: In, place: usize) -> Option<Handle> {
@@ -226,7 +226,7 @@ fn request_at(library: usize, requests: In, place: usize) -> Option<Handle> {
     }
     // SAFETY: the real call has stored them there, or will read them next.
     let request = unsafe { *requests.add(place) };
-    Mpi::of(library)?.request_of_fortran(request)
+    MpiLibrary::of(library)?.request_of_fortran(request)
 }
 
 fn list(library: usize, count: c_int, requests: In) -> List<impl Fn(usize) -> Option<Handle>> {
@@ -248,19 +248,19 @@ fn set_view(
 
 /// A type that is used with a file, if that is known.
 fn c_type(library: usize, file: Option<Handle>, datatype: In) -> Option<Handle> {
-    file.and_then(|_| Mpi::of(library)?.type_of_fortran(number(datatype)))
+    file.and_then(|_| MpiLibrary::of(library)?.type_of_fortran(number(datatype)))
 }
 
 /// At the file's own pointer.
 fn here(library: usize, function: Function, file: In, count: In, datatype: In) -> Transfer {
     let file = c_file(library, file);
     let datatype = c_type(library, file, datatype);
-    Transfer { function, file, place: Place::Pointer, count: number(count).into(), datatype }
+    Transfer { function, file, place: AccessStart::Pointer, count: number(count).into(), datatype }
 }
 
 /// At the pointer that ranks share.
 fn shared(library: usize, function: Function, file: In, count: In, datatype: In) -> Transfer {
-    Transfer { place: Place::Shared, ..here(library, function, file, count, datatype) }
+    Transfer { place: AccessStart::Shared, ..here(library, function, file, count, datatype) }
 }
 
 /// At an offset of its own.
@@ -273,7 +273,7 @@ fn at(
     datatype: In,
 ) -> Transfer {
     Transfer {
-        place: Place::At(offset_at(offset)),
+        place: AccessStart::At(offset_at(offset)),
         ..here(library, function, file, count, datatype)
     }
 }

@@ -62,14 +62,14 @@ static FOUND: AtomicU32 = AtomicU32::new(0);
 
 /// The MPI library of the process. There is one: two cannot be initialised.
 #[derive(Clone, Copy)]
-pub(super) struct Mpi(());
+pub(super) struct MpiLibrary(());
 
-impl Mpi {
+impl MpiLibrary {
     /// The library that a real function lies in.
-    pub(super) fn of(real: usize) -> Option<Mpi> {
+    pub(super) fn of(real: usize) -> Option<MpiLibrary> {
         let modules = stack::modules_generation();
         if FOUND.load(Ordering::Acquire) == modules {
-            return Some(Mpi(()));
+            return Some(MpiLibrary(()));
         }
         find(real, modules)
     }
@@ -204,7 +204,7 @@ fn address(symbol: Symbol) -> Option<usize> {
 
 /// Several threads may look at once: they find the same.
 #[cold]
-fn find(real: usize, modules: u32) -> Option<Mpi> {
+fn find(real: usize, modules: u32) -> Option<MpiLibrary> {
     let look = |modules: &Dependencies| {
         for (place, name) in ADDRESSES.iter().zip(NAMES) {
             place.store(modules.find(name), Ordering::Relaxed);
@@ -212,5 +212,5 @@ fn find(real: usize, modules: u32) -> Option<Mpi> {
     };
     loader::with_dependencies(real, look)?;
     FOUND.store(modules, Ordering::Release);
-    Some(Mpi(()))
+    Some(MpiLibrary(()))
 }

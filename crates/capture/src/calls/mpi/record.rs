@@ -10,25 +10,25 @@ use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
 
 use super::files::{self, Open};
-use super::helpers::{Handle, Mpi};
+use super::helpers::{Handle, MpiLibrary};
 use crate::calls::library_call::{self, code};
-use crate::calls::requests::{Request, Requests, next_id};
-use crate::files::Named;
+use crate::calls::requests::{PendingRequest, RequestTable, next_id};
+use crate::files::NamedPath;
 use crate::observe::{call, is_on};
 use crate::recorder::RECORDER;
-use crate::thread::{self, Begun, Library, begin_in, is_nested_in};
+use crate::thread::{self, Begun, NestedLibrary, begin_in, is_nested_in};
 
 /// A request is complete when the program's handle has changed: MPI sets it to
 /// MPI_REQUEST_NULL in all its forms.
-static REQUESTS: Requests = Requests::none();
+static REQUESTS: RequestTable = RequestTable::none();
 
 /// What a real call came to.
-pub(super) trait Outcome: Copy {
+pub(super) trait MpiOutcome: Copy {
     /// Whether it succeeded.
     fn is_success(self) -> bool;
 }
 
-impl Outcome for i32 {
+impl MpiOutcome for i32 {
     fn is_success(self) -> bool {
         self == 0
     }
@@ -40,27 +40,27 @@ fn begin_on(file: Option<Handle>) -> Option<(Begun, Open)> {
         return None;
     }
     let open = files::find(file?)?;
-    Some((begin_in(Library::Mpi)?, open))
+    Some((begin_in(NestedLibrary::Mpi)?, open))
 }
 
 /// Begins a call that is on no open file.
 pub(super) fn begin() -> Option<Begun> {
-    library_call::begin(Library::Mpi)
+    library_call::begin(NestedLibrary::Mpi)
 }
 
 /// Makes a real call that has begun and records it as described.
-pub(super) fn observe<R: Outcome>(
+pub(super) fn observe<R: MpiOutcome>(
     begun: Begun,
     real: impl FnOnce() -> R,
     describe: impl FnOnce(bool, &Begun, u64) -> Option<Call>,
 ) -> R {
-    library_call::observe(Library::Mpi, begun, real, |result, begun, end_ns| {
+    library_call::observe(NestedLibrary::Mpi, begun, real, |result, begun, end_ns| {
         describe(result.is_success(), begun, end_ns)
     })
 }
 
 /// A file to be opened, by C's or Fortran's name of it.
-pub(super) fn open<R: Outcome>(
+pub(super) fn open<R: MpiOutcome>(
     library: usize,
     path: *const c_char,
     mode: i32,
@@ -69,7 +69,7 @@ pub(super) fn open<R: Outcome>(
 ) -> R {
     let Some(begun) = begin() else { return real() };
     observe(begun, real, |is_success, _, _| {
-        let named = Named { directory: libc::AT_FDCWD, path: without_driver(path) };
+        let named = NamedPath { directory: libc::AT_FDCWD, path: without_driver(path) };
         let file = named.identity_of_target()?;
         if is_success {
             tell_rank(library);
@@ -88,7 +88,9 @@ fn tell_rank(library: usize) {
     if RECORDER.set_up().rank >= 0 || IS_TOLD.load(Ordering::Relaxed) {
         return;
     }
-    let Some((rank, size)) = Mpi::of(library).and_then(Mpi::rank_in_world) else { return };
+    let Some((rank, size)) = MpiLibrary::of(library).and_then(MpiLibrary::rank_in_world) else {
+        return;
+    };
     // One alone is no rank of anything.
     let is_told =
         size == 1 || thread::with_state(|state| state.define_rank(rank, size)) == Some(true);
@@ -96,9 +98,9 @@ fn tell_rank(library: usize) {
 }
 
 /// A file to be deleted.
-pub(super) fn delete<R: Outcome>(path: *const c_char, real: impl FnOnce() -> R) -> R {
+pub(super) fn delete<R: MpiOutcome>(path: *const c_char, real: impl FnOnce() -> R) -> R {
     let Some(begun) = begin() else { return real() };
-    let named = Named { directory: libc::AT_FDCWD, path: without_driver(path) };
+    let named = NamedPath { directory: libc::AT_FDCWD, path: without_driver(path) };
     // While it is there, its links can be resolved.
     let file = named.identity_of_target();
     observe(begun, real, |is_success, _, _| {
@@ -107,7 +109,7 @@ pub(super) fn delete<R: Outcome>(path: *const c_char, real: impl FnOnce() -> R) 
 }
 
 /// Closes a file.
-pub(super) fn close<R: Outcome>(file: Option<Handle>, real: impl FnOnce() -> R) -> R {
+pub(super) fn close<R: MpiOutcome>(file: Option<Handle>, real: impl FnOnce() -> R) -> R {
     let Some((begun, open)) = begin_on(file) else { return real() };
     // As long as the number is the file's: whoever closes it has completed them all.
     if REQUESTS.any() {
@@ -121,7 +123,7 @@ pub(super) fn close<R: Outcome>(file: Option<Handle>, real: impl FnOnce() -> R) 
 
 /// Any call on an open file that moves no data. `length` is the new length of
 /// truncations and preallocations.
-pub(super) fn on_file<R: Outcome>(
+pub(super) fn on_file<R: MpiOutcome>(
     function: Function,
     file: Option<Handle>,
     length: i64,
@@ -146,14 +148,14 @@ pub(super) struct View {
 impl View {
     /// Whether it has bytes, once MPI has accepted it. ROMIO divides by the sizes
     /// of both types when it is asked for a position.
-    fn has_bytes(&self, mpi: Option<Mpi>) -> bool {
+    fn has_bytes(&self, mpi: Option<MpiLibrary>) -> bool {
         let size = |datatype: Option<Handle>| mpi?.type_size(datatype?);
         self.types.iter().all(|&datatype| size(datatype).is_some_and(|size| size > 0))
     }
 }
 
 /// Sets a view.
-pub(super) fn set_view<R: Outcome>(
+pub(super) fn set_view<R: MpiOutcome>(
     library: usize,
     file: Option<Handle>,
     view: View,
@@ -162,21 +164,21 @@ pub(super) fn set_view<R: Outcome>(
     let Some((begun, open)) = begin_on(file) else { return real() };
     observe(begun, real, |is_success, _, _| {
         // After a failure nobody knows which view holds.
-        files::viewed(open.handle, is_success && view.has_bytes(Mpi::of(library)));
+        files::viewed(open.handle, is_success && view.has_bytes(MpiLibrary::of(library)));
         let call = call(Function::MpiSetView, open.file, open.number, code(is_success));
         Some(Call { offset: view.displacement, ..call })
     })
 }
 
 /// Moves the file's pointer.
-pub(super) fn seek<R: Outcome>(
+pub(super) fn seek<R: MpiOutcome>(
     library: usize,
     file: Option<Handle>,
     whence: i32,
     real: impl FnOnce() -> R,
 ) -> R {
     let Some((begun, open)) = begin_on(file) else { return real() };
-    let mpi = Mpi::of(library);
+    let mpi = MpiLibrary::of(library);
     let before = position(mpi, &open);
     observe(begun, real, |is_success, _, _| {
         let result = if is_success { position(mpi, &open).unwrap_or(0) } else { -1 };
@@ -187,7 +189,7 @@ pub(super) fn seek<R: Outcome>(
 
 /// Where a data access starts.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum AccessStart {
     /// At the file's own pointer.
     Pointer,
     /// At the pointer that all ranks share: it is not known without asking them.
@@ -201,13 +203,13 @@ pub(super) enum Place {
 pub(super) struct Transfer {
     pub(super) function: Function,
     pub(super) file: Option<Handle>,
-    pub(super) place: Place,
+    pub(super) place: AccessStart,
     pub(super) count: i64,
     pub(super) datatype: Option<Handle>,
 }
 
 /// Reads or writes.
-pub(super) fn transfer<R: Outcome>(
+pub(super) fn transfer<R: MpiOutcome>(
     library: usize,
     transfer: Transfer,
     real: impl FnOnce() -> R,
@@ -215,19 +217,19 @@ pub(super) fn transfer<R: Outcome>(
     submit(library, transfer, real, || None)
 }
 
-/// Reads or writes; what is told by `request` goes on after the call.
-pub(super) fn submit<R: Outcome>(
+/// Reads or writes; with `request`, the transfer continues after the call.
+pub(super) fn submit<R: MpiOutcome>(
     library: usize,
     transfer: Transfer,
     real: impl FnOnce() -> R,
     request: impl FnOnce() -> Option<Handle>,
 ) -> R {
     let Some((begun, open)) = begin_on(transfer.file) else { return real() };
-    let mpi = Mpi::of(library);
+    let mpi = MpiLibrary::of(library);
     let started = match transfer.place {
         // A view that was set out of our sight may be empty where nothing is moved.
-        Place::Pointer if transfer.count > 0 => position(mpi, &open),
-        Place::Pointer | Place::Shared | Place::At(_) => None,
+        AccessStart::Pointer if transfer.count > 0 => position(mpi, &open),
+        AccessStart::Pointer | AccessStart::Shared | AccessStart::At(_) => None,
     };
     observe(begun, real, |is_success, _, _| {
         let call = call(transfer.function, open.file, open.number, code(is_success));
@@ -235,10 +237,10 @@ pub(super) fn submit<R: Outcome>(
             return Some(call);
         }
         let offset = match transfer.place {
-            Place::At(offset) if transfer.count > 0 || !open.is_viewed() => {
+            AccessStart::At(offset) if transfer.count > 0 || !open.is_viewed() => {
                 byte_offset(mpi, &open, offset)
             }
-            Place::At(_) | Place::Pointer | Place::Shared => started,
+            AccessStart::At(_) | AccessStart::Pointer | AccessStart::Shared => started,
         };
         let item = mpi.zip(transfer.datatype).and_then(|(mpi, of)| mpi.type_size(of));
         let bytes = item.unwrap_or(0).saturating_mul(transfer.count.max(0) as u64);
@@ -246,7 +248,7 @@ pub(super) fn submit<R: Outcome>(
         let Some(handle) = request() else { return Some(call) };
         let id = next_id();
         let (Call { file, offset, .. }, number) = (call, open.number);
-        REQUESTS.submitted(handle, Request { file, object: 0, number, offset, bytes, id });
+        REQUESTS.submitted(handle, PendingRequest { file, object: 0, number, offset, bytes, id });
         Some(Call { detail: id, ..call })
     })
 }
@@ -260,19 +262,19 @@ pub(super) struct List<F> {
 }
 
 /// Waits for requests or tests them; each access that it completes is recorded.
-pub(super) fn complete<R: Outcome>(
+pub(super) fn complete<R: MpiOutcome>(
     function: Function,
     list: &List<impl Fn(usize) -> Option<Handle>>,
     real: impl FnOnce() -> R,
 ) -> R {
     // Fortran's call in MPICH makes C's, which must not take over its requests.
-    if !REQUESTS.any() || is_nested_in(Library::Mpi) {
+    if !REQUESTS.any() || is_nested_in(NestedLibrary::Mpi) {
         return real();
     }
     complete_some(function, list, real)
 }
 
-fn complete_some<R: Outcome>(
+fn complete_some<R: MpiOutcome>(
     function: Function,
     list: &List<impl Fn(usize) -> Option<Handle>>,
     real: impl FnOnce() -> R,
@@ -297,7 +299,7 @@ fn complete_some<R: Outcome>(
         let mut last = None;
         REQUESTS.completed(waiter, is_complete, |_, request| {
             let call = call(function, request.file, request.number, code(is_success));
-            let Request { offset, bytes, id, .. } = request;
+            let PendingRequest { offset, bytes, id, .. } = request;
             let call = Call { offset, requested: bytes, detail: id, ..call };
             if let Some(earlier) = last.replace(call) {
                 begun.append_part(end_ns, earlier);
@@ -308,7 +310,7 @@ fn complete_some<R: Outcome>(
 }
 
 /// The byte at which the file's own pointer stands.
-fn position(mpi: Option<Mpi>, open: &Open) -> Option<i64> {
+fn position(mpi: Option<MpiLibrary>, open: &Open) -> Option<i64> {
     if !open.has_positions() {
         return None;
     }
@@ -316,7 +318,7 @@ fn position(mpi: Option<Mpi>, open: &Open) -> Option<i64> {
 }
 
 /// The byte that an offset in units of the view means.
-fn byte_offset(mpi: Option<Mpi>, open: &Open, offset: i64) -> Option<i64> {
+fn byte_offset(mpi: Option<MpiLibrary>, open: &Open, offset: i64) -> Option<i64> {
     if !open.is_viewed() {
         return Some(offset);
     }

@@ -15,10 +15,10 @@ use ioracle_spool::Function;
 
 use crate::calls::cdf::{self, Chosen, Dialect, NOT_THERE, Numbers, function, typed};
 use crate::library::{foreign, library};
-use crate::thread::Library;
+use crate::thread::NestedLibrary;
 
 static NETCDF: Dialect = Dialect {
-    library: Library::NetCdf,
+    library: NestedLibrary::NetCdf,
     names: &[
         c"nc_inq_varname",
         c"nc_inq_varndims",

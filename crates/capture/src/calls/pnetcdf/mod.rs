@@ -13,12 +13,12 @@ use crate::calls::cdf::{
 };
 use crate::calls::mpi::without_driver;
 use crate::library::{foreign, library};
-use crate::thread::Library;
+use crate::thread::NestedLibrary;
 pub(super) use record::forget_copy;
-use record::{Many, Requests, Waited};
+use record::{Many, RequestList, Waited};
 
 static PNETCDF: Dialect = Dialect {
-    library: Library::PnetCdf,
+    library: NestedLibrary::PnetCdf,
     names: &[
         c"ncmpi_inq_varname",
         c"ncmpi_inq_varndims",
@@ -71,11 +71,11 @@ library! {
     [ncmpi_rename_var] (ncid: c_int, varid: c_int, name: Word) -> c_int
         => |library, real| cdf::forgetting((&PNETCDF, library), ncid, &real);
 
-    [ncmpi_wait] (ncid: c_int, count: c_int, list: Requests, statuses: Requests) -> c_int
+    [ncmpi_wait] (ncid: c_int, count: c_int, list: RequestList, statuses: RequestList) -> c_int
         => |library, real| record::complete(library, Function::NcmpiWait, ncid, Waited { count, list, statuses }, &real);
-    [ncmpi_wait_all] (ncid: c_int, count: c_int, list: Requests, statuses: Requests) -> c_int
+    [ncmpi_wait_all] (ncid: c_int, count: c_int, list: RequestList, statuses: RequestList) -> c_int
         => |library, real| record::complete(library, Function::NcmpiWaitAll, ncid, Waited { count, list, statuses }, &real);
-    [ncmpi_cancel] (ncid: c_int, count: c_int, list: Requests, statuses: Requests) -> c_int
+    [ncmpi_cancel] (ncid: c_int, count: c_int, list: RequestList, statuses: RequestList) -> c_int
         => |library, real| record::complete(library, Function::NcmpiCancel, ncid, Waited { count, list, statuses }, &real);
 
     [ncmpi_get_vard] (ncid: c_int, varid: c_int, filetype: Word, data: Word, count: i64, datatype: Word) -> c_int
@@ -141,7 +141,7 @@ macro_rules! accesses {
     (later $module:ident $way:literal $kind:ident, ($($argument:ident: $type:ty),*) => $chosen:expr) => {
         family! {
             $module, concat!($way, stringify!($kind)), "",
-            (ncid: c_int, varid: c_int $(, $argument: $type)*) (count: i64, datatype: Word) (request: Requests)
+            (ncid: c_int, varid: c_int $(, $argument: $type)*) (count: i64, datatype: Word) (request: RequestList)
             => |library, real| record::submit(library, FUNCTION, (ncid, varid), &$chosen, request, &real)
         }
     };

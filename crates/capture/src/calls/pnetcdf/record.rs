@@ -10,12 +10,12 @@ use ioracle_spool::layout::Call;
 use super::PNETCDF;
 use crate::calls::cdf::{self, Cdf, Chosen, Question, Real, begin_on, describe, handle, has_moved};
 use crate::calls::library_call::{code, observe};
-use crate::calls::requests::{self, Request, next_id};
+use crate::calls::requests::{self, PendingRequest, next_id};
 use crate::observe::call;
 use crate::sys;
 
 /// Requests in the program's memory, which PnetCDF knows by numbers.
-pub(super) type Requests = *const c_int;
+pub(super) type RequestList = *const c_int;
 
 /// In the place of a request that is complete, or that there is no need for.
 const NC_REQ_NULL: c_int = -1;
@@ -23,7 +23,7 @@ const NC_REQ_NULL: c_int = -1;
 const NC_GET_REQ_ALL: c_int = -2;
 const NC_PUT_REQ_ALL: c_int = -3;
 
-static UNDER_WAY: requests::Requests = requests::Requests::none();
+static UNDER_WAY: requests::RequestTable = requests::RequestTable::none();
 
 /// Closes a file; what was submitted and not waited for is over.
 pub(super) fn close(library: usize, function: Function, ncid: c_int, real: Real<'_>) -> c_int {
@@ -41,7 +41,7 @@ pub(super) fn submit(
     function: Function,
     (ncid, varid): (c_int, c_int),
     chosen: &Chosen,
-    request: Requests,
+    request: RequestList,
     real: Real<'_>,
 ) -> c_int {
     let Some((begun, cdf, file)) = begin_on(&PNETCDF, library, ncid) else { return real() };
@@ -60,7 +60,7 @@ pub(super) fn submit(
                 let name = name(cdf, ncid, number, is_read(function));
                 UNDER_WAY.submitted(
                     name,
-                    Request {
+                    PendingRequest {
                         file,
                         object,
                         number: handle,
@@ -78,9 +78,9 @@ pub(super) fn submit(
 /// Requests that a call is about; all of a kind for counts below 0.
 pub(super) struct Waited {
     pub(super) count: c_int,
-    pub(super) list: Requests,
+    pub(super) list: RequestList,
     /// Where the library says what became of each; null if nobody wants to know.
-    pub(super) statuses: Requests,
+    pub(super) statuses: RequestList,
 }
 
 /// Waits for requests, or gives them up. Each access that it completes is
@@ -101,7 +101,7 @@ pub(super) fn complete(
         // SAFETY: the library has read and written so many.
         let is_given_back = |place| count >= 0 && unsafe { *list.add(place) } == NC_REQ_NULL;
         let is_complete = |place, _| result == 0 || count < 0 || is_given_back(place);
-        // One that failed does not make the others fail, as their statuses tell. Those
+        // One that failed does not make the others fail, as their statuses show. Those
         // of requests that were given back have been stored.
         let has_succeeded = |place| match count {
             // SAFETY: as above.
@@ -110,7 +110,7 @@ pub(super) fn complete(
         };
         let mut last = None;
         UNDER_WAY.completed(waiter, is_complete, |place, request| {
-            let Request { file, object, number, bytes, id, .. } = request;
+            let PendingRequest { file, object, number, bytes, id, .. } = request;
             let call = call(function, file, number, code(has_succeeded(place)));
             let call = Call { object, requested: bytes, detail: id, ..call };
             if let Some(earlier) = last.replace(call) {
@@ -121,7 +121,7 @@ pub(super) fn complete(
     })
 }
 
-fn mark(cdf: Cdf, ncid: c_int, (count, list): (c_int, Requests), waiter: usize) {
+fn mark(cdf: Cdf, ncid: c_int, (count, list): (c_int, RequestList), waiter: usize) {
     if !UNDER_WAY.any() {
         return;
     }
@@ -155,7 +155,7 @@ fn mark(cdf: Cdf, ncid: c_int, (count, list): (c_int, Requests), waiter: usize) 
 }
 
 /// Reads or writes by a filetype of MPI. It is not looked at: MPI ends programs
-/// that ask about one that is no type. The library's own count tells the bytes.
+/// that ask about one that is no type. The bytes follow from the library's own count.
 pub(super) fn by_filetype(
     library: usize,
     function: Function,

@@ -21,14 +21,14 @@ use gimli::{
 
 use super::super::object::Object;
 use super::expression::{Value, evaluate};
-use super::rules::{Base, Kept, Pc, Rule};
+use super::rules::{Base, Pc, SavedRegister, UnwindRule};
 use crate::arch::dwarf;
 
 type Bytes<'a> = EndianSlice<'a, NativeEndian>;
 
 /// How to find the caller of a frame of a module; None if there is none, or
 /// nobody knows.
-pub(super) fn rule(object: &Object, pc: Pc) -> Option<Rule> {
+pub(super) fn rule(object: &Object, pc: Pc) -> Option<UnwindRule> {
     let (header_address, _) = object.parts(libc::PT_GNU_EH_FRAME).next()?;
     let bases = BaseAddresses::default().set_eh_frame_hdr(header_address as u64);
     let header = EhFrameHdr::new(object.bytes_from(header_address), NativeEndian);
@@ -218,7 +218,7 @@ impl Row {
         entry: &FrameDescriptionEntry<Bytes<'_>>,
         frames: &EhFrame<Bytes<'_>>,
         pc: Pc,
-    ) -> Option<Rule> {
+    ) -> Option<UnwindRule> {
         let encoding = entry.cie().encoding();
         let evaluate = |expression: &UnwindExpression<usize>, first| {
             evaluate(expression.get(frames).ok()?.0, encoding, pc.address, first)
@@ -256,20 +256,20 @@ impl Row {
         }
         let (return_base, return_offset) = place(self.return_address)?;
         let kept = |saved| match saved {
-            Saved::Unchanged | Saved::Undefined => (Kept::Same, 0),
+            Saved::Unchanged | Saved::Undefined => (SavedRegister::Same, 0),
             saved => match place(saved) {
-                Some((Base::Cfa, offset)) => (Kept::AtCfa, offset),
-                Some((Base::Sp, offset)) => (Kept::AtSp, offset),
-                Some((Base::Fp, offset)) => (Kept::AtFp, offset),
-                Some((Base::Bx, _)) | None => (Kept::Lost, 0),
+                Some((Base::Cfa, offset)) => (SavedRegister::AtCfa, offset),
+                Some((Base::Sp, offset)) => (SavedRegister::AtSp, offset),
+                Some((Base::Fp, offset)) => (SavedRegister::AtFp, offset),
+                Some((Base::Bx, _)) | None => (SavedRegister::Lost, 0),
             },
         };
         let (fp, fp_offset) = kept(self.fp);
         let (bx, bx_offset) = match kept(self.bx) {
             (bx, offset) if i16::try_from(offset).is_ok() => (bx, offset),
-            _ => (Kept::Lost, 0),
+            _ => (SavedRegister::Lost, 0),
         };
-        Some(Rule {
+        Some(UnwindRule {
             cfa_base,
             cfa_offset: cfa_offset.try_into().ok()?,
             cfa_is_word,

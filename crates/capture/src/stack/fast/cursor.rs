@@ -4,8 +4,8 @@
 //! into the trail.
 
 use super::super::Caller;
-use super::memory::Memory;
-use super::rules::{Base, Kept, Pc, Rule};
+use super::memory::KnownMemory;
+use super::rules::{Base, Pc, SavedRegister, UnwindRule};
 use super::trail::Trail;
 
 /// What is known of a register. Where it was saved is remembered without
@@ -47,8 +47,8 @@ impl Cursor {
     /// The frame that called this one.
     pub(super) fn caller(
         mut self,
-        rule: &Rule,
-        memory: &mut Memory,
+        rule: &UnwindRule,
+        memory: &mut KnownMemory,
         trail: &mut Trail,
     ) -> Option<Cursor> {
         let mut cfa = self.place(rule.cfa_base, rule.cfa_offset, 0, memory, trail)?;
@@ -72,18 +72,18 @@ impl Cursor {
     fn kept(
         &mut self,
         here: Tracked,
-        kept: Kept,
+        kept: SavedRegister,
         offset: i32,
         cfa: usize,
-        memory: &mut Memory,
+        memory: &mut KnownMemory,
         trail: &mut Trail,
     ) -> Option<Tracked> {
         let base = match kept {
-            Kept::Same => return Some(here),
-            Kept::Lost => return Some(Tracked::Lost),
-            Kept::AtCfa => Base::Cfa,
-            Kept::AtSp => Base::Sp,
-            Kept::AtFp => Base::Fp,
+            SavedRegister::Same => return Some(here),
+            SavedRegister::Lost => return Some(Tracked::Lost),
+            SavedRegister::AtCfa => Base::Cfa,
+            SavedRegister::AtSp => Base::Sp,
+            SavedRegister::AtFp => Base::Fp,
         };
         Some(Tracked::At(self.place(base, offset, cfa, memory, trail)?))
     }
@@ -93,7 +93,7 @@ impl Cursor {
         base: Base,
         offset: i32,
         cfa: usize,
-        memory: &mut Memory,
+        memory: &mut KnownMemory,
         trail: &mut Trail,
     ) -> Option<usize> {
         let start = match base {
@@ -109,7 +109,12 @@ impl Cursor {
         Some(start.wrapping_add_signed(offset as isize))
     }
 
-    fn value(&self, register: Tracked, memory: &mut Memory, trail: &mut Trail) -> Option<usize> {
+    fn value(
+        &self,
+        register: Tracked,
+        memory: &mut KnownMemory,
+        trail: &mut Trail,
+    ) -> Option<usize> {
         match register {
             Tracked::Known(value) => Some(value),
             Tracked::Incoming(value) => {
@@ -122,7 +127,7 @@ impl Cursor {
     }
 
     /// Reads a word and notes it in the trail.
-    fn read(&self, address: usize, memory: &mut Memory, trail: &mut Trail) -> Option<usize> {
+    fn read(&self, address: usize, memory: &mut KnownMemory, trail: &mut Trail) -> Option<usize> {
         let Some(value) = memory.read(address) else {
             // It may be there the next time.
             trail.unrepeatable();

@@ -26,7 +26,7 @@ const PAGE: usize = 4096;
 const MAX_THREAD_STACK: usize = 64 << 20;
 
 /// What a thread knows of its memory; knows nothing when all zero.
-pub(super) struct Memory {
+pub(super) struct KnownMemory {
     /// The thread's own stack.
     low: usize,
     high: usize,
@@ -44,7 +44,7 @@ pub(super) struct Memory {
     window: [u8; PAGE],
 }
 
-impl Memory {
+impl KnownMemory {
     /// Whether a stack pointer is on the thread's own stack. Words are aligned,
     /// and so are both ends of the stack.
     #[inline]
@@ -159,9 +159,9 @@ mod tests {
     use super::super::super::tests::zeroed;
     use super::*;
 
-    fn here() -> Box<Memory> {
+    fn here() -> Box<KnownMemory> {
         // SAFETY: all zero is the memory that knows nothing.
-        let mut memory: Box<Memory> = unsafe { zeroed() };
+        let mut memory: Box<KnownMemory> = unsafe { zeroed() };
         let local = 0_usize;
         memory.locate(&raw const local as usize);
         memory

@@ -91,7 +91,7 @@ pub(super) struct Paths {
 
 /// What is to be kept of a walk.
 #[derive(Clone, Copy)]
-pub(super) struct Path<'a> {
+pub(super) struct WalkedPath<'a> {
     pub(super) caller: Caller,
     pub(super) return_address: usize,
     pub(super) trail: &'a Trail,
@@ -163,7 +163,7 @@ impl Paths {
     }
 
     /// Keeps the path that a walk has found.
-    pub(super) fn insert(&mut self, path: Path<'_>) {
+    pub(super) fn insert(&mut self, path: WalkedPath<'_>) {
         if self.try_insert(&path).is_err() {
             self.clear();
             // In an empty tree there is room for any trail.
@@ -172,7 +172,7 @@ impl Paths {
     }
 
     /// Goes along what is known of the path and adds the rest.
-    fn try_insert(&mut self, path: &Path<'_>) -> Result<(), Full> {
+    fn try_insert(&mut self, path: &WalkedPath<'_>) -> Result<(), Full> {
         let (offsets, values, fp_before) = path.trail.parts();
         let mut key = Key::root(path.caller.sp, path.return_address);
         let mut n_done = 0;
@@ -227,7 +227,7 @@ impl Paths {
     fn add(
         &mut self,
         key: Key,
-        path: &Path<'_>,
+        path: &WalkedPath<'_>,
         from: usize,
         to: usize,
         then: Then,

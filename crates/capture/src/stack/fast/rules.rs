@@ -26,7 +26,7 @@ pub(super) enum Base {
 /// What becomes of a register that a function has to give back unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kept {
+pub(super) enum SavedRegister {
     /// The function has not changed it.
     Same,
     /// It was saved at the frame's address plus an offset.
@@ -41,7 +41,7 @@ pub(super) enum Kept {
 
 /// How to find the caller of a function at one of its instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rule {
+pub(super) struct UnwindRule {
     /// The frame's address: a register plus an offset…
     pub(super) cfa_base: Base,
     pub(super) cfa_offset: i32,
@@ -51,10 +51,10 @@ pub(super) struct Rule {
     pub(super) return_base: Base,
     pub(super) return_offset: i16,
     /// Where the caller's frame pointer lies.
-    pub(super) fp: Kept,
+    pub(super) fp: SavedRegister,
     pub(super) fp_offset: i32,
     /// Where the caller's base register lies.
-    pub(super) bx: Kept,
+    pub(super) bx: SavedRegister,
     pub(super) bx_offset: i16,
     /// The "return address" is the instruction that a signal interrupted, not
     /// the one after a call.
@@ -63,10 +63,10 @@ pub(super) struct Rule {
 
 /// What is known of a program counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known<'a> {
+pub(super) struct KnownCode<'a> {
     pub(super) module: ModuleId,
     /// None: the outermost frame, or one whose caller cannot be found.
-    pub(super) rule: Option<&'a Rule>,
+    pub(super) rule: Option<&'a UnwindRule>,
 }
 
 /// A program counter: whether it stands after a call, or where a signal came,
@@ -94,7 +94,7 @@ impl Pc {
 struct Entry {
     /// 0: free.
     key: u64,
-    rule: Rule,
+    rule: UnwindRule,
     module: ModuleId,
     has_caller: bool,
 }
@@ -103,25 +103,25 @@ const WAYS: usize = 4;
 const SETS: usize = 1024;
 
 /// The table; empty when all zero.
-pub(super) struct Rules {
+pub(super) struct UnwindRules {
     sets: [[Entry; WAYS]; SETS],
     /// The entry of a full set that makes room next.
     oldest: u8,
     has_entries: bool,
 }
 
-impl Rules {
+impl UnwindRules {
     /// What is known of a program counter.
     #[inline]
-    pub(super) fn get(&self, pc: Pc) -> Option<Known<'_>> {
+    pub(super) fn get(&self, pc: Pc) -> Option<KnownCode<'_>> {
         let key = pc.key();
         let set = self.sets.get(set_of(key))?;
         let entry = set.iter().find(|entry| entry.key == key)?;
-        Some(Known { module: entry.module, rule: entry.has_caller.then_some(&entry.rule) })
+        Some(KnownCode { module: entry.module, rule: entry.has_caller.then_some(&entry.rule) })
     }
 
     /// Keeps what was found out.
-    pub(super) fn insert(&mut self, pc: Pc, module: ModuleId, rule: Option<Rule>) {
+    pub(super) fn insert(&mut self, pc: Pc, module: ModuleId, rule: Option<UnwindRule>) {
         let key = pc.key();
         let Some(set) = self.sets.get_mut(set_of(key)) else { return };
         let free = set.iter().position(|entry| entry.key == 0);
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_rule_is_found_under_its_program_counter_and_kind() {
         // SAFETY: all zero is the empty table.
-        let mut rules: Box<Rules> = unsafe { zeroed() };
+        let mut rules: Box<UnwindRules> = unsafe { zeroed() };
         let called = Pc { address: 0x1234, is_interrupted: false };
         let interrupted = Pc { is_interrupted: true, ..called };
         rules.insert(called, ModuleId::OUTSIDE, None);
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_full_table_keeps_what_is_new() {
         // SAFETY: all zero is the empty table.
-        let mut rules: Box<Rules> = unsafe { zeroed() };
+        let mut rules: Box<UnwindRules> = unsafe { zeroed() };
         for address in 1..100_000 {
             let pc = Pc { address, is_interrupted: false };
             rules.insert(pc, ModuleId::OUTSIDE, None);

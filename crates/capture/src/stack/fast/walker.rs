@@ -4,15 +4,15 @@
 
 use core::sync::atomic::Ordering;
 
+use super::super::defined_contexts::DefinedContexts;
 use super::super::modules::{ModuleId, Modules, NoModule};
-use super::super::own::{MAX_OWN_FRAMES, is_own};
-use super::super::seen::Seen;
-use super::super::{Caller, Definitions, Frame, GENERATION, MAX_FRAMES, identify};
+use super::super::object::{MAX_OWN_FRAMES, is_own};
+use super::super::{Caller, ContextDefiner, GENERATION, MAX_FRAMES, StackFrame, identify};
 use super::cfi;
 use super::cursor::Cursor;
-use super::memory::Memory;
-use super::paths::{Path, Paths};
-use super::rules::{Pc, Rules};
+use super::memory::KnownMemory;
+use super::paths::{Paths, WalkedPath};
+use super::rules::{Pc, UnwindRules};
 use super::trail::Trail;
 
 /// Finds the contexts of one thread's calls.
@@ -27,11 +27,11 @@ pub struct Walker {
     /// age `n` notes `n + 1`, so that 0 stands for never.
     age: u32,
     n_walks: u64,
-    memory: Memory,
+    memory: KnownMemory,
     paths: Paths,
-    rules: Rules,
+    rules: UnwindRules,
     modules: Modules,
-    seen: Seen,
+    seen: DefinedContexts,
     walk: Walk,
 }
 
@@ -42,7 +42,7 @@ const _: () = assert!(size_of::<Walker>() < 3 << 19);
 struct Walk {
     addresses: [usize; MAX_FRAMES],
     modules: [ModuleId; MAX_FRAMES],
-    frames: [Frame; MAX_FRAMES],
+    frames: [StackFrame; MAX_FRAMES],
     n_frames: usize,
     trail: Trail,
 }
@@ -71,7 +71,7 @@ impl Walker {
     /// frames.
     #[cold]
     #[inline(never)]
-    pub fn new_context(&mut self, caller: Caller, definitions: &mut impl Definitions) -> u64 {
+    pub fn new_context(&mut self, caller: Caller, definitions: &mut impl ContextDefiner) -> u64 {
         self.n_walks += 1;
         let return_address = self.walk(caller);
         let context = identify(self.frames());
@@ -79,7 +79,7 @@ impl Walker {
         if self.walk.trail.is_repeatable() {
             let defined_in = if is_defined { self.age + 1 } else { 0 };
             let trail = &self.walk.trail;
-            self.paths.insert(Path { caller, return_address, trail, context, defined_in });
+            self.paths.insert(WalkedPath { caller, return_address, trail, context, defined_in });
         }
         context
     }
@@ -90,7 +90,7 @@ impl Walker {
         self.memory.has_room(caller.sp, bytes)
     }
 
-    fn define(&mut self, context: u64, definitions: &mut impl Definitions) -> bool {
+    fn define(&mut self, context: u64, definitions: &mut impl ContextDefiner) -> bool {
         if self.seen.contains(context) {
             return true;
         }
@@ -136,7 +136,7 @@ impl Walker {
     }
 
     /// The frames of the last walk, innermost first.
-    fn frames(&self) -> &[Frame] {
+    fn frames(&self) -> &[StackFrame] {
         self.walk.frames.get(..self.walk.n_frames).unwrap_or_default()
     }
 
@@ -176,7 +176,7 @@ impl Walker {
         let mut n_own_frames = 0;
         while self.walk.n_frames < MAX_FRAMES && n_own_frames <= MAX_OWN_FRAMES {
             if self.rules.get(cursor.pc).is_none() && !self.learn(cursor.pc)? {
-                self.walk.note(ModuleId::OUTSIDE, cursor.pc.address, Frame::default());
+                self.walk.note(ModuleId::OUTSIDE, cursor.pc.address, StackFrame::default());
                 // A module may be loaded there the next time.
                 self.walk.trail.unrepeatable();
                 break;
@@ -213,7 +213,7 @@ impl Walker {
 }
 
 impl Walk {
-    fn note(&mut self, module: ModuleId, address: usize, frame: Frame) {
+    fn note(&mut self, module: ModuleId, address: usize, frame: StackFrame) {
         let number = self.n_frames;
         if let (Some(address_place), Some(module_place), Some(frame_place)) = (
             self.addresses.get_mut(number),

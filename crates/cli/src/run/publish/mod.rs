@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use ioracle_engine::{Engine, PathAhead, PathStep};
 use ioracle_events::{ContextId, Event, Layer, Operation, PredictedFile, StreamId};
-use ioracle_spool::slot::{MAX_STEPS, Outlook, Step};
+use ioracle_spool::slot::{MAX_STEPS, OutlookBuilder, Step};
 use ioracle_trace::Follower;
 
 use self::polling::{AdaptivePolling, Arrival};
@@ -36,7 +36,7 @@ pub struct Publisher {
     asking: BTreeMap<StreamId, Asking>,
     polling: AdaptivePolling,
     steps: Steps,
-    outlook: Outlook,
+    outlook: OutlookBuilder,
 }
 
 struct Asking {
@@ -75,7 +75,7 @@ impl Publisher {
             asking: BTreeMap::new(),
             polling: AdaptivePolling::default(),
             steps: Steps::new(),
-            outlook: Outlook::default(),
+            outlook: OutlookBuilder::default(),
         }
     }
 
@@ -219,7 +219,7 @@ impl Asking {
     fn tell(
         &mut self,
         stream: StreamId,
-        outlook: &mut Outlook,
+        outlook: &mut OutlookBuilder,
         steps: &mut Steps,
         (engine, follower): (&Engine, &mut Follower),
     ) -> bool {
@@ -262,7 +262,7 @@ impl Asking {
     }
 
     /// Makes the outlook, as it is seen from where the thread stands.
-    fn fill(&self, path: &PathAhead, outlook: &mut Outlook) {
+    fn fill(&self, path: &PathAhead, outlook: &mut OutlookBuilder) {
         let made = path.step(0).filter(|_| self.is_ahead);
         let (made_ns, made_probability) = made.map_or((0, 1.0), |made| {
             (made.from_now_ns.saturating_add(made.io_time_ns), made.operation_probability)

@@ -249,39 +249,43 @@ impl MissingCalls {
 
     /// All causes for which calls are missing; `calls` tells how many, of a cause
     /// and its name.
-    pub fn all(calls: impl Fn(layout::Unrecorded, &str) -> u64) -> Vec<MissingCalls> {
+    pub fn all(calls: impl Fn(layout::UnrecordedCause, &str) -> u64) -> Vec<MissingCalls> {
         let of = |reason| {
             let (cause, sentence) = in_words(reason);
             MissingCalls { cause, calls: calls(reason, cause), sentence }
         };
-        layout::Unrecorded::ALL.into_iter().map(of).filter(|missing| missing.calls > 0).collect()
+        layout::UnrecordedCause::ALL
+            .into_iter()
+            .map(of)
+            .filter(|missing| missing.calls > 0)
+            .collect()
     }
 }
 
 /// Why calls were not recorded: a word for programs, a sentence for people.
-pub fn in_words(cause: layout::Unrecorded) -> (&'static str, &'static str) {
+pub fn in_words(cause: layout::UnrecordedCause) -> (&'static str, &'static str) {
     match cause {
-        layout::Unrecorded::NoRoom => (
+        layout::UnrecordedCause::NoRoom => (
             "no_room",
             "there was no room for records, or a limit of the process forbids them; name a larger \
              place with --dir",
         ),
-        layout::Unrecorded::Limit => (
+        layout::UnrecordedCause::Limit => (
             "limit",
             "the space limit was reached; raise it with --limit, or let the program wait with \
              --wait-ms",
         ),
-        layout::Unrecorded::NoFile => (
+        layout::UnrecordedCause::NoFile => (
             "no_file",
             "no file for records could be made: the process has changed its user or its root, or \
              cannot reach the place, which 'ioracle doctor' checks",
         ),
-        layout::Unrecorded::Interrupted => {
+        layout::UnrecordedCause::Interrupted => {
             ("interrupted", "made by a signal handler while another call was being recorded")
         }
-        layout::Unrecorded::Borrowed => ("borrowed", "made between vfork and exec"),
-        layout::Unrecorded::Sandboxed => ("sandboxed", "made inside a seccomp sandbox"),
-        layout::Unrecorded::LittleStack => {
+        layout::UnrecordedCause::Borrowed => ("borrowed", "made between vfork and exec"),
+        layout::UnrecordedCause::Sandboxed => ("sandboxed", "made inside a seccomp sandbox"),
+        layout::UnrecordedCause::LittleStack => {
             ("little_stack", "made with too little stack left to record them")
         }
     }

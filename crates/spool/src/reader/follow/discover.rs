@@ -8,33 +8,33 @@ use std::io;
 use std::mem::offset_of;
 use std::time::{Duration, Instant};
 
-use super::files::Fault;
-use super::{Followed, Streams};
+use super::files::OpenFault;
+use super::{Followed, FollowedStreams};
 use crate::layout::{SPARE_BYTES, SPARE_SUFFIX, STREAM_SUFFIX, StreamHeader};
 use crate::reader::error::Error;
-use crate::reader::page::Page;
+use crate::reader::page::JobPageAccess;
 use crate::reader::process;
 use crate::reader::read::{read, read_first_page};
 use crate::reader::sink::{Sink, StreamInfo, StreamNumber};
 use crate::reader::slot::SlotFile;
-use crate::reader::stream::Stream;
+use crate::reader::stream::StreamReader;
 use crate::reader::table::{FirstPage, Header};
 use crate::slot::SLOT_SUFFIX;
 
 /// Streams followed at once; more wait in the directory until some have ended.
 const MAX_STREAMS: usize = 65_536;
-/// Names of files that are not streams, remembered so as to tell them once.
+/// Names of files that are not streams, remembered so that they are reported once.
 const MAX_REFUSED: usize = 65_536;
 /// The directory is listed so often even if nobody said that it changed: when
 /// all in it is known, and when something was left for later or nobody can say.
 const LIST_EVERY: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(1));
 
-impl Streams {
+impl FollowedStreams {
     /// Lists the directory if writers have begun streams or made slots, or some
     /// time has passed.
     pub(super) fn list_if_changed(
         &mut self,
-        page: &Page,
+        page: &JobPageAccess,
         now: Instant,
         sink: &mut impl Sink,
     ) -> Result<(), Error> {
@@ -51,7 +51,7 @@ impl Streams {
     }
 
     /// Begins to follow the streams in the directory that are not known.
-    pub(super) fn list(&mut self, page: &Page, sink: &mut impl Sink) -> Result<(), Error> {
+    pub(super) fn list(&mut self, page: &JobPageAccess, sink: &mut impl Sink) -> Result<(), Error> {
         let directory = self.files.directory();
         let failed = |source| Error::List { path: directory.to_path_buf(), source };
         let entries = match fs::read_dir(directory) {
@@ -81,7 +81,7 @@ impl Streams {
                 new.push((begin_of(name), name.to_owned()));
             }
         }
-        // In the order in which they began, so that numbers tell it.
+        // In the order in which they began, so that their numbers have this order.
         new.sort_unstable();
         for (_, name) in new {
             if self.followed.len() < MAX_STREAMS {
@@ -120,20 +120,22 @@ impl Streams {
     }
 
     /// Begins to follow a stream, if the file is one.
-    fn begin(&mut self, page: &Page, name: String, sink: &mut impl Sink) {
+    fn begin(&mut self, page: &JobPageAccess, name: String, sink: &mut impl Sink) {
         let opened = self.files.open(&name).and_then(|file| match read_first_page(&file) {
             FirstPage::Header(header) => Ok((header, file)),
-            FirstPage::Empty => Err(Fault::NotNow),
-            FirstPage::Foreign(why) => Err(Fault::Refused(why.to_owned())),
+            FirstPage::Empty => Err(OpenFault::NotNow),
+            FirstPage::Foreign(why) => Err(OpenFault::Refused(why.to_owned())),
         });
         let (header, file) = match opened {
             Ok(found) => found,
-            Err(Fault::NotNow) if is_spare(&name) => return self.let_go_if_abandoned(page, &name),
-            Err(Fault::NotNow) => {
+            Err(OpenFault::NotNow) if is_spare(&name) => {
+                return self.let_go_if_abandoned(page, &name);
+            }
+            Err(OpenFault::NotNow) => {
                 self.left_for_later = true;
                 return;
             }
-            Err(Fault::Refused(why)) => return self.refuse(name, &why),
+            Err(OpenFault::Refused(why)) => return self.refuse(name, &why),
         };
         // One made in advance is of a thread that nobody knew then.
         let (begin_ns, whose) = match is_spare(&name) {
@@ -151,7 +153,7 @@ impl Streams {
         self.next_number = self.next_number.saturating_add(1);
         self.totals.n_streams += 1;
         let fault = header.fault;
-        let mut stream = Stream::new(number, info, header);
+        let mut stream = StreamReader::new(number, info, header);
         if let Some(fault) = fault {
             stream.damage(fault, &mut self.totals);
         }
@@ -165,14 +167,14 @@ impl Streams {
 
     /// Deletes a stream that was made in advance and not begun, once the process
     /// that alone can begin it is gone.
-    fn let_go_if_abandoned(&mut self, page: &Page, name: &str) {
+    fn let_go_if_abandoned(&mut self, page: &JobPageAccess, name: &str) {
         let Some(page) = page.shared() else { return };
         let maker = name.split('-').next().and_then(|pid| pid.parse().ok());
         let (Some(pid), Some(made_ns)) = (maker, begin_of(name)) else { return };
         let mut namespace = [0; 8];
         let at = offset_of!(StreamHeader, pid_namespace) as u64;
         let told = self.files.open(name).is_ok_and(|file| read(&file, at, &mut namespace) == 8);
-        // Where numbers of processes mean others, nobody can tell.
+        // Where process numbers mean other processes (another namespace), this is unknown.
         let is_ours = told && Some(u64::from_ne_bytes(namespace)) == process::pid_namespace();
         if is_ours
             && process::process_is_gone(pid, made_ns)
@@ -214,7 +216,7 @@ pub(super) fn slot_of(stream: &str) -> String {
     format!("{}{SLOT_SUFFIX}", stream.strip_suffix(STREAM_SUFFIX).unwrap_or(stream))
 }
 
-/// When a stream began, as its name tells.
+/// When a stream began, according to its name.
 fn begin_of(name: &str) -> Option<u64> {
     let stem = name.strip_suffix(STREAM_SUFFIX).or_else(|| name.strip_suffix(SPARE_SUFFIX))?;
     let time = stem.rsplit('-').next()?;

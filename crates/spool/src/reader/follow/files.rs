@@ -8,22 +8,22 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::reader::page::{effective_uid, open_distrustfully};
-use crate::reader::stream::Stream;
-use crate::reader::totals::Totals;
+use crate::reader::stream::StreamReader;
+use crate::reader::totals::JobTotals;
 
 /// Files kept open, if half of the process's descriptors are so many; those of
 /// more streams are opened for each look.
 const MAX_OPEN: usize = 4096;
 
 /// Opens stream files and keeps some of them open.
-pub(super) struct Files {
+pub(super) struct StreamFiles {
     directory: PathBuf,
     n_kept: usize,
     max_kept: usize,
 }
 
 /// Why a file is not read.
-pub(super) enum Fault {
+pub(super) enum OpenFault {
     /// It may be, later.
     NotNow,
     /// Never, and why.
@@ -31,16 +31,16 @@ pub(super) enum Fault {
 }
 
 /// What came of opening a stream's file.
-pub(super) enum Access {
+pub(super) enum FileState {
     Done,
     NotNow,
     /// It is gone or has become something else.
     Lost,
 }
 
-impl Files {
-    pub(super) fn new(directory: &Path) -> Files {
-        Files {
+impl StreamFiles {
+    pub(super) fn new(directory: &Path) -> StreamFiles {
+        StreamFiles {
             directory: directory.to_path_buf(),
             n_kept: 0,
             max_kept: (n_descriptors() / 2).min(MAX_OPEN),
@@ -58,10 +58,10 @@ impl Files {
     /// Works on a stream's file.
     pub(super) fn with(
         &mut self,
-        stream: &mut Stream,
-        totals: &mut Totals,
-        work: impl FnOnce(&mut Stream, &File, &mut Totals),
-    ) -> Access {
+        stream: &mut StreamReader,
+        totals: &mut JobTotals,
+        work: impl FnOnce(&mut StreamReader, &File, &mut JobTotals),
+    ) -> FileState {
         let file = match stream.file.take() {
             Some(file) => {
                 self.n_kept -= 1;
@@ -69,21 +69,21 @@ impl Files {
             }
             None => match self.open(&stream.info.name) {
                 Ok(file) => file,
-                Err(Fault::NotNow) => return Access::NotNow,
-                Err(Fault::Refused(why)) => {
+                Err(OpenFault::NotNow) => return FileState::NotNow,
+                Err(OpenFault::Refused(why)) => {
                     stream.damage(&why, totals);
-                    return Access::Lost;
+                    return FileState::Lost;
                 }
             },
         };
         work(stream, &file, totals);
         self.keep(stream, file);
-        Access::Done
+        FileState::Done
     }
 
     /// Keeps a file open, unless too many are: then those that came first have
     /// the advantage, because a round over all would miss in any cache.
-    pub(super) fn keep(&mut self, stream: &mut Stream, file: File) {
+    pub(super) fn keep(&mut self, stream: &mut StreamReader, file: File) {
         if self.n_kept < self.max_kept {
             self.n_kept += 1;
             stream.file = Some(file);
@@ -91,29 +91,29 @@ impl Files {
     }
 
     /// Closes a stream's file, if it was kept.
-    pub(super) fn close(&mut self, stream: &mut Stream) {
+    pub(super) fn close(&mut self, stream: &mut StreamReader) {
         self.n_kept -= usize::from(stream.file.take().is_some());
     }
 
     /// Opens a regular file of ours, for writing too if that is allowed.
-    pub(super) fn open(&mut self, name: &str) -> Result<File, Fault> {
+    pub(super) fn open(&mut self, name: &str) -> Result<File, OpenFault> {
         let path = self.path(name);
         let opened = open_distrustfully(&path, OpenOptions::new().read(true).write(true))
             .or_else(|_| open_distrustfully(&path, OpenOptions::new().read(true)));
         let file = opened.map_err(|error| match error.raw_os_error() {
             Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
                 self.max_kept = self.n_kept / 2;
-                Fault::NotNow
+                OpenFault::NotNow
             }
-            Some(libc::ELOOP) => Fault::Refused("it is a symbolic link".to_owned()),
-            _ => Fault::Refused(format!("it cannot be opened: {error}")),
+            Some(libc::ELOOP) => OpenFault::Refused("it is a symbolic link".to_owned()),
+            _ => OpenFault::Refused(format!("it cannot be opened: {error}")),
         })?;
-        let metadata = file.metadata().map_err(|_| Fault::NotNow)?;
+        let metadata = file.metadata().map_err(|_| OpenFault::NotNow)?;
         if !metadata.is_file() {
-            return Err(Fault::Refused("it is not a regular file".to_owned()));
+            return Err(OpenFault::Refused("it is not a regular file".to_owned()));
         }
         if metadata.uid() != effective_uid() {
-            return Err(Fault::Refused("it belongs to another user".to_owned()));
+            return Err(OpenFault::Refused("it belongs to another user".to_owned()));
         }
         Ok(file)
     }

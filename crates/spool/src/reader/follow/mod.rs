@@ -11,7 +11,7 @@
 
 mod discover;
 mod files;
-mod schedule;
+mod polling_backoff;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -19,16 +19,16 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use self::files::{Access, Files};
-use self::schedule::Schedule;
+use self::files::{FileState, StreamFiles};
+use self::polling_backoff::PollingBackoff;
 use super::error::Error;
-use super::page::Page;
+use super::page::JobPageAccess;
 use super::process;
 use super::read::BUFFER_BYTES;
 use super::sink::{Sink, StreamNumber};
-use super::stream::{Mode, Stream};
-use super::totals::Totals;
-use crate::slot::Outlook;
+use super::stream::{ReadMode, StreamReader};
+use super::totals::JobTotals;
+use crate::slot::OutlookBuilder;
 
 /// First and longest time between two looks at a quiet stream.
 const LOOK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(10));
@@ -42,8 +42,8 @@ const CHECK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 const GONE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The streams of a job.
-pub(super) struct Streams {
-    files: Files,
+pub(super) struct FollowedStreams {
+    files: StreamFiles,
     /// In the order of their numbers.
     followed: Vec<Followed>,
     /// Places of those whose threads ask: others need not be passed by.
@@ -62,7 +62,7 @@ pub(super) struct Streams {
     directory_is_gone: bool,
     buffer: Vec<u8>,
     /// Without what streams not yet ended have not recorded.
-    totals: Totals,
+    totals: JobTotals,
 }
 
 /// Which streams a pass looks at.
@@ -76,10 +76,10 @@ pub(super) enum Look {
 
 /// A stream, and when to look at it and to ask whether it is over.
 struct Followed {
-    stream: Stream,
-    look: Schedule,
-    look_past_hole: Schedule,
-    check: Schedule,
+    stream: StreamReader,
+    look: PollingBackoff,
+    look_past_hole: PollingBackoff,
+    check: PollingBackoff,
     gone_since: Option<Instant>,
     /// It has written after its thread seemed to be gone.
     only_seemed_gone: bool,
@@ -93,12 +93,12 @@ struct Followed {
 }
 
 impl Followed {
-    fn new(stream: Stream) -> Followed {
+    fn new(stream: StreamReader) -> Followed {
         Followed {
             stream,
-            look: Schedule::new(LOOK),
-            look_past_hole: Schedule::new(LOOK_PAST_HOLE),
-            check: Schedule::new(CHECK),
+            look: PollingBackoff::new(LOOK),
+            look_past_hole: PollingBackoff::new(LOOK_PAST_HOLE),
+            check: PollingBackoff::new(CHECK),
             gone_since: None,
             only_seemed_gone: false,
             had_ready: false,
@@ -109,10 +109,10 @@ impl Followed {
     }
 }
 
-impl Streams {
-    pub(super) fn new(directory: &Path) -> Streams {
-        Streams {
-            files: Files::new(directory),
+impl FollowedStreams {
+    pub(super) fn new(directory: &Path) -> FollowedStreams {
+        FollowedStreams {
+            files: StreamFiles::new(directory),
             followed: Vec::new(),
             asking: Vec::new(),
             known: HashSet::new(),
@@ -123,12 +123,12 @@ impl Streams {
             left_for_later: false,
             directory_is_gone: false,
             buffer: vec![0; BUFFER_BYTES],
-            totals: Totals::default(),
+            totals: JobTotals::default(),
         }
     }
 
     /// Counts of all streams.
-    pub(super) fn totals(&self) -> Totals {
+    pub(super) fn totals(&self) -> JobTotals {
         let mut totals = self.totals.clone();
         for followed in &self.followed {
             add(&mut totals.unrecorded, &followed.stream.unrecorded);
@@ -139,17 +139,17 @@ impl Streams {
     /// Reads a bounded part of what is new in each stream.
     pub(super) fn pass(
         &mut self,
-        page: &Page,
+        page: &JobPageAccess,
         look: Look,
         sink: &mut impl Sink,
     ) -> Result<usize, Error> {
         let now = Instant::now();
-        let mode = if page.is_shared() { Mode::Live } else { Mode::Final };
+        let mode = if page.is_shared() { ReadMode::Live } else { ReadMode::Final };
         self.look(look, mode, now);
         let listed = self.list_if_changed(page, now, sink);
         let n_records = self.deliver(mode, sink);
         self.check(now, sink);
-        if mode == Mode::Live {
+        if mode == ReadMode::Live {
             self.end_those_over(page, sink);
         }
         match listed {
@@ -180,7 +180,10 @@ impl Streams {
         any
     }
 
-    fn with_asking(&mut self, mut work: impl FnMut(&mut Stream, &File, &mut [u8], &mut Totals)) {
+    fn with_asking(
+        &mut self,
+        mut work: impl FnMut(&mut StreamReader, &File, &mut [u8], &mut JobTotals),
+    ) {
         let (buffer, totals) = (&mut self.buffer, &mut self.totals);
         for &place in &self.asking {
             let Some(followed) = self.followed.get_mut(place).filter(|it| !it.is_over) else {
@@ -198,8 +201,8 @@ impl Streams {
         self.asking = self.followed.iter().enumerate().filter_map(asks).collect();
     }
 
-    /// Tells a thread what is expected of it; false if it cannot be told.
-    pub(super) fn publish(&mut self, number: StreamNumber, outlook: &Outlook) -> bool {
+    /// Gives a thread its predictions; false if that is no longer possible.
+    pub(super) fn publish(&mut self, number: StreamNumber, outlook: &OutlookBuilder) -> bool {
         let place = self.followed.binary_search_by_key(&number, |it| it.stream.number);
         let Ok(place) = place else { return false };
         let slot = &mut self.followed[place].stream.slot;
@@ -213,12 +216,16 @@ impl Streams {
     }
 
     /// Reads everything, and ends all streams.
-    pub(super) fn drain(&mut self, page: &Page, sink: &mut impl Sink) -> Result<usize, Error> {
+    pub(super) fn drain(
+        &mut self,
+        page: &JobPageAccess,
+        sink: &mut impl Sink,
+    ) -> Result<usize, Error> {
         let now = Instant::now();
         let mut n_records = 0_usize;
         let listed = self.list(page, sink);
-        while self.look(Look::All, Mode::Final, now) {
-            n_records = n_records.saturating_add(self.deliver(Mode::Final, sink));
+        while self.look(Look::All, ReadMode::Final, now) {
+            n_records = n_records.saturating_add(self.deliver(ReadMode::Final, sink));
         }
         for followed in &mut self.followed {
             followed.was_over = true;
@@ -228,9 +235,9 @@ impl Streams {
     }
 
     /// Looks how far streams are published; whether there is anything.
-    fn look(&mut self, look: Look, mode: Mode, now: Instant) -> bool {
+    fn look(&mut self, look: Look, mode: ReadMode, now: Instant) -> bool {
         let mut any = false;
-        let drains = mode == Mode::Final;
+        let drains = mode == ReadMode::Final;
         let (buffer, totals) = (&mut self.buffer, &mut self.totals);
         for followed in self.followed.iter_mut().filter(|it| !it.is_drained) {
             followed.was_over = followed.is_over;
@@ -242,14 +249,14 @@ impl Streams {
             } else {
                 look == Look::All || followed.look.is_due(now)
             };
-            if !is_due && !is_waited_for && mode == Mode::Live {
+            if !is_due && !is_waited_for && mode == ReadMode::Live {
                 continue;
             }
             let past_hole = is_waited_for || followed.look_past_hole.is_due(now);
-            let mode = if followed.is_over { Mode::Final } else { mode };
+            let mode = if followed.is_over { ReadMode::Final } else { mode };
             self.files.with(&mut followed.stream, totals, |stream, file, totals| {
                 stream.look(file, buffer, totals);
-                if !stream.has_ready() && (past_hole || mode == Mode::Final) {
+                if !stream.has_ready() && (past_hole || mode == ReadMode::Final) {
                     stream.look_past_hole(file, buffer, mode, now, totals);
                 }
             });
@@ -257,8 +264,8 @@ impl Streams {
             if followed.had_ready {
                 any = true;
                 followed.only_seemed_gone |= followed.gone_since.take().is_some();
-                followed.look = Schedule::new(LOOK);
-                followed.look_past_hole = Schedule::new(LOOK_PAST_HOLE);
+                followed.look = PollingBackoff::new(LOOK);
+                followed.look_past_hole = PollingBackoff::new(LOOK_PAST_HOLE);
                 followed.check.hasten();
             } else if drains {
                 followed.is_drained = true;
@@ -275,7 +282,7 @@ impl Streams {
     /// Hands over what the look has found. Most streams define themselves what
     /// their records name; the definitions of all the others are read only for a
     /// record that names something else: a file that another thread has opened.
-    fn deliver(&mut self, mode: Mode, sink: &mut impl Sink) -> usize {
+    fn deliver(&mut self, mode: ReadMode, sink: &mut impl Sink) -> usize {
         let (buffer, totals) = (&mut self.buffer, &mut self.totals);
         let before = totals.n_records;
         let mut any_left = false;
@@ -326,13 +333,13 @@ impl Streams {
             }
             let is_gone =
                 followed.gone_since.is_some_and(|since| now.duration_since(since) >= GONE_PATIENCE);
-            let is_lost = matches!(is_there, Access::Lost);
+            let is_lost = matches!(is_there, FileState::Lost);
             followed.is_over = followed.stream.finished || was_replaced || is_gone || is_lost;
         }
     }
 
     /// Lets streams go that are over and read.
-    fn end_those_over(&mut self, page: &Page, sink: &mut impl Sink) {
+    fn end_those_over(&mut self, page: &JobPageAccess, sink: &mut impl Sink) {
         let is_read = |followed: &Followed| followed.was_over && !followed.had_ready;
         if !self.followed.iter().any(is_read) {
             return;
@@ -354,7 +361,7 @@ impl Streams {
         self.note_asking();
     }
 
-    fn end(&mut self, page: &Page, mut stream: Stream, sink: &mut impl Sink) {
+    fn end(&mut self, page: &JobPageAccess, mut stream: StreamReader, sink: &mut impl Sink) {
         sink.ended(stream.number);
         add(&mut self.totals.unrecorded, &stream.unrecorded);
         if let Some((_, n_streams)) = self.images.get_mut(&stream.info.pid) {

@@ -7,11 +7,11 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use super::{Mode, Stream};
+use super::{ReadMode, StreamReader};
 use crate::reader::read::{is_published, read_records, records, tell_consumed};
 use crate::reader::sink::Sink;
-use crate::reader::table::Segment;
-use crate::reader::totals::Totals;
+use crate::reader::table::CheckedSegment;
+use crate::reader::totals::JobTotals;
 
 /// Records behind a hole that are looked at while the stream lives.
 const LOOK_PAST: u64 = 256;
@@ -21,7 +21,7 @@ const HOLE_PATIENCE: Duration = Duration::from_secs(1);
 /// interrupted there may still come back and write.
 const HOLE_RELEASE: Duration = Duration::from_secs(30);
 
-impl Stream {
+impl StreamReader {
     /// Whether a hole was found that may still be filled.
     pub(in crate::reader) fn waits_for_hole(&self) -> bool {
         self.waiting.is_some()
@@ -33,13 +33,13 @@ impl Stream {
         &mut self,
         file: &File,
         buffer: &mut [u8],
-        mode: Mode,
+        mode: ReadMode,
         now: Instant,
-        totals: &mut Totals,
+        totals: &mut JobTotals,
     ) {
         let last = match mode {
-            Mode::Live => self.position + LOOK_PAST,
-            Mode::Final => u64::MAX,
+            ReadMode::Live => self.position + LOOK_PAST,
+            ReadMode::Final => u64::MAX,
         };
         let Some(found) = self.next_published(file, last, buffer, totals) else {
             self.waiting = None;
@@ -53,7 +53,7 @@ impl Stream {
                 _ => now,
             };
             self.waiting = Some((self.position, since));
-            if mode == Mode::Live && now.duration_since(since) < HOLE_PATIENCE {
+            if mode == ReadMode::Live && now.duration_since(since) < HOLE_PATIENCE {
                 return;
             }
             self.skip_to(found, mode, totals);
@@ -74,7 +74,7 @@ impl Stream {
     }
 
     /// Lets the writer have a segment whose records are all delivered.
-    pub(super) fn consumed(&mut self, file: &File, segment: Segment, sink: &mut impl Sink) {
+    pub(super) fn consumed(&mut self, file: &File, segment: CheckedSegment, sink: &mut impl Sink) {
         if self.after_hole > segment.first {
             self.releases.push((Instant::now(), segment));
         } else {
@@ -89,10 +89,10 @@ impl Stream {
         file: &File,
         last: u64,
         buffer: &mut [u8],
-        totals: &mut Totals,
+        totals: &mut JobTotals,
     ) -> Option<u64> {
         self.refresh(file, totals);
-        let mut segments: Vec<Segment> = self.segments.clone();
+        let mut segments: Vec<CheckedSegment> = self.segments.clone();
         segments.retain(|segment| !segment.is_definitions() && segment.end() > self.position);
         segments.sort_unstable_by_key(|segment| segment.first);
         for segment in segments {
@@ -117,9 +117,9 @@ impl Stream {
 
     /// Leaves out the numbers up to `found`: holes where they have a place in a
     /// segment; else they were consumed by an earlier reader, or the table lies.
-    fn skip_to(&mut self, found: u64, mode: Mode, totals: &mut Totals) {
+    fn skip_to(&mut self, found: u64, mode: ReadMode, totals: &mut JobTotals) {
         let skipped = self.position..found;
-        let placed = |segment: &Segment| {
+        let placed = |segment: &CheckedSegment| {
             let end = segment.end().min(skipped.end);
             end.saturating_sub(segment.first.max(skipped.start))
         };
@@ -127,10 +127,10 @@ impl Stream {
         totals.n_holes += n_placed;
         let n_gone = found - self.position - n_placed;
         totals.n_consumed_before = totals.n_consumed_before.saturating_add(n_gone);
-        if n_gone > 0 && mode == Mode::Live {
+        if n_gone > 0 && mode == ReadMode::Live {
             self.damage("numbers of records are missing", totals);
         }
-        if mode == Mode::Live {
+        if mode == ReadMode::Live {
             let now = Instant::now();
             let passed = self
                 .segments

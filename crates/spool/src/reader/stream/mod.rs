@@ -2,7 +2,7 @@
 
 //! One stream, and how far it has been read.
 //!
-//! A pass over all streams looks first ([`Stream::look`]): so many records are
+//! A pass over all streams looks first ([`StreamReader::look`]): so many records are
 //! published. Then it reads definitions, then those records, again: the copy in
 //! which a record was seen to be published may hold its bytes from before.
 
@@ -12,14 +12,14 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
-use super::definitions::Definitions;
+use super::definitions::DefinitionReader;
 use super::read::{call_of, is_published, read_first_page, read_records, records};
 use super::sink::{Sink, StreamInfo, StreamNumber};
 use super::slot::SlotFile;
-use super::table::{self, FirstPage, Header, Segment};
-use super::totals::Totals;
+use super::table::{self, CheckedSegment, FirstPage, Header};
+use super::totals::JobTotals;
 use crate::Function;
-use crate::layout::{Call, MAX_SEGMENT_BYTES, MAX_SEGMENTS, Record, Unrecorded};
+use crate::layout::{Call, MAX_SEGMENT_BYTES, MAX_SEGMENTS, Record, UnrecordedCause};
 use crate::selection::CONTINUATION;
 
 /// Records of a stream that a pass takes.
@@ -28,49 +28,49 @@ const MAX_RECORDS: u64 = 8192;
 const MAX_FINAL: u64 = (MAX_SEGMENTS * MAX_SEGMENT_BYTES / size_of::<Record>()) as u64;
 /// How a stream is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// While it is written: holes are waited for, consumed segments are told.
+pub(super) enum ReadMode {
+    /// While it is written: holes are waited for, consumed segments are given back.
     Live,
     /// To the end: holes are skipped, nothing is changed in the file.
     Final,
 }
 
 /// A stream that is followed.
-pub(super) struct Stream {
+pub(super) struct StreamReader {
     pub(super) number: StreamNumber,
     pub(super) info: StreamInfo,
     /// Kept open, if few are.
     pub(super) file: Option<File>,
-    /// Where the thread is told what comes next, if it asks.
+    /// The thread's prediction slot, if it asks.
     pub(super) slot: Option<SlotFile>,
     pub(super) finished: bool,
-    pub(super) unrecorded: [u64; Unrecorded::COUNT],
+    pub(super) unrecorded: [u64; UnrecordedCause::COUNT],
     pub(super) charged_bytes: u64,
-    segments: Vec<Segment>,
+    segments: Vec<CheckedSegment>,
     n_rows: u32,
     /// Number of the next record to deliver.
     position: u64,
     /// Number after the last one that may be delivered in this pass.
     ready: u64,
-    definitions: Definitions,
+    definitions: DefinitionReader,
     /// The position, since when later records are seen to be published.
     waiting: Option<(u64, Instant)>,
     /// Number after the last hole that was skipped.
     after_hole: u64,
-    /// Consumed segments with holes, to be told later.
-    releases: Vec<(Instant, Segment)>,
+    /// Consumed segments with holes, to be given back later.
+    releases: Vec<(Instant, CheckedSegment)>,
     /// Records that a final reading may still take.
     final_left: u64,
-    /// What is wrong is told once.
+    /// What is wrong is reported once.
     is_damaged: bool,
 }
 
-impl Stream {
+impl StreamReader {
     /// Begins to follow; from the oldest record that is there.
-    pub(super) fn new(number: StreamNumber, info: StreamInfo, header: Header) -> Stream {
+    pub(super) fn new(number: StreamNumber, info: StreamInfo, header: Header) -> StreamReader {
         let records = header.segments.iter().filter(|segment| !segment.is_definitions());
         let position = records.map(|segment| segment.first).min().unwrap_or(0);
-        Stream {
+        StreamReader {
             number,
             info,
             file: None,
@@ -82,7 +82,7 @@ impl Stream {
             n_rows: header.n_rows,
             position,
             ready: position,
-            definitions: Definitions::default(),
+            definitions: DefinitionReader::default(),
             waiting: None,
             after_hole: 0,
             releases: Vec::new(),
@@ -102,7 +102,7 @@ impl Stream {
     }
 
     /// Looks how far records are published.
-    pub(super) fn look(&mut self, file: &File, buffer: &mut [u8], totals: &mut Totals) {
+    pub(super) fn look(&mut self, file: &File, buffer: &mut [u8], totals: &mut JobTotals) {
         self.ready = self.position;
         let mut n_records = 16;
         let most = MAX_RECORDS.min(self.final_left);
@@ -124,7 +124,7 @@ impl Stream {
         &mut self,
         file: &File,
         buffer: &mut [u8],
-        totals: &mut Totals,
+        totals: &mut JobTotals,
     ) -> bool {
         if !self.has_ready() {
             self.look(file, buffer, totals);
@@ -137,9 +137,9 @@ impl Stream {
         &mut self,
         file: &File,
         buffer: &mut [u8],
-        mode: Mode,
+        mode: ReadMode,
         sink: &mut impl Sink,
-        totals: &mut Totals,
+        totals: &mut JobTotals,
     ) {
         self.deliver_while(file, buffer, mode, sink, totals, |_, _| true);
     }
@@ -149,9 +149,9 @@ impl Stream {
         &mut self,
         file: &File,
         buffer: &mut [u8],
-        mode: Mode,
+        mode: ReadMode,
         sink: &mut S,
-        totals: &mut Totals,
+        totals: &mut JobTotals,
     ) {
         let is_known = |sink: &S, call: &Call| call.function == CONTINUATION || sink.knows(call);
         self.deliver_while(file, buffer, mode, sink, totals, is_known);
@@ -164,13 +164,13 @@ impl Stream {
         file: &File,
         buffer: &mut [u8],
         sink: &mut impl Sink,
-        totals: &mut Totals,
+        totals: &mut JobTotals,
     ) -> usize {
         let before = totals.n_records;
-        self.deliver_known(file, buffer, Mode::Live, sink, totals);
+        self.deliver_known(file, buffer, ReadMode::Live, sink, totals);
         if self.has_ready() {
             self.deliver_definitions(file, buffer, sink, totals);
-            self.deliver(file, buffer, Mode::Live, sink, totals);
+            self.deliver(file, buffer, ReadMode::Live, sink, totals);
         }
         usize::try_from(totals.n_records - before).unwrap_or(usize::MAX)
     }
@@ -179,16 +179,16 @@ impl Stream {
         &mut self,
         file: &File,
         buffer: &mut [u8],
-        mode: Mode,
+        mode: ReadMode,
         sink: &mut S,
-        totals: &mut Totals,
+        totals: &mut JobTotals,
         may: impl Fn(&S, &Call) -> bool,
     ) {
         let first = self.position;
         while self.position < self.ready
             && self.deliver_some(file, buffer, mode, sink, totals, &may)
         {}
-        if mode == Mode::Final {
+        if mode == ReadMode::Final {
             self.final_left = self.final_left.saturating_sub(self.position - first);
         }
     }
@@ -199,9 +199,9 @@ impl Stream {
         &mut self,
         file: &File,
         buffer: &mut [u8],
-        mode: Mode,
+        mode: ReadMode,
         sink: &mut S,
-        totals: &mut Totals,
+        totals: &mut JobTotals,
         may: impl Fn(&S, &Call) -> bool,
     ) -> bool {
         let Some(segment) = self.segment_of(self.position) else {
@@ -221,7 +221,7 @@ impl Stream {
             self.damage("it is cut short", totals);
             self.ready = self.position;
         }
-        if self.position == segment.end() && mode == Mode::Live {
+        if self.position == segment.end() && mode == ReadMode::Live {
             self.consumed(file, segment, sink);
         }
         true
@@ -233,7 +233,7 @@ impl Stream {
         file: &File,
         buffer: &mut [u8],
         sink: &mut impl Sink,
-        totals: &mut Totals,
+        totals: &mut JobTotals,
     ) {
         let mut word = [0; 4];
         if file.read_exact_at(&mut word, table::N_SEGMENTS_OFFSET).is_ok()
@@ -250,7 +250,7 @@ impl Stream {
     }
 
     /// Reads the header again; what has become of the stream.
-    pub(super) fn refresh(&mut self, file: &File, totals: &mut Totals) {
+    pub(super) fn refresh(&mut self, file: &File, totals: &mut JobTotals) {
         match read_first_page(file) {
             FirstPage::Header(header) => {
                 self.finished = header.finished;
@@ -270,14 +270,14 @@ impl Stream {
     }
 
     /// Remembers the first thing that is wrong with the file.
-    pub(super) fn damage(&mut self, what: &str, totals: &mut Totals) {
+    pub(super) fn damage(&mut self, what: &str, totals: &mut JobTotals) {
         if !self.is_damaged {
             self.is_damaged = true;
             totals.damage(&self.info.name, what);
         }
     }
 
-    fn segment_of(&self, number: u64) -> Option<Segment> {
+    fn segment_of(&self, number: u64) -> Option<CheckedSegment> {
         self.segments.iter().find(|segment| segment.holds(number)).copied()
     }
 
@@ -289,7 +289,7 @@ impl Stream {
         number: u64,
         n_records: usize,
         buffer: &mut [u8],
-        totals: &mut Totals,
+        totals: &mut JobTotals,
     ) -> (u64, u64) {
         let mut found = self.segment_of(number);
         if found.is_none() {
@@ -304,7 +304,7 @@ impl Stream {
         (read as u64, run.count() as u64)
     }
 
-    fn deliver_one(&mut self, record: &[u8], sink: &mut impl Sink, totals: &mut Totals) {
+    fn deliver_one(&mut self, record: &[u8], sink: &mut impl Sink, totals: &mut JobTotals) {
         let number = self.position;
         self.position += 1;
         if !is_published(record, number) {

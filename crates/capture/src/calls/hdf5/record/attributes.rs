@@ -10,10 +10,10 @@ use ioracle_spool::layout::Call;
 
 use super::{When, around, copy, file_of, handle, known};
 use crate::calls::hdf5::functions::{Hdf5, Id};
-use crate::calls::hdf5::handles::{self, Kind, Known};
+use crate::calls::hdf5::handles::{self, HandleKind, KnownHandle};
 use crate::calls::hdf5::names::{self, Owner};
 use crate::calls::library_call::code;
-use crate::observe::{Errno, call};
+use crate::observe::{SavedErrno, call};
 
 /// How a program names an attribute below its place.
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ pub(in super::super) fn open_attribute(
     if let Some(hdf5) = copy(library)
         && hdf5.id(id) >= 0
     {
-        let errno = Errno::keep();
+        let errno = SavedErrno::keep();
         let (id, place) = (hdf5.id(id), hdf5.id(place));
         match when {
             When::Now => {
@@ -74,9 +74,9 @@ pub(in super::super) fn open_attribute(
 
 /// An attribute that HDF5 cannot be asked about yet: named if it was named from
 /// the root of the file.
-fn as_given(hdf5: Hdf5, place: Id, given: Given) -> Known {
+fn as_given(hdf5: Hdf5, place: Id, given: Given) -> KnownHandle {
     let known = known(hdf5, place);
-    let is_file = known.is_some_and(|known| matches!(known.kind, Kind::File(_)));
+    let is_file = known.is_some_and(|known| matches!(known.kind, HandleKind::File(_)));
     let object = if is_file && !given.name.is_null() {
         // SAFETY: HDF5 has just taken both names.
         let (object, name) = unsafe { (given.object(), CStr::from_ptr(given.name)) };
@@ -84,15 +84,15 @@ fn as_given(hdf5: Hdf5, place: Id, given: Given) -> Known {
     } else {
         0
     };
-    Known::new(Kind::Attribute(object), known.map_or(Some(0), |known| known.file))
+    KnownHandle::new(HandleKind::Attribute(object), known.map_or(Some(0), |known| known.file))
 }
 
 /// Finds out about an attribute that HDF5 has just accepted.
 #[inline(never)]
-fn learn(hdf5: Hdf5, id: Id, owner: Owner<'_>) -> Option<Known> {
+fn learn(hdf5: Hdf5, id: Id, owner: Owner<'_>) -> Option<KnownHandle> {
     let known = hdf5.quietly(|hdf5| {
         let object = names::of_attribute(hdf5, id, owner);
-        Known::new(Kind::Attribute(object), file_of(hdf5, id))
+        KnownHandle::new(HandleKind::Attribute(object), file_of(hdf5, id))
     })?;
     handles::keep(hdf5, id, &known);
     Some(known)
@@ -109,11 +109,11 @@ pub(in super::super) fn transfer_attribute(
         let id = hdf5.id(id);
         let may_ask = when.may_ask(status >= 0);
         let known = match handles::object(hdf5, id) {
-            Some(known) if matches!(known.kind, Kind::Attribute(_)) => known,
+            Some(known) if matches!(known.kind, HandleKind::Attribute(_)) => known,
             _ if may_ask => learn(hdf5, id, Owner::of(hdf5, id))?,
             _ => return None,
         };
-        let Kind::Attribute(object) = known.kind else { return None };
+        let HandleKind::Attribute(object) = known.kind else { return None };
         let asked = if may_ask { hdf5.quietly(|hdf5| hdf5.attribute_bytes(id)) } else { None };
         let requested = asked.flatten().unwrap_or(0);
         let call = call(function, known.file?, handle(id), code(status >= 0));

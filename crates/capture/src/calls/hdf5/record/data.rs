@@ -6,12 +6,12 @@ use core::ffi::c_int;
 
 use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
-use ioracle_spool::selection::{Part, Selection};
+use ioracle_spool::selection::{Selection, SelectionPart};
 
 use super::{When, around, handle, learn_dataset};
 use crate::calls::hdf5::functions::{Hdf5, Id};
-use crate::calls::hdf5::handles::{self, Kind, Known};
-use crate::calls::hdf5::names::Origin;
+use crate::calls::hdf5::handles::{self, HandleKind, KnownHandle};
+use crate::calls::hdf5::names::DatasetOrigin;
 use crate::calls::hdf5::questions::MAX_RANK;
 use crate::calls::hdf5::selected::{self, Asked, Lists};
 use crate::calls::library_call::code;
@@ -69,7 +69,7 @@ pub(in super::super) fn transfer_many(
     })
 }
 
-/// Describes a read or write; its part is nothing where it cannot be told.
+/// Describes a read or write; it has no part where that is unknown.
 fn transferred(
     hdf5: Hdf5,
     function: Function,
@@ -89,27 +89,27 @@ fn transferred(
 
 /// The dataset that a call was on. After a failure nothing is asked of one that
 /// is not known: it may be closed, or never have been open.
-fn dataset(hdf5: Hdf5, id: Id, may_ask: bool) -> Option<Known> {
+fn dataset(hdf5: Hdf5, id: Id, may_ask: bool) -> Option<KnownHandle> {
     let is_nameless = match handles::object(hdf5, id) {
-        Some(known) if known.kind != Kind::Nameless => return Some(known),
+        Some(known) if known.kind != HandleKind::Nameless => return Some(known),
         known => known.is_some(),
     };
     if !may_ask {
         return None;
     }
-    let origin = if is_nameless { Origin::Nameless } else { Origin::Opened };
+    let origin = if is_nameless { DatasetOrigin::Nameless } else { DatasetOrigin::Opened };
     hdf5.quietly(|hdf5| learn_dataset(hdf5, id, origin));
-    let unknown = Known::new(Kind::Dataset(0), Some(0));
-    Some(handles::object(hdf5, id).filter(|it| it.kind != Kind::Nameless).unwrap_or(unknown))
+    let unknown = KnownHandle::new(HandleKind::Dataset(0), Some(0));
+    Some(handles::object(hdf5, id).filter(|it| it.kind != HandleKind::Nameless).unwrap_or(unknown))
 }
 
-fn call_on(function: Function, known: &Known, id: Id, is_success: bool) -> Option<Call> {
-    let Kind::Dataset(object) = known.kind else { return None };
+fn call_on(function: Function, known: &KnownHandle, id: Id, is_success: bool) -> Option<Call> {
+    let HandleKind::Dataset(object) = known.kind else { return None };
     Some(Call { object, ..call(function, known.file?, handle(id), code(is_success)) })
 }
 
 /// Looks how large a dataset is, where all of it was asked for.
-fn with_extent(hdf5: Hdf5, known: Known, asked: Asked) -> Known {
+fn with_extent(hdf5: Hdf5, known: KnownHandle, asked: Asked) -> KnownHandle {
     let is_needed = asked.is_for_all() && asked.when == When::Now;
     if known.lengths.is_some() || !is_needed {
         return known;
@@ -117,7 +117,7 @@ fn with_extent(hdf5: Hdf5, known: Known, asked: Asked) -> Known {
     learn_extent(hdf5, asked.dataset, known)
 }
 
-fn learn_extent(hdf5: Hdf5, dataset: Id, known: Known) -> Known {
+fn learn_extent(hdf5: Hdf5, dataset: Id, known: KnownHandle) -> KnownHandle {
     let Some(extent) = hdf5.extent_of_dataset(dataset) else { return known };
     let known = known.with_extent(extent);
     handles::keep(hdf5, dataset, &known);
@@ -146,7 +146,7 @@ pub(in super::super) fn transfer_chunk(
         let known = if known.rank.is_some() { known } else { learn_extent(hdf5, id, known) };
         let mut selection = Selection::new(known.rank.unwrap_or(0));
         // SAFETY: HDF5 has just read as many numbers as the dataset has dimensions.
-        selection.set(Part::Start, |dimension| unsafe { *offset.add(dimension) } as i64);
+        selection.set(SelectionPart::Start, |dimension| unsafe { *offset.add(dimension) } as i64);
         begun.select(&selection);
         Some(Call { requested: bytes(hdf5).unwrap_or(0), ..call })
     })
@@ -175,7 +175,7 @@ pub(in super::super) fn set_extent(
 
 /// The dataset with the extent that was set: its lengths are the program's if
 /// it is known how many there are.
-fn set_to(hdf5: Hdf5, id: Id, known: Known, when: When, lengths: *const u64) -> Known {
+fn set_to(hdf5: Hdf5, id: Id, known: KnownHandle, when: When, lengths: *const u64) -> KnownHandle {
     let Some(rank) = known.rank else {
         let may_ask = when == When::Now && hdf5.may_be_asked();
         return if may_ask { learn_extent(hdf5, id, known) } else { known };

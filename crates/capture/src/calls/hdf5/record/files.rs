@@ -9,7 +9,7 @@ use ioracle_spool::{Function, identity};
 
 use super::{When, around, around_in, copy, file_of, handle, known};
 use crate::calls::hdf5::functions::{Hdf5, Id};
-use crate::calls::hdf5::handles::{self, Kind, Known};
+use crate::calls::hdf5::handles::{self, HandleKind, KnownHandle};
 use crate::calls::hdf5::noted;
 use crate::calls::library_call::code;
 use crate::files;
@@ -24,12 +24,12 @@ pub(in super::super) fn open_file(
 ) -> Id {
     around(library, real, |hdf5, id, _, _| {
         let id = hdf5.id(id);
-        let file = files::Named { directory: libc::AT_FDCWD, path: name }.identity_of_target();
+        let file = files::NamedPath { directory: libc::AT_FDCWD, path: name }.identity_of_target();
         if id >= 0 {
             noted::forget();
             // SAFETY: HDF5 has just opened the file of this name.
             let name = identity::of(unsafe { CStr::from_ptr(name) }.to_bytes());
-            handles::keep(hdf5, id, &Known::new(Kind::File(name), file));
+            handles::keep(hdf5, id, &KnownHandle::new(HandleKind::File(name), file));
         }
         Some(call(function, file?, handle(id), code(id >= 0)))
     })
@@ -67,7 +67,7 @@ pub(in super::super) fn on_file(
     })
 }
 
-/// What tells whether a call that has succeeded was the last reference's.
+/// Decides whether a successful call released the last reference.
 #[derive(Clone, Copy)]
 pub(in super::super) enum Closing {
     /// HDF5, if the call is not made later.
@@ -105,9 +105,9 @@ pub(in super::super) fn close(
             handles::forget(hdf5, id);
         }
         let (function, object) = match known.kind {
-            Kind::File(_) => (Function::H5Fclose, 0),
-            Kind::Dataset(object) => (Function::H5Dclose, object),
-            Kind::Attribute(_) | Kind::Nameless => return None,
+            HandleKind::File(_) => (Function::H5Fclose, 0),
+            HandleKind::Dataset(object) => (Function::H5Dclose, object),
+            HandleKind::Attribute(_) | HandleKind::Nameless => return None,
         };
         let call = call(function, known.file?, handle(id), code(status >= 0));
         Some(Call { object, ..call })

@@ -11,13 +11,13 @@ use ioracle_spool::identity;
 use ioracle_spool::layout::Call;
 
 use super::functions::{Hdf5, Id};
-use super::handles::{self, Kind, Known};
-use super::names::{self, Named, Origin};
-use super::noted::Place;
+use super::handles::{self, HandleKind, KnownHandle};
+use super::names::{self, DatasetOrigin, NamedObject};
+use super::noted::DatasetPlace;
 use crate::calls::library_call::observe;
-use crate::files::Named as NamedFile;
+use crate::files::NamedPath;
 use crate::observe::is_on;
-use crate::thread::{Begun, Library, begin_in};
+use crate::thread::{Begun, NestedLibrary, begin_in};
 pub(super) use attributes::{Given, close_attribute, open_attribute, transfer_attribute};
 pub(super) use data::{on_dataset, refresh, set_extent, transfer, transfer_chunk, transfer_many};
 pub(super) use files::{Closing, close, on_file, open_file, reopen_file};
@@ -71,8 +71,8 @@ fn around_in<R: Copy>(
     real: impl FnOnce() -> R,
     describe: impl FnOnce(Hdf5, R, &Begun, u64) -> Option<Call>,
 ) -> R {
-    let Some(begun) = begin_in(Library::Hdf5) else { return real() };
-    observe(Library::Hdf5, begun, real, |result, begun, end_ns| {
+    let Some(begun) = begin_in(NestedLibrary::Hdf5) else { return real() };
+    observe(NestedLibrary::Hdf5, begun, real, |result, begun, end_ns| {
         describe(hdf5, result, begun, end_ns)
     })
 }
@@ -82,7 +82,7 @@ fn handle(id: Id) -> i32 {
     if id < 0 { -1 } else { (id & 0xff_ffff) as i32 }
 }
 
-fn known(hdf5: Hdf5, id: Id) -> Option<Known> {
+fn known(hdf5: Hdf5, id: Id) -> Option<KnownHandle> {
     let id = hdf5.id(id);
     handles::file(hdf5, id).or_else(|| handles::object(hdf5, id))
 }
@@ -90,18 +90,20 @@ fn known(hdf5: Hdf5, id: Id) -> Option<Known> {
 /// Finds out about a dataset that was just opened, or is used without having
 /// been seen before: its file, if it is recorded, and its name.
 #[inline(never)]
-fn learn_dataset(hdf5: Hdf5, dataset: Id, origin: Origin) -> (Option<u64>, Named) {
+fn learn_dataset(hdf5: Hdf5, dataset: Id, origin: DatasetOrigin) -> (Option<u64>, NamedObject) {
     let found = find_file(hdf5, dataset);
     let (FileOf::Opened(file) | FileOf::Other(file)) = found;
     let place = |name| match found {
-        FileOf::Opened(file) => Some(Place::new(hdf5, file?, name)),
+        FileOf::Opened(file) => Some(DatasetPlace::new(hdf5, file?, name)),
         FileOf::Other(_) => None,
     };
     let named = match file {
-        Some(_) if origin != Origin::Nameless => names::of_dataset(hdf5, dataset, (origin, place)),
-        _ => Named::default(),
+        Some(_) if origin != DatasetOrigin::Nameless => {
+            names::of_dataset(hdf5, dataset, (origin, place))
+        }
+        _ => NamedObject::default(),
     };
-    handles::keep(hdf5, dataset, &Known::new(Kind::Dataset(named.object), file));
+    handles::keep(hdf5, dataset, &KnownHandle::new(HandleKind::Dataset(named.object), file));
     (file, named)
 }
 
@@ -127,5 +129,5 @@ fn find_file(hdf5: Hdf5, object: Id) -> FileOf {
         return FileOf::Opened(known.file);
     }
     let path = room.as_ptr().cast();
-    FileOf::Other(NamedFile { directory: libc::AT_FDCWD, path }.identity_of_target())
+    FileOf::Other(NamedPath { directory: libc::AT_FDCWD, path }.identity_of_target())
 }

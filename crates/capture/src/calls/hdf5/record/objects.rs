@@ -9,8 +9,8 @@ use ioracle_spool::layout::Call;
 
 use super::{When, around, copy, file_of, handle, known, learn_dataset};
 use crate::calls::hdf5::functions::{Hdf5, Id};
-use crate::calls::hdf5::handles::{self, Kind, Known};
-use crate::calls::hdf5::names::{self, Named, Origin};
+use crate::calls::hdf5::handles::{self, HandleKind, KnownHandle};
+use crate::calls::hdf5::names::{self, DatasetOrigin, NamedObject};
 use crate::calls::hdf5::noted;
 use crate::observe::call;
 
@@ -33,17 +33,17 @@ pub(in super::super) fn open_object(
         let opened = hdf5.quietly(|hdf5| {
             if hdf5.is_dataset(id) {
                 let origin = match function {
-                    _ if is_nameless => Origin::Nameless,
-                    Function::H5Dcreate => Origin::Created,
-                    _ => Origin::Opened,
+                    _ if is_nameless => DatasetOrigin::Nameless,
+                    Function::H5Dcreate => DatasetOrigin::Created,
+                    _ => DatasetOrigin::Opened,
                 };
                 learn_dataset(hdf5, id, origin)
             } else {
                 let object = if is_nameless { 0 } else { names::of_object(hdf5, id) };
-                (file_of(hdf5, id), Named { object, with_notes: object })
+                (file_of(hdf5, id), NamedObject { object, with_notes: object })
             }
         });
-        let (file, named) = opened.unwrap_or((Some(0), Named::default()));
+        let (file, named) = opened.unwrap_or((Some(0), NamedObject::default()));
         let call = call(function, file?, handle(id), 0);
         Some(Call { object: named.with_notes, ..call })
     })
@@ -67,12 +67,12 @@ pub(in super::super) fn open_object_async(
         }
         let known = known(hdf5, place);
         let file = known.map_or(Some(0), |known| known.file);
-        let is_file = known.is_some_and(|known| matches!(known.kind, Kind::File(_)));
+        let is_file = known.is_some_and(|known| matches!(known.kind, HandleKind::File(_)));
         // SAFETY: HDF5 has just taken the name.
         let name = unsafe { CStr::from_ptr(name) }.to_bytes();
         let object = if is_file { names::from_root(name) } else { 0 };
         if function != Function::H5Oopen {
-            handles::keep(hdf5, id, &Known::new(Kind::Dataset(object), file));
+            handles::keep(hdf5, id, &KnownHandle::new(HandleKind::Dataset(object), file));
         }
         Some(Call { object, ..call(function, file?, handle(id), 0) })
     })
@@ -89,13 +89,13 @@ pub(in super::super) fn create_nameless(
         if id < 0 {
             return failed_below(hdf5, Function::H5Dcreate, place);
         }
-        let learned = hdf5.quietly(|hdf5| learn_dataset(hdf5, id, Origin::Nameless));
+        let learned = hdf5.quietly(|hdf5| learn_dataset(hdf5, id, DatasetOrigin::Nameless));
         let file = learned.map_or(Some(0), |(file, _)| file);
         Some(call(Function::H5Dcreate, file?, handle(id), 0))
     })
 }
 
-/// A call that opened nothing: which file it was about is told by the place, if
+/// A call that opened nothing: which file it was about follows from the place, if
 /// that is one we know. Nothing is asked after a failure.
 fn failed_below(hdf5: Hdf5, function: Function, place: Id) -> Option<Call> {
     let file = known(hdf5, place).map_or(Some(0), |known| known.file);
@@ -129,7 +129,7 @@ fn remember_nameless(
     id
 }
 
-const NAMELESS: Known = Known::new(Kind::Nameless, Some(0));
+const NAMELESS: KnownHandle = KnownHandle::new(HandleKind::Nameless, Some(0));
 
 /// A call after which a name may mean another object. Not recorded.
 pub(in super::super) fn change_names(real: impl FnOnce() -> c_int) -> c_int {

@@ -29,7 +29,7 @@ fn insert(
     }
     let caller = Caller { sp: stack.as_ptr() as usize, fp: fp.0 };
     let (trail, return_address) = (&*trail, stack[0]);
-    paths.insert(Path { caller, return_address, trail, context, defined_in: 1 });
+    paths.insert(WalkedPath { caller, return_address, trail, context, defined_in: 1 });
 }
 
 fn empty() -> Box<Paths> {

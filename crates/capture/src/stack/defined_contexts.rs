@@ -7,12 +7,12 @@
 const SLOTS: usize = 4096;
 
 /// A set of identities; empty when all zero.
-pub(super) struct Seen {
+pub(super) struct DefinedContexts {
     slots: [u64; SLOTS],
     n_used: usize,
 }
 
-impl Seen {
+impl DefinedContexts {
     /// Whether an identity, which is never 0, is in the set.
     pub(super) fn contains(&self, id: u64) -> bool {
         self.slots.get(self.slot(id)) == Some(&id)
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn identities_are_kept_until_the_set_starts_anew() {
-        let mut seen = Seen { slots: [0; SLOTS], n_used: 0 };
+        let mut seen = DefinedContexts { slots: [0; SLOTS], n_used: 0 };
         for id in 1..=10_000 {
             assert!(!seen.contains(id));
             seen.insert(id * SLOTS as u64);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the capture library tells `libioracle.so` in the same process: where
+//! What the capture library offers `libioracle.so` in the same process: where
 //! this thread's stream stands, what it did last, and where its slot is.
 //!
-//! The two are loaded apart and may be of different builds, so all of it is C:
+//! The two are loaded separately and may be of different builds, so all of it is C:
 //! the capture library exports one function, [`SYMBOL`], that returns a pointer
-//! to an [`Inside`], which stays. None of its functions allocates, locks or
+//! to an [`CaptureFunctions`], which stays. None of its functions allocates, locks or
 //! panics, and all but the first [`stand`](Inside::stand) of a thread and the
 //! two that say so make no system call; so all may be called in signal handlers.
 
@@ -13,22 +13,22 @@ use core::ffi::{CStr, c_void};
 
 use crate::layout::Call;
 
-/// Name of the function of type [`Find`]. Its number changes when an [`Inside`]
+/// Name of the function of type [`Find`]. Its number changes when an [`CaptureFunctions`]
 /// does; the layout of what it points to is that of
 /// [`VERSION`](crate::layout::VERSION).
 pub const SYMBOL: &CStr = c"ioracle_capture_inside_1";
 
 /// Finds the capture library's functions.
-pub type Find = unsafe extern "C-unwind" fn() -> *const Inside;
+pub type Find = unsafe extern "C-unwind" fn() -> *const CaptureFunctions;
 
 /// Functions of the capture library.
 #[repr(C)]
-pub struct Inside {
+pub struct CaptureFunctions {
     /// [`VERSION`](crate::layout::VERSION) of records and slots.
     pub version: u32,
-    /// Where this thread stands, as a [`Stand`]; fills the structure only with
-    /// [`Stand::Recorded`]. The first one makes the thread's slot.
-    pub stand: unsafe extern "C-unwind" fn(*mut Standing) -> u32,
+    /// Where this thread stands, as a [`RecordingStatus`]; fills the structure only with
+    /// [`RecordingStatus::Recorded`]. The first one makes the thread's slot.
+    pub stand: unsafe extern "C-unwind" fn(*mut StreamStatus) -> u32,
     /// Copies a record of this thread; false if it is not there any more. The
     /// last [`KEPT_RECORDS`] are.
     pub record: unsafe extern "C-unwind" fn(u64, *mut Call) -> bool,
@@ -45,10 +45,10 @@ pub struct Inside {
     pub definition: unsafe extern "C-unwind" fn(*mut u64, *mut Definition) -> bool,
     /// Calls a function that must not unwind with signals held back, on a stack
     /// of our own (two system calls); false if that cannot be done.
-    pub apart: unsafe extern "C-unwind" fn(Work, *mut c_void) -> bool,
+    pub on_own_stack: unsafe extern "C-unwind" fn(Work, *mut c_void) -> bool,
 }
 
-/// What [`Inside::apart`] calls.
+/// What [`CaptureFunctions::on_own_stack`] calls.
 pub type Work = unsafe extern "C" fn(*mut c_void);
 
 /// A definition in this thread's memory, where it stays as long as the stream.
@@ -69,11 +69,11 @@ pub struct Definition {
 /// the capture library has each call learned on the thread that made it.
 pub const LEARN_SYMBOL: &CStr = c"ioracle_in_process_1";
 
-/// Learns what is new in this thread's stream, or forgets all: see [`Lesson`].
+/// Learns what is new in this thread's stream, or forgets all: see [`LearnerTask`].
 /// The pointer is the thread's own, null at first; what it points to belongs to
 /// `libioracle.so`, which makes it [`GIVEN_UP`] when it cannot go on. It is
-/// called apart (see [`Inside::apart`]).
-pub type Learn = unsafe extern "C" fn(*const Inside, *mut *mut c_void, lesson: u32);
+/// called on a stack of its own (see [`CaptureFunctions::on_own_stack`]).
+pub type Learn = unsafe extern "C" fn(*const CaptureFunctions, *mut *mut c_void, lesson: u32);
 
 /// Stands for a thread of which nothing is learned any more.
 pub const GIVEN_UP: usize = 1;
@@ -81,7 +81,7 @@ pub const GIVEN_UP: usize = 1;
 /// What a [`Learn`] is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Lesson {
+pub enum LearnerTask {
     /// The thread has made calls.
     Learn = 0,
     /// The thread or its stream has ended.
@@ -94,8 +94,8 @@ pub const KEPT_RECORDS: u64 = 64;
 /// Where a thread stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Standing {
-    /// Its slot: a [`Slot`](crate::slot::Slot), mapped as long as the thread
+pub struct StreamStatus {
+    /// Its slot: a [`PredictionSlot`](crate::slot::Slot), mapped as long as the thread
     /// lives and does not fork; 0 if `learned` is not.
     pub slot: usize,
     /// Where the thread's pointer for [`Learn`] lies, if that has made something
@@ -107,10 +107,10 @@ pub struct Standing {
     pub n_records: u64,
 }
 
-/// What [`Inside::stand`] answers.
+/// What [`CaptureFunctions::stand`] answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Stand {
+pub enum RecordingStatus {
     /// The thread is recorded and has a slot.
     Recorded = 0,
     /// Nothing is recorded in this process: no job, switched off, in a sandbox,
@@ -124,15 +124,15 @@ pub enum Stand {
     Interrupting = 4,
 }
 
-impl Stand {
+impl RecordingStatus {
     /// The answer behind a number; one that nobody knows is as good as none.
-    pub fn from_number(number: u32) -> Stand {
+    pub fn from_number(number: u32) -> RecordingStatus {
         match number {
-            0 => Stand::Recorded,
-            2 => Stand::Ended,
-            3 => Stand::NoRoom,
-            4 => Stand::Interrupting,
-            _ => Stand::Off,
+            0 => RecordingStatus::Recorded,
+            2 => RecordingStatus::Ended,
+            3 => RecordingStatus::NoRoom,
+            4 => RecordingStatus::Interrupting,
+            _ => RecordingStatus::Off,
         }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What `libioracle.so` in the same process may ask: see `ioracle_spool::inside`.
+//! What `libioracle.so` in the same process may ask: see `ioracle_spool::in_process`.
 //!
 //! Asking changes nothing of what is recorded. A thread's first question makes
 //! its slot, and its stream if it has made no call yet.
@@ -9,7 +9,9 @@ use core::ffi::c_void;
 use core::sync::atomic::Ordering;
 
 use ioracle_spool::handshake::takes_over_waking;
-use ioracle_spool::inside::{Definition, Inside, Stand, Standing, Work};
+use ioracle_spool::in_process::{
+    CaptureFunctions, Definition, RecordingStatus, StreamStatus, Work,
+};
 use ioracle_spool::layout::{Call, VERSION};
 
 use crate::clock;
@@ -17,7 +19,7 @@ use crate::recorder::RECORDER;
 use crate::sys;
 use crate::thread;
 
-pub(crate) static INSIDE: Inside = Inside {
+pub(crate) static CAPTURE_FUNCTIONS: CaptureFunctions = CaptureFunctions {
     version: VERSION,
     stand,
     record,
@@ -26,34 +28,34 @@ pub(crate) static INSIDE: Inside = Inside {
     now_ns,
     pause,
     definition,
-    apart,
+    on_own_stack,
 };
 
 /// The one function that is exported for it.
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn ioracle_capture_inside_1() -> *const Inside {
-    &INSIDE
+unsafe extern "C-unwind" fn ioracle_capture_inside_1() -> *const CaptureFunctions {
+    &CAPTURE_FUNCTIONS
 }
 
-unsafe extern "C-unwind" fn stand(standing: *mut Standing) -> u32 {
+unsafe extern "C-unwind" fn stand(standing: *mut StreamStatus) -> u32 {
     let answer = match standing_here() {
         Ok(found) => {
             // SAFETY: the caller passes a structure of its own.
             unsafe { standing.write(found) };
-            Stand::Recorded
+            RecordingStatus::Recorded
         }
         Err(answer) => answer,
     };
     answer as u32
 }
 
-fn standing_here() -> Result<Standing, Stand> {
+fn standing_here() -> Result<StreamStatus, RecordingStatus> {
     if !RECORDER.is_on_here() {
-        return Err(Stand::Off);
+        return Err(RecordingStatus::Off);
     }
-    let job = RECORDER.job().ok_or(Stand::Off)?;
+    let job = RECORDER.job().ok_or(RecordingStatus::Off)?;
     if job.open.load(Ordering::Relaxed) == 0 {
-        return Err(Stand::Ended);
+        return Err(RecordingStatus::Ended);
     }
     thread::standing().map_or_else(|| thread::ask(job), Ok)
 }
@@ -108,7 +110,7 @@ unsafe extern "C-unwind" fn definition(place: *mut u64, definition: *mut Definit
     true
 }
 
-unsafe extern "C-unwind" fn apart(work: Work, data: *mut c_void) -> bool {
+unsafe extern "C-unwind" fn on_own_stack(work: Work, data: *mut c_void) -> bool {
     // SAFETY: the caller promises a function that takes the data and does not unwind.
-    RECORDER.is_on_here() && unsafe { thread::learning::apart(work, data) }
+    RECORDER.is_on_here() && unsafe { thread::learning::on_own_stack(work, data) }
 }

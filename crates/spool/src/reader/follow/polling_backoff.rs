@@ -10,16 +10,16 @@ const GROWTH: u32 = 4;
 
 /// Due at once, then after waits of which each is [`GROWTH`] times the one before.
 #[derive(Debug)]
-pub(super) struct Schedule {
+pub(super) struct PollingBackoff {
     due_at: Option<Instant>,
     wait: Duration,
     first: Duration,
     longest: Duration,
 }
 
-impl Schedule {
-    pub(super) fn new((first, longest): (Duration, Duration)) -> Schedule {
-        Schedule { due_at: None, wait: first, first, longest }
+impl PollingBackoff {
+    pub(super) fn new((first, longest): (Duration, Duration)) -> PollingBackoff {
+        PollingBackoff { due_at: None, wait: first, first, longest }
     }
 
     pub(super) fn is_due(&self, now: Instant) -> bool {
@@ -32,7 +32,7 @@ impl Schedule {
         self.wait = (self.wait * GROWTH).min(self.longest);
     }
 
-    /// Whether it has been done for so long in vain that the waits are the longest.
+    /// Whether nothing was found for so long that the waits are the longest.
     pub(super) fn is_slow(&self) -> bool {
         self.wait == self.longest
     }
@@ -56,7 +56,7 @@ mod tests {
     fn waits_grow_up_to_the_longest_and_are_short_again_when_hastened() {
         let start = Instant::now();
         let ms = Duration::from_millis;
-        let mut schedule = Schedule::new((ms(10), ms(100)));
+        let mut schedule = PollingBackoff::new((ms(10), ms(100)));
         assert!(schedule.is_due(start));
         for wait in [10, 40, 100, 100] {
             assert_eq!(schedule.is_slow(), wait == 100);
