@@ -4,8 +4,8 @@
 //! theirs (`setproctitle`), and we do not allocate.
 
 use core::cell::UnsafeCell;
-use core::ffi::{CStr, c_char};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::sys;
 
@@ -109,15 +109,51 @@ impl SharedRoom {
     }
 }
 
-/// The value of a variable, if it has one.
-pub(crate) fn text(name: &str) -> Option<Text> {
-    let value = value_of(name)?.to_bytes();
-    if value.is_empty() {
-        return None;
+/// Where the arguments of the program lie, and how many bytes they take; 0: unknown.
+static ARGUMENTS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// Notes where the arguments are, while nobody has changed the list of them.
+///
+/// # Safety
+///
+/// The list holds so many C strings.
+pub(crate) unsafe fn note_arguments(count: c_int, list: *const *const c_char) {
+    let Some(last) = usize::try_from(count).ok().and_then(|count| count.checked_sub(1)) else {
+        return;
+    };
+    // SAFETY: the caller's promise.
+    let (first, end) = unsafe {
+        let last = CStr::from_ptr(*list.add(last));
+        (*list as usize, last.as_ptr() as usize + last.count_bytes() + 1)
+    };
+    // The kernel puts them one behind the other; whoever does not has something else.
+    const MOST: usize = 4 << 20;
+    if let Some(bytes @ ..MOST) = end.checked_sub(first) {
+        let [start, length] = &ARGUMENTS;
+        start.store(first, Ordering::Relaxed);
+        length.store(bytes, Ordering::Relaxed);
     }
-    let mut text = Text::EMPTY;
-    text.push(value);
-    Some(text)
+}
+
+/// Copies the arguments of the program, each ended by a zero byte, as
+/// `/proc/self/cmdline` has them; how many bytes.
+pub(crate) fn command_line(buffer: &mut [u8]) -> usize {
+    let [start, length] = &ARGUMENTS;
+    let length = length.load(Ordering::Relaxed).min(buffer.len());
+    let known = buffer.get_mut(..length).filter(|known| !known.is_empty());
+    // The program may write there, as servers do to say what they are doing.
+    let copied = known.and_then(|to| sys::copy_memory(start.load(Ordering::Relaxed), to).ok());
+    copied.unwrap_or_else(|| {
+        let read = |file: &sys::Descriptor| sys::read(file, buffer).unwrap_or(0);
+        sys::with_file(c"/proc/self/cmdline", libc::O_RDONLY, 0, read).unwrap_or(0)
+    })
+}
+
+/// Puts the value of a variable into a room for it; whether it has one.
+pub(crate) fn read(name: &str, text: &mut Text) -> bool {
+    let value = value_of(name).unwrap_or_default().to_bytes();
+    text.set(value);
+    !value.is_empty()
 }
 
 /// Whether a variable is there and neither empty nor `0`.
@@ -168,11 +204,10 @@ fn value_of(name: &str) -> Option<&'static CStr> {
     unsafe {
         let mut entry = environ;
         while !entry.is_null() && !(*entry).is_null() {
-            let variable = CStr::from_ptr(*entry);
-            if let Some(value) = variable.to_bytes_with_nul().strip_prefix(name.as_bytes())
-                && let Some(value) = value.strip_prefix(b"=")
-            {
-                return CStr::from_bytes_with_nul(value).ok();
+            // Byte by byte: a mismatch ends it before the end of the string.
+            let named = name.as_bytes().iter().chain(b"=").zip(0..);
+            if named.clone().all(|(&byte, at)| *(*entry).add(at) as u8 == byte) {
+                return Some(CStr::from_ptr((*entry).add(name.len() + 1)));
             }
             entry = entry.add(1);
         }
@@ -195,7 +230,8 @@ mod tests {
 
     #[test]
     fn a_variable_is_found_by_its_whole_name() {
-        assert!(text("PATH").is_some());
-        assert!(text("PAT").is_none());
+        let mut text = Text::EMPTY;
+        assert!(read("PATH", &mut text) && !text.bytes().is_empty());
+        assert!(!read("PAT", &mut text) && text.bytes().is_empty());
     }
 }

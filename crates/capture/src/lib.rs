@@ -23,6 +23,8 @@
     allow(dead_code, improper_ctypes, reason = "slower ways need less")
 )]
 
+use core::ffi::{c_char, c_int};
+
 mod calls;
 mod interpose;
 mod library;
@@ -50,10 +52,19 @@ mod sys;
 /// Runs when the library is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static CONSTRUCTOR: extern "C-unwind" fn() = set_up;
+static CONSTRUCTOR: extern "C-unwind" fn(c_int, *const *const c_char) = set_up;
 
-extern "C-unwind" fn set_up() {
+extern "C-unwind" fn set_up(argument_count: c_int, arguments: *const *const c_char) {
     use recorder::{RECORDER, after_fork_in_child, before_fork};
+
+    // Others than glibc pass nothing to constructors.
+    #[cfg(target_env = "gnu")]
+    // SAFETY: glibc passes what `main` gets.
+    unsafe {
+        environment::note_arguments(argument_count, arguments);
+    }
+    #[cfg(not(target_env = "gnu"))]
+    let _ = (argument_count, arguments);
 
     calls::find_real_functions();
     loader::set_up();

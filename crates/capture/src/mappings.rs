@@ -25,7 +25,7 @@ struct Mapping {
 
 /// A mapped file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MappedFile {
+pub(crate) struct FileMapping {
     /// Identity of its path.
     pub(crate) file: u64,
     /// Place in the file of the address asked for.
@@ -42,9 +42,9 @@ impl Mapping {
         }
     }
 
-    fn mapped_at(&self, address: usize) -> Option<MappedFile> {
+    fn mapped_at(&self, address: usize) -> Option<FileMapping> {
         let into = address.checked_sub(self.address.load(Ordering::Acquire))?;
-        (into < self.bytes.load(Ordering::Relaxed)).then(|| MappedFile {
+        (into < self.bytes.load(Ordering::Relaxed)).then(|| FileMapping {
             file: self.file.load(Ordering::Relaxed),
             offset: self.offset.load(Ordering::Relaxed).saturating_add(into as u64),
         })
@@ -52,7 +52,7 @@ impl Mapping {
 }
 
 /// A file was mapped.
-pub(crate) fn add(address: usize, bytes: usize, mapped: MappedFile) {
+pub(crate) fn add(address: usize, bytes: usize, mapped: FileMapping) {
     let row = used().find(|row| row.address.load(Ordering::Relaxed) == address).or_else(|| {
         MAPPINGS.iter().enumerate().find_map(|(number, row)| {
             row.address.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).ok()?;
@@ -69,13 +69,13 @@ pub(crate) fn add(address: usize, bytes: usize, mapped: MappedFile) {
 }
 
 /// The file mapped at an address.
-pub(crate) fn find(address: usize) -> Option<MappedFile> {
+pub(crate) fn find(address: usize) -> Option<FileMapping> {
     used().find_map(|row| row.mapped_at(address))
 }
 
 /// Memory is given back: the file that was mapped at its beginning. What is
 /// unmapped in part is given up altogether.
-pub(crate) fn remove(address: usize) -> Option<MappedFile> {
+pub(crate) fn remove(address: usize) -> Option<FileMapping> {
     used().find_map(|row| {
         let mapped = row.mapped_at(address)?;
         row.address.store(0, Ordering::Release);
@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn a_mapping_is_known_until_it_is_removed() {
-        add(0x7000, 0x2000, MappedFile { file: 9, offset: 4096 });
-        assert_eq!(find(0x8000), Some(MappedFile { file: 9, offset: 8192 }));
+        add(0x7000, 0x2000, FileMapping { file: 9, offset: 4096 });
+        assert_eq!(find(0x8000), Some(FileMapping { file: 9, offset: 8192 }));
         assert_eq!(find(0x9000), None);
         assert!(remove(0x7000).is_some());
         assert_eq!(find(0x7000), None);

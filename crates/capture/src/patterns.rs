@@ -2,31 +2,31 @@
 
 //! Which files are recorded.
 
-use crate::environment::Text;
+use crate::environment::{self, Text};
 
 /// Patterns with `*` (any characters, slashes too) and `?` (one character),
 /// separated by colons.
-pub(crate) struct Patterns(Option<Text>);
+pub(crate) struct Patterns(Text);
 
 impl Patterns {
     /// No patterns.
-    pub(crate) const EMPTY: Patterns = Patterns(None);
+    pub(crate) const EMPTY: Patterns = Patterns(Text::EMPTY);
 
-    /// The patterns of a variable's value.
-    pub(crate) fn new(text: Option<Text>) -> Patterns {
-        Patterns(text)
+    /// Replaces them by those of a variable.
+    pub(crate) fn read(&mut self, variable: &str) {
+        environment::read(variable, &mut self.0);
     }
 
     /// Whether there are any.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_none()
+        self.0.bytes().is_empty()
     }
 
     /// Whether one of them is the whole path, or, if it has no slash, its last part.
     pub(crate) fn matches(&self, path: &[u8]) -> bool {
-        let Some(text) = &self.0 else { return false };
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-        text.bytes()
+        self.0
+            .bytes()
             .split(|&byte| byte == b':')
             .filter(|pattern| !pattern.is_empty())
             .any(|pattern| matches(pattern, if pattern.contains(&b'/') { path } else { name }))
@@ -73,7 +73,7 @@ mod tests {
     fn patterns(text: &str) -> Patterns {
         let mut value = Text::EMPTY;
         value.push(text.as_bytes());
-        Patterns::new(Some(value))
+        Patterns(value)
     }
 
     #[test]

@@ -121,7 +121,9 @@ impl SetUp {
         exclude: Patterns::EMPTY,
         anonymise: false,
         check_stacks: false,
-        rank: -1,
+        // All zero, so that it takes no room in the library's file and no page of a
+        // program that is not recorded.
+        rank: 0,
         world_size: 0,
     };
 }
@@ -362,8 +364,13 @@ impl ProcessRecorder {
         if environment::is_set(settings::DISABLE) {
             return;
         }
-        let Some(directory) = environment::text(settings::SPOOL) else { return };
-        let job = match join(&directory) {
+        // In place: four texts on the stack would be as many pages of it.
+        // SAFETY: the constructor runs once, and nobody reads before `page` is stored.
+        let set_up = unsafe { &mut *self.set_up.get() };
+        if !environment::read(settings::SPOOL, &mut set_up.directory) {
+            return;
+        }
+        let job = match join(&set_up.directory) {
             Ok(job) => job,
             Err(Refused::NotThere) => return,
             Err(Refused::Because(reason)) => return warn(NOT_RECORDED, reason),
@@ -371,18 +378,11 @@ impl ProcessRecorder {
         let Some(page) = self.process_page() else {
             return warn(NOT_RECORDED, "there is no memory for it");
         };
-        let (rank, world_size) = environment::rank();
-        let set_up = SetUp {
-            directory,
-            include: Patterns::new(environment::text(settings::INCLUDE)),
-            exclude: Patterns::new(environment::text(settings::EXCLUDE)),
-            anonymise: environment::is_set(settings::ANONYMISE),
-            check_stacks: environment::is_set(settings::CHECK_STACKS),
-            rank,
-            world_size,
-        };
-        // SAFETY: the constructor runs once, and nobody reads before `page` is stored.
-        unsafe { *self.set_up.get() = set_up };
+        set_up.include.read(settings::INCLUDE);
+        set_up.exclude.read(settings::EXCLUDE);
+        set_up.anonymise = environment::is_set(settings::ANONYMISE);
+        set_up.check_stacks = environment::is_set(settings::CHECK_STACKS);
+        (set_up.rank, set_up.world_size) = environment::rank();
         publish(&self.job, job.as_ptr());
         // SAFETY: the page was just mapped and stays.
         self.begin_child(unsafe { page.as_ref() });
@@ -422,14 +422,16 @@ enum Refused {
 }
 
 fn join(directory: &Text) -> Result<NonNull<JobPage>, Refused> {
-    let mut path = Text::EMPTY;
-    path.push(directory.bytes());
-    path.push(b"/");
-    path.push(JOB_FILE.as_bytes());
-    match sys::with_file(path.as_cstr(), libc::O_RDWR | libc::O_NOFOLLOW, 0, map_job) {
-        Ok(page) => page,
-        Err(sys::Errno(libc::ENOENT | libc::ENOTDIR)) => Err(Refused::NotThere),
-        Err(_) => Err(Refused::Because("the job's directory may not be written")),
+    let mapped = SHARED_ROOM.with(|path| {
+        path.set(directory.bytes());
+        path.push(b"/");
+        path.push(JOB_FILE.as_bytes());
+        sys::with_file(path.as_cstr(), libc::O_RDWR | libc::O_NOFOLLOW, 0, map_job)
+    });
+    match mapped {
+        Some(Ok(page)) => page,
+        Some(Err(sys::Errno(libc::ENOENT | libc::ENOTDIR))) => Err(Refused::NotThere),
+        _ => Err(Refused::Because("the job's directory may not be written")),
     }
 }
 

@@ -35,5 +35,7 @@ mod writer;
 
 pub use ioracle_functions::Function;
 #[cfg(feature = "reader")]
-pub use reader::{Error, Job, JobTotals, Sink, StreamInfo, StreamNumber, UnrecordedProgram, Waker};
+pub use reader::{
+    Error, Job, Sink, SpoolTotals, StreamInfo, StreamNumber, UnrecordedProgram, Waker,
+};
 pub use writer::{Host, StreamIdentity, StreamName, Writer};

@@ -13,12 +13,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ioracle_spool::layout::{DefinitionHeader, PAGE, Record, SegmentEntry, StreamHeader};
-use ioracle_spool::{Error, Job, JobTotals};
+use ioracle_spool::{Error, Job, SpoolTotals};
 use support::{Memory, Thread, job, stream_files};
 
 /// A job with one stream of 300 records and a definition, as a reader finds it
 /// after `change` was made to the stream's file.
-fn check_changed(change: impl FnOnce(&Path)) -> (Memory, JobTotals) {
+fn check_changed(change: impl FnOnce(&Path)) -> (Memory, SpoolTotals) {
     let (_base, first) = job(1 << 30);
     let mut thread = Thread::start(first.directory(), 0);
     assert!(thread.define(1, b"/tmp/x"));

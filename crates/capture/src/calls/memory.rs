@@ -7,7 +7,7 @@ use core::ffi::{c_int, c_void};
 use ioracle_spool::Function;
 use ioracle_spool::layout::{Call, SHARED_MAPPING};
 
-use crate::mappings::{self, MappedFile};
+use crate::mappings::{self, FileMapping};
 use crate::observe::{call, file_of, is_on, observe};
 
 /// Maps a file.
@@ -25,7 +25,7 @@ pub(super) fn map(
     observe(real, |address| {
         let failed = address == libc::MAP_FAILED;
         if !failed {
-            let mapped = MappedFile { file: entry.file(), offset: offset as u64 };
+            let mapped = FileMapping { file: entry.file(), offset: offset as u64 };
             mappings::add(address as usize, length, mapped);
         }
         let call = call(Function::Mmap, entry.file(), fd, if failed { -1 } else { 0 });
@@ -61,7 +61,7 @@ pub(super) fn sync(address: *mut c_void, length: usize, real: impl FnOnce() -> c
 
 fn on_mapping(
     function: Function,
-    mapped: MappedFile,
+    mapped: FileMapping,
     length: usize,
     real: impl FnOnce() -> c_int,
 ) -> c_int {

@@ -41,8 +41,9 @@ struct Module {
 pub(super) struct Modules {
     modules: [Module; MAX_MODULES],
     n_modules: usize,
-    /// For the path of the program itself.
-    path: [u8; 1024],
+    /// The path of the program itself, once it is known.
+    program: [u8; 1024],
+    n_program: usize,
 }
 
 /// Why a module could not be given a number.
@@ -68,7 +69,7 @@ impl Modules {
             }
         }
         let id = match object.build_id() {
-            [] => identity::of(base_name(path(&object, &mut self.path))),
+            [] => identity::of(base_name(path(&object, &mut self.program, &mut self.n_program))),
             build_id => identity::of(build_id),
         };
         let slot = self.modules.get_mut(self.n_modules).ok_or(NoModule::Stale)?;
@@ -101,7 +102,7 @@ impl Modules {
         };
         if !module.is_defined {
             let Some(object) = object::containing(module.low) else { return false };
-            let path = path(&object, &mut self.path);
+            let path = path(&object, &mut self.program, &mut self.n_program);
             module.is_defined = definitions.module(module.id, object.build_id(), path);
         }
         module.is_defined
@@ -114,6 +115,14 @@ impl Modules {
         }
     }
 
+    /// Sets the path of the program, for one who knows it.
+    pub(super) fn set_program(&mut self, path: &[u8]) {
+        if let Some(program) = self.program.get_mut(..path.len()) {
+            program.copy_from_slice(path);
+            self.n_program = path.len();
+        }
+    }
+
     /// Starts anew.
     pub(super) fn clear(&mut self) {
         self.n_modules = 0;
@@ -121,9 +130,15 @@ impl Modules {
 }
 
 /// Path of a module; the linker does not know that of the program itself.
-fn path<'a>(object: &'a Object, buffer: &'a mut [u8]) -> &'a [u8] {
+fn path<'a>(object: &'a Object, program: &'a mut [u8], n_program: &mut usize) -> &'a [u8] {
     match object.path() {
-        [] => sys::read_link(c"/proc/self/exe", buffer).unwrap_or_default(),
+        [] => {
+            if *n_program == 0 {
+                let found = sys::read_link(c"/proc/self/exe", program);
+                *n_program = found.map_or(0, <[u8]>::len);
+            }
+            program.get(..*n_program).unwrap_or_default()
+        }
         path => path,
     }
 }

@@ -27,7 +27,7 @@ use super::{Begun, NestedLibrary, ThreadCell, cell, ending};
 use crate::arch;
 use crate::clock;
 use crate::descriptors;
-use crate::environment::Text;
+use crate::environment::{self, Text};
 use crate::host::{Leaving, ProcessHost};
 use crate::recorder::RECORDER;
 use crate::spare_stack::{SpareStack, StackMemory};
@@ -291,16 +291,19 @@ impl GuardedState<'_> {
             process_start_realtime_ns,
             now_ns: clock::now_ns(),
         };
-        state.generation.store(RECORDER.generation(), Relaxed);
+        // Fresh memory is zero, and is not written to before it is needed.
+        let is_fresh = state.generation.swap(RECORDER.generation(), Relaxed) == 0;
         state.n_begun.store(0, Relaxed);
         state.depth.store(0, Relaxed);
         state.recording_sp.store(0, Relaxed);
         for outermost in &state.outermost {
             outermost.store(0, Relaxed);
         }
-        self.guarded.defined_files = [0; DEFINED];
-        self.guarded.defined_objects = [0; DEFINED];
-        self.guarded.walker.forget_definitions();
+        if !is_fresh {
+            self.guarded.defined_files = [0; DEFINED];
+            self.guarded.defined_objects = [0; DEFINED];
+            self.guarded.walker.forget_definitions();
+        }
         // A constant, so that it is copied to its place without a stop on the stack.
         *place = const { Some(Writer::idle()) };
         let Some(writer) = place else { return Ok(()) };
@@ -314,17 +317,17 @@ impl GuardedState<'_> {
 
     fn define_process(&mut self, job: &JobPage) {
         // The path of a file is found out after this, so its room is free.
-        let path = &mut self.guarded.path;
+        let Guarded { path, walker, .. } = &mut *self.guarded;
         path.fill(|buffer| {
             let (executable, arguments) = buffer.split_at_mut(MAX_EXECUTABLE);
             let n_executable = sys::read_link(c"/proc/self/exe", executable)?.len();
+            if n_executable < MAX_EXECUTABLE {
+                walker.set_program(executable.get(..n_executable).unwrap_or_default());
+            }
             let arguments = arguments.get_mut(..MAX_ARGUMENTS).unwrap_or_default();
-            let read = sys::with_file(c"/proc/self/cmdline", libc::O_RDONLY, 0, |file| {
-                sys::read(file, arguments).unwrap_or(0)
-            });
             // Arguments are paths mostly.
             let hidden = RECORDER.set_up().anonymise;
-            let n_arguments = read.ok().filter(|_| !hidden).unwrap_or(0);
+            let n_arguments = if hidden { 0 } else { environment::command_line(arguments) };
             let end = MAX_EXECUTABLE + n_arguments;
             buffer.copy_within(MAX_EXECUTABLE..end, n_executable + 1);
             Ok::<_, sys::Errno>(n_executable + 1 + n_arguments)

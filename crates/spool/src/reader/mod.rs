@@ -7,7 +7,7 @@
 //! read and written by system calls and never in memory (one cut short cannot
 //! hurt), and work and memory of a pass are bounded by constants, not by what a file
 //! says. What is wrong in a file costs that stream at most, and is reported in
-//! [`JobTotals::damaged`].
+//! [`SpoolTotals::damaged`].
 
 mod job;
 
@@ -37,7 +37,7 @@ pub use self::error::Error;
 pub use self::job::Job;
 pub use self::page::Waker;
 pub use self::sink::{Sink, StreamInfo, StreamNumber};
-pub use self::totals::{JobTotals, UnrecordedProgram};
+pub use self::totals::{SpoolTotals, UnrecordedProgram};
 
 /// Writing beyond it is a signal that ends the process.
 fn max_file_bytes() -> u64 {

@@ -29,11 +29,15 @@ pub(super) fn thread_is_gone(pid: u32, tid: u32, begin_ns: u64) -> bool {
     }
 }
 
-/// Whether a thread of this number is there, at a small part of the cost. It may
-/// have ended without anybody having waited for it, or be another one.
-pub(super) fn thread_is_there(pid: u32, tid: u32) -> bool {
+/// Whether a thread of this number exists, at a small part of the cost; None if the
+/// kernel does not say. It may have ended without anybody having waited for it, or be
+/// another one.
+pub(super) fn thread_is_there(pid: u32, tid: u32) -> Option<bool> {
     // SAFETY: signal 0 only asks.
-    unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) == 0 }
+    match unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) } {
+        0 => Some(true),
+        _ => (io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)).then_some(false),
+    }
 }
 
 /// Whether the process that did something at `when_ns` (CLOCK_MONOTONIC) is known to
@@ -100,7 +104,8 @@ mod tests {
     fn our_own_thread_is_there_and_one_that_began_before_it_is_gone() {
         let pid = std::process::id();
         let now_ns = clock_ns(libc::CLOCK_MONOTONIC).unwrap();
-        assert!(!thread_is_gone(pid, pid, now_ns) && thread_is_there(pid, pid));
+        assert!(!thread_is_gone(pid, pid, now_ns));
+        assert_eq!(thread_is_there(pid, pid), Some(true));
         assert!(thread_is_gone(pid, pid, 0), "the number was given to another thread");
     }
 
@@ -109,7 +114,7 @@ mod tests {
         // SAFETY: it only answers.
         let tid = std::thread::spawn(|| unsafe { libc::gettid() }).join().unwrap();
         assert!(thread_is_gone(std::process::id(), tid as u32, u64::MAX));
-        assert!(!thread_is_there(std::process::id(), tid as u32));
+        assert_eq!(thread_is_there(std::process::id(), tid as u32), Some(false));
     }
 
     #[test]

@@ -9,7 +9,7 @@ const MAX_SENTENCES: usize = 100;
 
 /// Counts of a job, up to now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JobTotals {
+pub struct SpoolTotals {
     /// Images that loaded the library (an exec counts again).
     pub n_processes: u64,
     /// Streams found.
@@ -54,7 +54,7 @@ pub struct UnrecordedProgram {
     pub cause: UnrecordedCause,
 }
 
-impl JobTotals {
+impl SpoolTotals {
     /// Calls not recorded, of one cause.
     pub fn unrecorded(&self, cause: UnrecordedCause) -> u64 {
         self.unrecorded[cause as usize]

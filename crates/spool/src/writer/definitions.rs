@@ -30,6 +30,11 @@ impl Writer {
         if length > MAX_DEFINITION_BYTES {
             return false;
         }
+        // Mostly there is room, which takes no system call. A handler that comes in
+        // between meets the flag.
+        if self.guarded(|| self.define_here(kind, id, payload, length)).is_ok() {
+            return true;
+        }
         host.uninterrupted(|host| {
             self.guarded(|| self.define_next(host, job, kind, id, payload, length))
         })
@@ -52,6 +57,30 @@ impl Writer {
         None
     }
 
+    /// Writes a definition into the segment that there is, if it has room.
+    fn define_here(
+        &self,
+        kind: DefinitionKind,
+        id: u64,
+        payload: &[&[u8]],
+        length: usize,
+    ) -> Result<(), UnrecordedCause> {
+        let (place, mut used) = self.definitions.load();
+        let segment = self.segments.get(place).ok_or(UnrecordedCause::NoRoom)?;
+        // One that was published by a call that never came back.
+        while let Some(bytes) = segment.published_definition(used) {
+            used = used.saturating_add(bytes);
+        }
+        let needed = definition_bytes(length).ok_or(UnrecordedCause::NoRoom)?;
+        if used.saturating_add(needed) > segment.bytes() {
+            return Err(UnrecordedCause::NoRoom);
+        }
+        let end = segment.define(used, kind, id, payload, length);
+        self.definitions.store(place, end.ok_or(UnrecordedCause::NoRoom)?);
+        Ok(())
+    }
+
+    /// The same in a new segment.
     fn define_next(
         &self,
         host: &mut impl Host,
@@ -61,21 +90,13 @@ impl Writer {
         payload: &[&[u8]],
         length: usize,
     ) -> Result<(), UnrecordedCause> {
-        let (mut place, mut used) = self.definitions.load();
-        let mut segment = self.segments.get(place).ok_or(UnrecordedCause::NoRoom)?;
-        // One that was published by a call that never came back.
-        while let Some(bytes) = segment.published_definition(used) {
-            used = used.saturating_add(bytes);
+        // A handler may have made one since it was tried.
+        if self.define_here(kind, id, payload, length).is_ok() {
+            return Ok(());
         }
         let needed = definition_bytes(length).ok_or(UnrecordedCause::NoRoom)?;
-        if used.saturating_add(needed) > segment.bytes() {
-            place = self.open_definitions(host, job, needed)?;
-            used = 0;
-            segment = self.segments.get(place).ok_or(UnrecordedCause::NoRoom)?;
-        }
-        let end = segment.define(used, kind, id, payload, length);
-        self.definitions.store(place, end.ok_or(UnrecordedCause::NoRoom)?);
-        Ok(())
+        self.open_definitions(host, job, needed)?;
+        self.define_here(kind, id, payload, length)
     }
 }
 

@@ -10,7 +10,7 @@ pub struct JobTotals {
     /// Events that were told to the observer.
     pub n_events: u64,
     /// What the spool counted.
-    pub spool: ioracle_spool::JobTotals,
+    pub spool: ioracle_spool::SpoolTotals,
 }
 
 /// Calls that were seen but not recorded, for one cause.

@@ -15,7 +15,8 @@
 //! first in a value, never in a place. A lookup therefore costs one comparison
 //! per word and one probe per branch, however many paths there are.
 //!
-//! All has a fixed size. When something is full, all paths are forgotten.
+//! All has a fixed size, of which the slots are used bit by bit: a short process pays
+//! for every page that it touches. When something is full, all paths are forgotten.
 
 use super::super::Caller;
 use super::trail::Trail;
@@ -24,13 +25,17 @@ const MAX_WORDS: usize = 1 << 16;
 const MAX_NODES: usize = 1 << 12;
 /// Half of the slots stay free, so that searching one ends soon.
 const SLOTS: usize = 2 * MAX_NODES;
+/// Slots that are used at first: little more than a page.
+const FIRST_SLOTS: usize = 128;
+/// By how many bits of a slot's number their number grows.
+const GROWTH_BITS: u32 = 2;
 /// Words are compared in groups; a node is filled up to whole ones.
 const GROUP: usize = 4;
 
 /// From where a node is reached, and with which value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
-    /// The stack pointer, or the number of a word, or the slot of a node after
+    /// The stack pointer, or the number of a word, or the number of a node after
     /// whose words the frame pointer is looked at; these never meet.
     from: u64,
     value: u64,
@@ -45,14 +50,14 @@ impl Key {
         Key { from: 1 << 62 | number as u64, value }
     }
 
-    fn frame_pointer(slot: usize, value: usize) -> Key {
-        Key { from: 1 << 63 | slot as u64, value: value as u64 }
+    fn frame_pointer(node: &Node, value: usize) -> Key {
+        Key { from: 1 << 63 | node.context, value: value as u64 }
     }
 
     #[inline]
-    fn slot(self) -> usize {
+    fn slot(self, last_slot: usize) -> usize {
         let mixed = (self.from.rotate_left(23) ^ self.value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 40) as usize % SLOTS
+        (mixed >> 40) as usize & last_slot
     }
 }
 
@@ -77,13 +82,27 @@ struct Node {
     then: Then,
     /// In which age of definitions the context was defined.
     defined_in: u32,
+    /// What the path leads to; the number of a node that the frame pointer follows.
     context: u64,
+}
+
+impl Node {
+    const FREE: Node = Node {
+        key: Key { from: 0, value: 0 },
+        first_word: 0,
+        n_words: 0,
+        then: Then::Nothing,
+        defined_in: 0,
+        context: 0,
+    };
 }
 
 /// The tree; empty when all zero.
 pub(super) struct Paths {
     nodes: [Node; SLOTS],
     n_nodes: usize,
+    /// The bits that the numbers of slots have beyond those of [`FIRST_SLOTS`].
+    grown: usize,
     values: [u64; MAX_WORDS],
     offsets: [u32; MAX_WORDS],
     n_words: usize,
@@ -114,12 +133,12 @@ impl Paths {
     pub(super) unsafe fn find(&self, caller: Caller, return_address: usize) -> Option<(u64, u32)> {
         let mut key = Key::root(caller.sp, return_address);
         loop {
-            let (slot, node) = self.node(key)?;
+            let (_, node) = self.node(key)?;
             // SAFETY: the caller's promise.
             key = match unsafe { self.first_difference(node, caller.sp)? } {
                 Some(branch) => branch,
                 None if node.then == Then::Context => return Some((node.context, node.defined_in)),
-                None => Key::frame_pointer(slot, caller.fp),
+                None => Key::frame_pointer(node, caller.fp),
             }
         }
     }
@@ -127,7 +146,8 @@ impl Paths {
     /// The node that is reached by a key.
     #[inline]
     fn node(&self, key: Key) -> Option<(usize, &Node)> {
-        let mut slot = key.slot();
+        let last_slot = self.last_slot();
+        let mut slot = key.slot(last_slot);
         loop {
             let node = self.nodes.get(slot)?;
             if node.key == key {
@@ -136,8 +156,13 @@ impl Paths {
             if node.then == Then::Nothing {
                 return None;
             }
-            slot = (slot + 1) % SLOTS;
+            slot = (slot + 1) & last_slot;
         }
+    }
+
+    #[inline]
+    fn last_slot(&self) -> usize {
+        (FIRST_SLOTS - 1) | self.grown
     }
 
     /// Compares a node's words with the stack; where it goes on if one differs.
@@ -194,7 +219,7 @@ impl Paths {
                 }
                 (true, Then::FramePointer) if fp_before == Some(n_done) => {
                     fp_before = None;
-                    Key::frame_pointer(slot, path.caller.fp)
+                    Key::frame_pointer(node, path.caller.fp)
                 }
                 (true, Then::Context) if fp_before.is_none() && n_done == values.len() => {
                     let node = self.nodes.get_mut(slot).ok_or(Full)?;
@@ -205,8 +230,8 @@ impl Paths {
             };
         }
         if let Some(fp_before) = fp_before {
-            let slot = self.add(key, path, n_done, fp_before, Then::FramePointer)?;
-            key = Key::frame_pointer(slot, path.caller.fp);
+            let node = self.add(key, path, n_done, fp_before, Then::FramePointer)?;
+            key = Key::frame_pointer(node, path.caller.fp);
             n_done = fp_before;
         }
         self.add(key, path, n_done, values.len(), Then::Context)?;
@@ -231,9 +256,9 @@ impl Paths {
         from: usize,
         to: usize,
         then: Then,
-    ) -> Result<usize, Full> {
-        if self.n_nodes == MAX_NODES {
-            return Err(Full);
+    ) -> Result<&Node, Full> {
+        if self.n_nodes > self.last_slot() / 2 {
+            self.grow()?;
         }
         let (offsets, values, _) = path.trail.parts();
         let (offsets, values) =
@@ -249,21 +274,50 @@ impl Paths {
         value_places.iter_mut().zip(values).for_each(|(place, value)| *place = *value);
         offset_places.iter_mut().zip(offsets).for_each(|(place, offset)| *place = *offset);
 
-        let mut slot = key.slot();
-        while self.nodes.get(slot).ok_or(Full)?.then != Then::Nothing {
-            slot = (slot + 1) % SLOTS;
-        }
-        *self.nodes.get_mut(slot).ok_or(Full)? = Node {
+        let node = Node {
             key,
             first_word: first as u32,
             n_words: values.len() as u32,
             then,
             defined_in: path.defined_in,
-            context: path.context,
+            context: if then == Then::Context { path.context } else { self.n_nodes as u64 },
         };
+        let slot = self.place(node)?;
         self.n_nodes += 1;
         self.n_words = end;
+        self.nodes.get(slot).ok_or(Full)
+    }
+
+    /// Puts a node into its slot, or the next free one.
+    fn place(&mut self, node: Node) -> Result<usize, Full> {
+        let last_slot = self.last_slot();
+        let mut slot = node.key.slot(last_slot);
+        while self.nodes.get(slot).ok_or(Full)?.then != Then::Nothing {
+            slot = (slot + 1) & last_slot;
+        }
+        *self.nodes.get_mut(slot).ok_or(Full)? = node;
         Ok(slot)
+    }
+
+    /// Uses more slots. The nodes are placed again from behind a free slot on: so
+    /// those that stand between a node and where it belongs have come before it.
+    fn grow(&mut self) -> Result<(), Full> {
+        let last_slot = self.last_slot();
+        let more = (last_slot + 1) << GROWTH_BITS;
+        if more > SLOTS {
+            return Err(Full);
+        }
+        self.grown = more - 1;
+        let is_free = |node: &Node| node.then == Then::Nothing;
+        let free = self.nodes.iter().position(is_free).ok_or(Full)?;
+        for number in 1..=last_slot {
+            let node = self.nodes.get_mut((free + number) & last_slot).ok_or(Full)?;
+            let taken = core::mem::replace(node, Node::FREE);
+            if !is_free(&taken) {
+                self.place(taken)?;
+            }
+        }
+        Ok(())
     }
 
     /// Forgets all paths. An empty tree is not written to: in the memory of a new
@@ -272,7 +326,8 @@ impl Paths {
         if self.n_nodes == 0 {
             return;
         }
-        for node in &mut self.nodes {
+        let n_slots = self.last_slot() + 1;
+        for node in self.nodes.iter_mut().take(n_slots) {
             (node.key, node.then) = (Key { from: 0, value: 0 }, Then::Nothing);
         }
         (self.n_nodes, self.n_words) = (0, 0);

@@ -2,8 +2,10 @@
 
 //! How to get from a frame to its caller, by program counter.
 //!
-//! The table holds 4096 rules in sets of four. In a full set the oldest one
-//! makes room.
+//! The table holds up to 4096 rules in sets of four. It begins small, because a short
+//! process pays for every page that it touches, and is used further when a set is
+//! full; rules that then belong into another set are made again when they are needed.
+//! Once all of it is in use, the oldest rule of a full set makes room.
 
 use super::super::modules::ModuleId;
 
@@ -101,6 +103,8 @@ struct Entry {
 
 const WAYS: usize = 4;
 const SETS: usize = 1024;
+/// Sets that are used at first: a page.
+const FIRST_SETS: usize = 32;
 
 /// The table; empty when all zero.
 pub(super) struct UnwindRules {
@@ -108,6 +112,8 @@ pub(super) struct UnwindRules {
     /// The entry of a full set that makes room next.
     oldest: u8,
     has_entries: bool,
+    /// How often the number of sets in use was doubled.
+    n_doublings: u8,
 }
 
 impl UnwindRules {
@@ -115,7 +121,7 @@ impl UnwindRules {
     #[inline]
     pub(super) fn get(&self, pc: Pc) -> Option<KnownCode<'_>> {
         let key = pc.key();
-        let set = self.sets.get(set_of(key))?;
+        let set = self.sets.get(self.set_of(key))?;
         let entry = set.iter().find(|entry| entry.key == key)?;
         Some(KnownCode { module: entry.module, rule: entry.has_caller.then_some(&entry.rule) })
     }
@@ -123,7 +129,12 @@ impl UnwindRules {
     /// Keeps what was found out.
     pub(super) fn insert(&mut self, pc: Pc, module: ModuleId, rule: Option<UnwindRule>) {
         let key = pc.key();
-        let Some(set) = self.sets.get_mut(set_of(key)) else { return };
+        let is_full = |set: &[Entry; WAYS]| set.iter().all(|entry| entry.key != 0);
+        if self.n_sets() < SETS && self.sets.get(self.set_of(key)).is_some_and(is_full) {
+            self.n_doublings += 1;
+        }
+        let place = self.set_of(key);
+        let Some(set) = self.sets.get_mut(place) else { return };
         let free = set.iter().position(|entry| entry.key == 0);
         let way = free.unwrap_or_else(|| {
             self.oldest = self.oldest.wrapping_add(1);
@@ -143,16 +154,22 @@ impl UnwindRules {
         if !core::mem::take(&mut self.has_entries) {
             return;
         }
-        for set in &mut self.sets {
+        let n_sets = self.n_sets();
+        for set in self.sets.iter_mut().take(n_sets) {
             for entry in set {
                 entry.key = 0;
             }
         }
     }
-}
 
-fn set_of(key: u64) -> usize {
-    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SETS
+    fn n_sets(&self) -> usize {
+        (FIRST_SETS << self.n_doublings).min(SETS)
+    }
+
+    #[inline]
+    fn set_of(&self, key: u64) -> usize {
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.n_sets() - 1)
+    }
 }
 
 #[cfg(test)]

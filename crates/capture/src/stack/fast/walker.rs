@@ -106,6 +106,11 @@ impl Walker {
         false
     }
 
+    /// Sets the path of the program, for one who knows it.
+    pub(crate) fn set_program(&mut self, path: &[u8]) {
+        self.modules.set_program(path);
+    }
+
     /// All has to be defined again: the process was forked, or a new stream begun.
     pub fn forget_definitions(&mut self) {
         self.age = self.age.wrapping_add(1) % (u32::MAX - 1);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::reader::page::{effective_uid, open_distrustfully};
 use crate::reader::stream::StreamReader;
-use crate::reader::totals::JobTotals;
+use crate::reader::totals::SpoolTotals;
 
 /// Files kept open, if half of the process's descriptors are so many; those of
 /// more streams are opened for each look.
@@ -59,8 +59,8 @@ impl StreamFiles {
     pub(super) fn with(
         &mut self,
         stream: &mut StreamReader,
-        totals: &mut JobTotals,
-        work: impl FnOnce(&mut StreamReader, &File, &mut JobTotals),
+        totals: &mut SpoolTotals,
+        work: impl FnOnce(&mut StreamReader, &File, &mut SpoolTotals),
     ) -> FileState {
         let file = match stream.file.take() {
             Some(file) => {

@@ -27,15 +27,16 @@ use super::process;
 use super::read::BUFFER_BYTES;
 use super::sink::{Sink, StreamNumber};
 use super::stream::{ReadMode, StreamReader};
-use super::totals::JobTotals;
+use super::totals::SpoolTotals;
 use crate::slot::OutlookBuilder;
 
 /// First and longest time between two looks at a quiet stream.
 const LOOK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(10));
 /// The same for a look behind the first record that is not published.
 const LOOK_PAST_HOLE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(100));
-/// The same for the question whether a quiet stream is over. `/proc` is asked
-/// only where the thread seems to be gone, and once the waits are the longest.
+/// The same for the question whether a quiet stream is over. `/proc`, which
+/// also knows threads that have ended and were not waited for, is asked once the waits
+/// are the longest.
 const CHECK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(100));
 /// How long a thread must be gone before its file is deleted: a thread of
 /// another PID namespace looks gone, and shows by writing that it is not.
@@ -62,7 +63,7 @@ pub(super) struct FollowedStreams {
     directory_is_gone: bool,
     buffer: Vec<u8>,
     /// Without what streams not yet ended have not recorded.
-    totals: JobTotals,
+    totals: SpoolTotals,
 }
 
 /// Which streams a pass looks at.
@@ -80,6 +81,8 @@ struct Followed {
     look: PollingBackoff,
     look_past_hole: PollingBackoff,
     check: PollingBackoff,
+    /// The last look has found nothing: all that was there has been read.
+    is_read: bool,
     gone_since: Option<Instant>,
     /// It has written after its thread seemed to be gone.
     only_seemed_gone: bool,
@@ -99,6 +102,7 @@ impl Followed {
             look: PollingBackoff::new(LOOK),
             look_past_hole: PollingBackoff::new(LOOK_PAST_HOLE),
             check: PollingBackoff::new(CHECK),
+            is_read: false,
             gone_since: None,
             only_seemed_gone: false,
             had_ready: false,
@@ -123,12 +127,12 @@ impl FollowedStreams {
             left_for_later: false,
             directory_is_gone: false,
             buffer: vec![0; BUFFER_BYTES],
-            totals: JobTotals::default(),
+            totals: SpoolTotals::default(),
         }
     }
 
     /// Counts of all streams.
-    pub(super) fn totals(&self) -> JobTotals {
+    pub(super) fn totals(&self) -> SpoolTotals {
         let mut totals = self.totals.clone();
         for followed in &self.followed {
             add(&mut totals.unrecorded, &followed.stream.unrecorded);
@@ -182,7 +186,7 @@ impl FollowedStreams {
 
     fn with_asking(
         &mut self,
-        mut work: impl FnMut(&mut StreamReader, &File, &mut [u8], &mut JobTotals),
+        mut work: impl FnMut(&mut StreamReader, &File, &mut [u8], &mut SpoolTotals),
     ) {
         let (buffer, totals) = (&mut self.buffer, &mut self.totals);
         for &place in &self.asking {
@@ -254,18 +258,21 @@ impl FollowedStreams {
             }
             let past_hole = is_waited_for || followed.look_past_hole.is_due(now);
             let mode = if followed.is_over { ReadMode::Final } else { mode };
-            self.files.with(&mut followed.stream, totals, |stream, file, totals| {
+            let state = self.files.with(&mut followed.stream, totals, |stream, file, totals| {
                 stream.look(file, buffer, totals);
                 if !stream.has_ready() && (past_hole || mode == ReadMode::Final) {
                     stream.look_past_hole(file, buffer, mode, now, totals);
                 }
             });
             followed.had_ready = followed.stream.has_ready();
+            followed.is_read = !followed.had_ready && !matches!(state, FileState::NotNow);
             if followed.had_ready {
                 any = true;
                 followed.only_seemed_gone |= followed.gone_since.take().is_some();
                 followed.look = PollingBackoff::new(LOOK);
                 followed.look_past_hole = PollingBackoff::new(LOOK_PAST_HOLE);
+                // The next record is rarely a hole; more often nothing was written yet.
+                followed.look_past_hole.advance(now);
                 followed.check.hasten();
             } else if drains {
                 followed.is_drained = true;
@@ -312,7 +319,9 @@ impl FollowedStreams {
     fn check(&mut self, now: Instant, sink: &mut impl Sink) {
         let (files, totals) = (&mut self.files, &mut self.totals);
         for followed in &mut self.followed {
-            if followed.is_over || followed.had_ready || !followed.check.is_due(now) {
+            // A process may be gone before its stream is found. What it wrote is to be
+            // read first: else it would look like something written after its end.
+            if followed.is_over || !followed.is_read || !followed.check.is_due(now) {
                 continue;
             }
             followed.check.advance(now);
@@ -323,9 +332,12 @@ impl FollowedStreams {
             let info = &followed.stream.info;
             let image = self.images.get(&info.pid);
             let was_replaced = image.is_some_and(|(start_ns, _)| *start_ns > info.process_start_ns);
-            let seems_there =
-                !followed.check.is_slow() && process::thread_is_there(info.pid, info.tid);
-            if seems_there || !process::thread_is_gone(info.pid, info.tid, info.begin_ns) {
+            let is_gone = match process::thread_is_there(info.pid, info.tid) {
+                Some(false) => true,
+                Some(true) if !followed.check.is_slow() => false,
+                _ => process::thread_is_gone(info.pid, info.tid, info.begin_ns),
+            };
+            if !is_gone {
                 followed.gone_since = None;
             } else if followed.gone_since.is_none() {
                 followed.gone_since = Some(now);

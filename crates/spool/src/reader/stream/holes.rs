@@ -11,7 +11,7 @@ use super::{ReadMode, StreamReader};
 use crate::reader::read::{is_published, read_records, records, tell_consumed};
 use crate::reader::sink::Sink;
 use crate::reader::table::CheckedSegment;
-use crate::reader::totals::JobTotals;
+use crate::reader::totals::SpoolTotals;
 
 /// Records behind a hole that are looked at while the stream lives.
 const LOOK_PAST: u64 = 256;
@@ -35,7 +35,7 @@ impl StreamReader {
         buffer: &mut [u8],
         mode: ReadMode,
         now: Instant,
-        totals: &mut JobTotals,
+        totals: &mut SpoolTotals,
     ) {
         let last = match mode {
             ReadMode::Live => self.position + LOOK_PAST,
@@ -89,7 +89,7 @@ impl StreamReader {
         file: &File,
         last: u64,
         buffer: &mut [u8],
-        totals: &mut JobTotals,
+        totals: &mut SpoolTotals,
     ) -> Option<u64> {
         self.refresh(file, totals);
         let mut segments: Vec<CheckedSegment> = self.segments.clone();
@@ -117,7 +117,7 @@ impl StreamReader {
 
     /// Leaves out the numbers up to `found`: holes where they have a place in a
     /// segment; else they were consumed by an earlier reader, or the table lies.
-    fn skip_to(&mut self, found: u64, mode: ReadMode, totals: &mut JobTotals) {
+    fn skip_to(&mut self, found: u64, mode: ReadMode, totals: &mut SpoolTotals) {
         let skipped = self.position..found;
         let placed = |segment: &CheckedSegment| {
             let end = segment.end().min(skipped.end);

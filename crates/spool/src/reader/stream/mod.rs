@@ -17,7 +17,7 @@ use super::read::{call_of, is_published, read_first_page, read_records, records}
 use super::sink::{Sink, StreamInfo, StreamNumber};
 use super::slot::SlotFile;
 use super::table::{self, CheckedSegment, FirstPage, Header};
-use super::totals::JobTotals;
+use super::totals::SpoolTotals;
 use crate::Function;
 use crate::layout::{Call, MAX_SEGMENT_BYTES, MAX_SEGMENTS, Record, UnrecordedCause};
 use crate::selection::CONTINUATION;
@@ -102,7 +102,7 @@ impl StreamReader {
     }
 
     /// Looks how far records are published.
-    pub(super) fn look(&mut self, file: &File, buffer: &mut [u8], totals: &mut JobTotals) {
+    pub(super) fn look(&mut self, file: &File, buffer: &mut [u8], totals: &mut SpoolTotals) {
         self.ready = self.position;
         let mut n_records = 16;
         let most = MAX_RECORDS.min(self.final_left);
@@ -124,7 +124,7 @@ impl StreamReader {
         &mut self,
         file: &File,
         buffer: &mut [u8],
-        totals: &mut JobTotals,
+        totals: &mut SpoolTotals,
     ) -> bool {
         if !self.has_ready() {
             self.look(file, buffer, totals);
@@ -139,7 +139,7 @@ impl StreamReader {
         buffer: &mut [u8],
         mode: ReadMode,
         sink: &mut impl Sink,
-        totals: &mut JobTotals,
+        totals: &mut SpoolTotals,
     ) {
         self.deliver_while(file, buffer, mode, sink, totals, |_, _| true);
     }
@@ -151,7 +151,7 @@ impl StreamReader {
         buffer: &mut [u8],
         mode: ReadMode,
         sink: &mut S,
-        totals: &mut JobTotals,
+        totals: &mut SpoolTotals,
     ) {
         let is_known = |sink: &S, call: &Call| call.function == CONTINUATION || sink.knows(call);
         self.deliver_while(file, buffer, mode, sink, totals, is_known);
@@ -164,7 +164,7 @@ impl StreamReader {
         file: &File,
         buffer: &mut [u8],
         sink: &mut impl Sink,
-        totals: &mut JobTotals,
+        totals: &mut SpoolTotals,
     ) -> usize {
         let before = totals.n_records;
         self.deliver_known(file, buffer, ReadMode::Live, sink, totals);
@@ -181,7 +181,7 @@ impl StreamReader {
         buffer: &mut [u8],
         mode: ReadMode,
         sink: &mut S,
-        totals: &mut JobTotals,
+        totals: &mut SpoolTotals,
         may: impl Fn(&S, &Call) -> bool,
     ) {
         let first = self.position;
@@ -201,7 +201,7 @@ impl StreamReader {
         buffer: &mut [u8],
         mode: ReadMode,
         sink: &mut S,
-        totals: &mut JobTotals,
+        totals: &mut SpoolTotals,
         may: impl Fn(&S, &Call) -> bool,
     ) -> bool {
         let Some(segment) = self.segment_of(self.position) else {
@@ -233,7 +233,7 @@ impl StreamReader {
         file: &File,
         buffer: &mut [u8],
         sink: &mut impl Sink,
-        totals: &mut JobTotals,
+        totals: &mut SpoolTotals,
     ) {
         let mut word = [0; 4];
         if file.read_exact_at(&mut word, table::N_SEGMENTS_OFFSET).is_ok()
@@ -250,7 +250,7 @@ impl StreamReader {
     }
 
     /// Reads the header again; what has become of the stream.
-    pub(super) fn refresh(&mut self, file: &File, totals: &mut JobTotals) {
+    pub(super) fn refresh(&mut self, file: &File, totals: &mut SpoolTotals) {
         match read_first_page(file) {
             FirstPage::Header(header) => {
                 self.finished = header.finished;
@@ -270,7 +270,7 @@ impl StreamReader {
     }
 
     /// Remembers the first thing that is wrong with the file.
-    pub(super) fn damage(&mut self, what: &str, totals: &mut JobTotals) {
+    pub(super) fn damage(&mut self, what: &str, totals: &mut SpoolTotals) {
         if !self.is_damaged {
             self.is_damaged = true;
             totals.damage(&self.info.name, what);
@@ -289,7 +289,7 @@ impl StreamReader {
         number: u64,
         n_records: usize,
         buffer: &mut [u8],
-        totals: &mut JobTotals,
+        totals: &mut SpoolTotals,
     ) -> (u64, u64) {
         let mut found = self.segment_of(number);
         if found.is_none() {
@@ -304,7 +304,7 @@ impl StreamReader {
         (read as u64, run.count() as u64)
     }
 
-    fn deliver_one(&mut self, record: &[u8], sink: &mut impl Sink, totals: &mut JobTotals) {
+    fn deliver_one(&mut self, record: &[u8], sink: &mut impl Sink, totals: &mut SpoolTotals) {
         let number = self.position;
         self.position += 1;
         if !is_published(record, number) {

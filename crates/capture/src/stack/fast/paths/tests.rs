@@ -85,6 +85,23 @@ fn a_full_tree_starts_anew_and_never_lies() {
 }
 
 #[test]
+fn paths_are_still_known_when_more_slots_are_used() {
+    let mut paths = empty();
+    let mut stack = [0; 4];
+    for number in 0..1000 {
+        (stack[0], stack[2]) = (number % 10, number / 10);
+        insert(&mut paths, &stack, &[2, 3], (number % 3, Some(1)), number as u64 + 1);
+        assert!(paths.n_nodes <= paths.last_slot() / 2 + 1);
+    }
+    assert!(paths.last_slot() + 1 > FIRST_SLOTS << GROWTH_BITS);
+    for number in 0..1000 {
+        (stack[0], stack[2]) = (number % 10, number / 10);
+        let found = context_of(&paths, &stack, number % 3);
+        assert_eq!(found, Some(number as u64 + 1), "{number}");
+    }
+}
+
+#[test]
 fn a_contradiction_empties_the_tree() {
     let mut paths = empty();
     let stack = [10, 11, 12, 13];
