@@ -19,11 +19,17 @@ fn show(trace: &Path, more: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
+/// The summary of the trace that a run has recorded.
+pub fn shown(done: &Done) -> Value {
+    let text = show(&done.beside().join("trace"), &["--json"]);
+    serde_json::from_str(&text).expect("JSON")
+}
+
 /// Every field of the summary of the trace is as in that of the run, and what is
 /// missing is listed.
 fn check_same(done: &Done) {
     let trace = done.beside().join("trace");
-    let shown: Value = serde_json::from_str(&show(&trace, &["--json"])).expect("JSON");
+    let shown = shown(done);
     let live = done.summary();
     let is_behind = live["unrecorded"]["not_learned"] != 0;
     let mut checked = 0;

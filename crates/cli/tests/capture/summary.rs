@@ -11,6 +11,7 @@ use crate::compile::{c, has_header, other};
 use crate::parallel::OPEN_MPI;
 use crate::pnetcdf;
 use crate::run::{Done, IORACLE, Program};
+use crate::show;
 
 /// Operations as `eval` counts them in the trace of a run, over all ranks.
 fn evaluated_operations(done: &Done) -> u64 {
@@ -135,7 +136,9 @@ fn the_same_program_gets_the_same_advice_in_every_run() {
     let group = &summary["file_groups"].as_array().expect("groups").iter();
     let dumps = group.clone().find(|group| group["path"] == "dump_*.sdf").expect("the dumps");
     assert_eq!((&dumps["files"], &dumps["syncs"]), (&json!(21), &json!(21)));
-    let loops = summary["loops"].as_array().expect("loops");
+    // Of the trace: on a busy machine a live run may learn from a part of its events.
+    let shown = show::shown(&first);
+    let loops = shown["loops"].as_array().expect("loops");
     assert!(loops.iter().any(|it| it["files"] == json!(["dump_*.sdf"])), "{loops:?}");
     for _ in 1..20 {
         let again = Program::new(&program).recorded();
