@@ -14,6 +14,7 @@ mod model;
 mod pattern;
 mod predict;
 mod recover;
+mod report;
 mod run;
 mod shared;
 mod show;
@@ -26,6 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   ioracle run -- ./simulation                               watch a program's I/O
   ioracle show trace                                        what a recorded program did
+  ioracle report trace -o report.html                       the same as a page to look at
   ioracle eval tests/traces/cm1-grads --baselines           how well it is predicted
   ioracle predict tests/traces/cm1-grads --after 5000       what comes next, and what came
   ioracle model save tests/traces/cm1-grads -o cm1.model    keep what was learned
@@ -48,6 +50,7 @@ struct Arguments {
 enum Command {
     Run(run::Arguments),
     Show(show::Arguments),
+    Report(report::Arguments),
     Eval(eval::Arguments),
     Predict(predict::Arguments),
     Model(model::Arguments),
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Show(arguments) => show::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Report(arguments) => report::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Eval(arguments) => eval::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Predict(arguments) => predict::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Model(arguments) => model::run(&arguments).map(|()| ExitCode::SUCCESS),

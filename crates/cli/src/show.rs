@@ -2,22 +2,15 @@
 
 //! `ioracle show`: the summary that `ioracle run` printed, from a trace.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
 use anyhow::Result;
-use ioracle_events::StreamId;
 use ioracle_insight::JobAnalysis;
 use ioracle_trace::{ReadOptions, Trace};
 
-use crate::shared::failure::{open_trace, without_lenient};
-use crate::shared::learn::say_incomplete;
-use crate::shared::numbers::counted;
-use crate::shared::output::{self, say};
-use crate::shared::progress::Progress;
-use crate::shared::summary::{
-    self, MissingCalls, Screen, TraceProcesses, TraceSummary, UnrecordedCalls,
-};
+use crate::shared::failure::open_trace;
+use crate::shared::summary::{self, MissingCalls, Screen, TraceSummary, UnrecordedCalls};
+use crate::shared::{output, whole_trace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,9 +19,6 @@ Examples:
   ioracle show tests/traces/cm1-grads    a trace in CSV format
 
 What only a live run knows, such as how the program ended, is left out.";
-
-/// Events between two moves of the progress bar.
-const PROGRESS_STEP: u64 = 4096;
 
 /// Show what a recorded program did, and what to change
 #[derive(clap::Args)]
@@ -59,6 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 /// Reads the whole trace.
 fn summarise(trace: &Trace) -> Result<TraceSummary> {
     let mut analysis = JobAnalysis::new();
+<<<<<<< HEAD
     trace.contexts().iter().for_each(|(id, frames)| analysis.define_context(id, frames));
     trace.files().iter().for_each(|(id, path)| analysis.define_file(id, path));
     let mut seen = Seen::default();
@@ -85,15 +76,18 @@ fn summarise(trace: &Trace) -> Result<TraceSummary> {
         let (rows, first) = (counted(skipped, "bad row"), without_lenient(&first.to_string()));
         say(format_args!("{}: skipped {rows}, the first: {first}", trace.name()));
     }
+=======
+    let seen = whole_trace::read(trace, &mut analysis)?;
+>>>>>>> b60e209 (report: a page that shows what a recorded program did and what to change)
     let ranks = seen.ranks(trace);
-    let meta = trace.meta();
-    let event_span_s = meta.event_span_s.unwrap_or_else(|| seen.span_s());
-    let wall_s = meta.wall_s.filter(|wall_s| *wall_s > 0.0);
-    let calls = MissingCalls::all(|_, cause| meta.not_recorded.get(cause).copied().unwrap_or(0));
+    let event_span_s = seen.event_span_s(trace);
+    let wall_s = whole_trace::wall_s(trace);
+    let calls = whole_trace::missing(trace);
     let mut job = analysis.finish(&ranks, wall_s.unwrap_or(event_span_s));
     if MissingCalls::are_too_many(&calls, seen.n_events) {
         job.advice.clear();
     }
+    let meta = trace.meta();
     Ok(TraceSummary {
         format: 1,
         trace: trace.name().to_owned(),
@@ -104,10 +98,11 @@ fn summarise(trace: &Trace) -> Result<TraceSummary> {
         processes: seen.processes(trace, &ranks),
         job,
         unrecorded: UnrecordedCalls { calls },
-        skipped,
+        skipped: seen.skipped,
         not_in_trace: TraceSummary::NOT_IN_TRACE,
     })
 }
+<<<<<<< HEAD
 
 /// What the events themselves tell of processes and times.
 #[derive(Default)]
@@ -151,3 +146,5 @@ impl Seen {
         }
     }
 }
+=======
+>>>>>>> b60e209 (report: a page that shows what a recorded program did and what to change)

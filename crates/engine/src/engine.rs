@@ -148,8 +148,13 @@ impl Engine {
             self.n_dropped += 1;
             return;
         }
-        if levels.includes(Level::Variables) {
+        if !levels.includes(Level::Variables) {
+            return;
+        }
+        if watcher.watches(Level::Variables) {
             self.observe_variable(event, watcher);
+        } else {
+            self.observe_variable(event, &mut ());
         }
     }
 

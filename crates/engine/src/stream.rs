@@ -4,7 +4,7 @@
 //! [`StreamLearner::observe`]: it is compared with what was predicted, then
 //! learned.
 
-use ioracle_events::{FastMap, Operation, StreamId};
+use ioracle_events::{FastMap, Level, Operation, StreamId};
 use ioracle_oracle::{Behaviour, Config, LearnedStream, Model, Oracle, Role};
 
 use crate::names::{Meaning, Names, Settled};
@@ -16,6 +16,11 @@ pub const FIRST_OPERATIONS: u64 = 100;
 
 /// Sees every operation of a stream beside the oracle that predicts it.
 pub trait Watcher {
+    /// Whether it looks at the operations of a level.
+    fn watches(&self, _level: Level) -> bool {
+        true
+    }
+
     /// Whether an operation is to be scored and learned at all.
     fn admits(&mut self, _operation: &Operation) -> bool {
         true

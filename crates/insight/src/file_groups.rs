@@ -106,7 +106,12 @@ impl FileGroups {
 
     /// The group of a file.
     pub fn of(&self, file: FileId) -> Option<&FileGroup> {
-        self.groups.get(*self.of.get(&file)?)
+        self.groups.get(self.place_of(file)?)
+    }
+
+    /// Its place among the groups.
+    pub fn place_of(&self, file: FileId) -> Option<usize> {
+        self.of.get(&file).copied()
     }
 }
 

@@ -4,6 +4,7 @@
 
 use ioracle_events::{ContextId, Event, FastMap, FileId, StreamId};
 
+use crate::file_groups::FileGroups;
 use crate::summarise::{Surroundings, summarise};
 use crate::summary::Summary;
 use crate::tally::JobTally;
@@ -49,6 +50,16 @@ impl Insight {
     /// Calls taken in so far, also those that are no operations.
     pub fn events(&self) -> u64 {
         self.tally.events
+    }
+
+    /// What was counted.
+    pub(crate) fn tally(&self) -> &JobTally {
+        &self.tally
+    }
+
+    /// The files, as far as they are treated alike as one.
+    pub(crate) fn file_groups(&self) -> FileGroups {
+        FileGroups::new(&self.tally, &|file| self.paths.get(&file).map(|path| &**path))
     }
 
     /// All that can be said of them.

@@ -5,13 +5,15 @@
 
 use std::collections::HashMap;
 
-use ioracle_engine::{Config, Engine};
-use ioracle_events::{ContextId, Event, FileId, StreamId};
+use ioracle_engine::{Config, Engine, Watcher};
+use ioracle_events::{ContextId, Event, FileId, Function, StreamId};
 
 use crate::bursts::BurstTally;
+use crate::file_groups::FileGroups;
 use crate::insight::Insight;
-use crate::summarise::Surroundings;
+use crate::summarise::{Surroundings, group_names};
 use crate::summary::Summary;
+use crate::tally::CallsHash;
 
 /// Takes all events of a job and gives its summary.
 pub struct JobAnalysis {
@@ -53,9 +55,14 @@ impl JobAnalysis {
 
     /// Takes the next event of its stream in.
     pub fn observe(&mut self, event: &Event) {
+        self.observe_with(event, &mut ());
+    }
+
+    /// The same; `watcher` sees what was predicted.
+    pub(crate) fn observe_with(&mut self, event: &Event, watcher: &mut impl Watcher) {
         self.insight.observe(event);
         let n_before = self.engine.operations(event.stream);
-        self.engine.observe(event);
+        self.engine.observe_with(event, watcher);
         let n_operations = self.engine.operations(event.stream);
         if n_operations > n_before {
             let oracle = self.engine.oracle(event.stream);
@@ -81,10 +88,46 @@ impl JobAnalysis {
     /// Ends the analysis: the summary of a job that took `wall_s` seconds, with the
     /// rank of each process that has one.
     pub fn finish(mut self, ranks: &HashMap<u32, u32>, wall_s: f64) -> Summary {
+        self.end();
+        self.summary(ranks, wall_s)
+    }
+
+    /// No events come any more.
+    pub(crate) fn end(&mut self) {
         self.end_process();
         self.insight.finish();
         self.engine.finish();
+    }
+
+    /// The summary, after the end.
+    pub(crate) fn summary(&self, ranks: &HashMap<u32, u32>, wall_s: f64) -> Summary {
         let (engine, bursts) = (&self.engine, &self.bursts);
         self.insight.summarise(&Surroundings { engine, bursts, ranks, wall_s })
+    }
+
+    /// What was learned.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The files, as far as they are treated alike as one.
+    pub(crate) fn file_groups(&self) -> FileGroups {
+        self.insight.file_groups()
+    }
+
+    /// What a thread does, in one number.
+    pub(crate) fn behaviour(&self, stream: StreamId) -> CallsHash {
+        self.insight.tally().streams.get(&stream).map(|it| it.behaviour).unwrap_or_default()
+    }
+
+    /// The groups of files that a call works on; not all, where there are many.
+    pub(crate) fn files_of_call(
+        &self,
+        context: ContextId,
+        function: Function,
+        groups: &FileGroups,
+    ) -> Vec<String> {
+        let files = self.insight.tally().files_by_call.of(context, function);
+        group_names(files.iter().copied(), groups)
     }
 }

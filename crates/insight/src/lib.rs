@@ -18,6 +18,7 @@ mod tally;
 
 mod file_groups;
 mod findings;
+pub mod loop_tree;
 pub mod loops;
 mod names;
 mod rank_groups;
@@ -25,12 +26,18 @@ mod summarise;
 mod variables;
 
 pub mod numbers;
+mod report;
 mod summary;
 
 pub use bursts::{BurstTally, BurstsSeen};
 pub use findings::rules::{AdviceRule, RULES};
 pub use insight::Insight;
 pub use job::JobAnalysis;
+pub use report::{
+    AccessShape, AheadReached, BurstSpan, FileTimeline, FlameTree, FrameSource, GroupAccesses,
+    PredictionQuality, Report, ReportAnalysis, ReportedGroup, ReportedJob, ThreadLoops, Timeline,
+    TimelineRow,
+};
 pub use summarise::{Surroundings, predicted};
 pub use summary::{
     Between, Bursts, BusyFile, BusyGroup, BusyVariable, Calls, FileKind, Finding, Io, LibraryCalls,

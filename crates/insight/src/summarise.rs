@@ -68,7 +68,7 @@ pub fn summarise<'a>(
         netcdf: library(tally.libraries.of(CountedLibrary::NetCdf)),
         pnetcdf: library(tally.libraries.of(CountedLibrary::PnetCdf)),
         busiest_files: busiest_files(tally, path),
-        file_groups: groups.groups.iter().take(MAX_FILES).map(busy_group).collect(),
+        file_groups: groups.groups.iter().take(MAX_FILES).map(BusyGroup::from).collect(),
         busiest_variables: busiest_variables(series),
         loops: main.map(|(_, oracle)| loops(oracle, tally, groups)).unwrap_or_default(),
         predicted: predicted(&engine.score_by_source()),
@@ -148,21 +148,23 @@ fn library(calls: &LibraryTally) -> Option<LibraryCalls> {
     })
 }
 
-fn busy_group(group: &FileGroup) -> BusyGroup {
-    let tally = &group.tally;
-    BusyGroup {
-        path: group.path.clone(),
-        files: group.n_files as u64,
-        kind: group.kind,
-        operations: tally.operations,
-        bytes_read: tally.read.moved.bytes,
-        bytes_written: tally.written.moved.bytes,
-        io_time_s: in_seconds(tally.io_ns),
-        file_system_time_s: in_seconds(tally.file_system_ns),
-        opens: tally.opens,
-        syncs: tally.syncs.operations,
-        calls: busiest_calls(&tally.calls),
-        library_calls: busiest_calls(&tally.library_calls),
+impl From<&FileGroup> for BusyGroup {
+    fn from(group: &FileGroup) -> BusyGroup {
+        let tally = &group.tally;
+        BusyGroup {
+            path: group.path.clone(),
+            files: group.n_files as u64,
+            kind: group.kind,
+            operations: tally.operations,
+            bytes_read: tally.read.moved.bytes,
+            bytes_written: tally.written.moved.bytes,
+            io_time_s: in_seconds(tally.io_ns),
+            file_system_time_s: in_seconds(tally.file_system_ns),
+            opens: tally.opens,
+            syncs: tally.syncs.operations,
+            calls: busiest_calls(&tally.calls),
+            library_calls: busiest_calls(&tally.library_calls),
+        }
     }
 }
 
@@ -237,13 +239,18 @@ fn names_of(
     files_of: &HashMap<u32, Vec<&[FileId]>>,
     groups: &FileGroups,
 ) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
     let files = symbols.iter().filter_map(|symbol| files_of.get(symbol)).flatten();
-    for file in files.flat_map(|files| files.iter()) {
+    group_names(files.flat_map(|files| files.iter().copied()), groups)
+}
+
+/// The groups of files, the first ones.
+pub fn group_names(files: impl Iterator<Item = FileId>, groups: &FileGroups) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for file in files {
         if names.len() == MAX_LOOP_FILES {
             break;
         }
-        if let Some(group) = groups.of(*file)
+        if let Some(group) = groups.of(file)
             && !names.contains(&group.path)
         {
             names.push(group.path.clone());

@@ -158,6 +158,17 @@ impl Trace {
         }
     }
 
+    /// When a process began, after the first one, as far as the trace knows: what
+    /// is added to the times of [`Trace::events_by_process`] to compare processes.
+    pub fn process_start_ns(&self, process: u32) -> u64 {
+        let recorded = match &self.form {
+            Form::Csv(_) => 0,
+            Form::Native(native) => native.process_start_ns(process),
+        };
+        let described = || self.meta.rank_start_offset_ns.get(&process).copied().unwrap_or(0);
+        if recorded > 0 || !self.is_csv() { recorded } else { described() }
+    }
+
     /// The ranks that made recorded calls, sorted. In the CSV form this reads
     /// all events.
     pub fn ranks(&self) -> Result<Vec<u32>, Error> {

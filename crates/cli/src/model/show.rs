@@ -2,10 +2,12 @@
 
 //! `ioracle model show`: what a saved model has learned.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use ioracle_events::ContextSymbol;
+use ioracle_events::{Access, ContextSymbol, Spread};
+use ioracle_insight::loop_tree::{SymbolFacts, loop_tree, svg};
 use ioracle_oracle::{Oracle, SymbolView};
 use serde::Serialize;
 
@@ -20,7 +22,7 @@ const SHORT: usize = 12;
 /// Show what is in a saved model
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  ioracle model show cm1.model\n  ioracle model show cm1.model --all | less"
+    after_help = "Examples:\n  ioracle model show cm1.model\n  ioracle model show cm1.model --all | less\n  ioracle model show cm1.model --svg loops.svg"
 )]
 pub struct Arguments {
     /// A saved model
@@ -30,6 +32,9 @@ pub struct Arguments {
     /// (default: the one that has seen most operations)
     #[arg(long, value_name = "NUMBER")]
     oracle: Option<usize>,
+    /// Draw the loops of the oracle as nested boxes, an SVG picture, into this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// Show all roles, loops, symbols and rules instead of the first few
     #[arg(long)]
     all: bool,
@@ -109,19 +114,40 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         oracle: view.number,
         operations: view.oracle.operations(),
     });
-    let document = Document {
-        application: model.application().to_owned(),
-        runs: model.runs(),
-        file_bytes,
-        roles: roles.collect(),
-        oracle: of_oracle(&models::one_of(&arguments.model, model, arguments.oracle)?),
-    };
+    let roles = roles.collect();
+    let (application, runs) = (model.application().to_owned(), model.runs());
+    let oracle = models::one_of(&arguments.model, model, arguments.oracle)?;
+    if let Some(path) = &arguments.svg {
+        output::write_file(path, picture(&oracle, &application).as_bytes())?;
+    }
+    let document = Document { application, runs, file_bytes, roles, oracle: of_oracle(&oracle) };
     if arguments.json {
         return output::print_json(&document);
     }
     let name = arguments.model.display().to_string();
     let limit = if arguments.all { usize::MAX } else { SHORT };
     output::print_text(&render(&name, &document, limit, Colours::for_stdout()))
+}
+
+/// The loops of an oracle, drawn.
+fn picture(oracle: &Oracle, application: &str) -> String {
+    let facts: HashMap<u32, SymbolFacts> = oracle
+        .symbol_views()
+        .map(|view| {
+            let mean = |spread: Spread| (spread.min + spread.max) / 2.0;
+            let facts = SymbolFacts {
+                call: view.function.name().to_owned(),
+                is_open: view.function.access() == Access::Open,
+                bytes: mean(view.size),
+                io_time_s: mean(view.io_time_ns) * 1e-9,
+                ..SymbolFacts::default()
+            };
+            (view.symbol.0, facts)
+        })
+        .collect();
+    let tree = loop_tree(oracle.grammar().grammar(), &|symbol| facts.get(&symbol).cloned());
+    let title = if application.is_empty() { "Loops of a saved model" } else { application };
+    svg::draw(&tree, title)
 }
 
 fn of_oracle(oracle: &Oracle) -> OracleDocument {

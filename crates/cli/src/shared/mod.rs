@@ -22,5 +22,6 @@ pub mod summary;
 pub mod symbols;
 pub mod table;
 pub mod text;
+pub mod whole_trace;
 
 pub use ioracle_insight::loops;

@@ -26,6 +26,11 @@ impl FilesByCall {
         }
     }
 
+    /// The files of a call.
+    pub fn of(&self, context: ContextId, function: Function) -> &[FileId] {
+        self.0.get(&(context, function)).map_or(&[], Vec::as_slice)
+    }
+
     /// Each call with its files, at most [`MAX_FILES`].
     pub fn iter(&self) -> impl Iterator<Item = (ContextId, Function, &[FileId])> {
         self.0.iter().map(|(&(context, function), files)| (context, function, files.as_slice()))

@@ -87,6 +87,14 @@ impl Native {
         self.processes.iter().map(|process| process.rank)
     }
 
+    /// When a process began, after the first one.
+    pub(crate) fn process_start_ns(&self, process: u32) -> u64 {
+        match self.order {
+            EventOrder::ByTime => self.ranks.process_start_ns(process),
+            EventOrder::Numbered => 0,
+        }
+    }
+
     /// The lanes of each rank that has events, in the order of the trace; or those of
     /// each process, whose number then stands in the place of a rank.
     pub(crate) fn ranks(

@@ -48,6 +48,12 @@ impl ProcessRanks {
         (rank, start.saturating_sub(self.starts.get(&rank).copied().unwrap_or_default()))
     }
 
+    /// When a process began, after the first of all.
+    pub(crate) fn process_start_ns(&self, process: u32) -> u64 {
+        let first = self.starts.values().min().copied().unwrap_or_default();
+        self.processes.get(process as usize).map_or(0, |(_, start)| start.saturating_sub(first))
+    }
+
     /// When a rank began, after the first of all.
     pub(crate) fn start_offset_ns(&self, rank: u32) -> u64 {
         let first = self.starts.values().min().copied().unwrap_or_default();

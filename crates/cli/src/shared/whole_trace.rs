@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Reads a whole trace into an analysis, process by process.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use anyhow::Result;
+use ioracle_events::{ContextId, Event, FileId, StreamId};
+use ioracle_insight::{JobAnalysis, ReportAnalysis};
+use ioracle_trace::Trace;
+
+use crate::shared::failure::without_lenient;
+use crate::shared::learn::say_incomplete;
+use crate::shared::numbers::counted;
+use crate::shared::output::say;
+use crate::shared::progress::Progress;
+use crate::shared::summary::{MissingCalls, TraceProcesses};
+
+/// Events between two moves of the progress bar.
+const PROGRESS_STEP: u64 = 4096;
+
+/// What takes the events of a job in.
+pub trait EventSink {
+    /// The frames of a call stack.
+    fn define_context(&mut self, id: ContextId, frames: &str);
+    /// The path of a file.
+    fn define_file(&mut self, id: FileId, path: &str);
+    /// The next event of its stream.
+    fn observe(&mut self, event: &Event);
+    /// The process whose events came has no more.
+    fn end_process(&mut self);
+}
+
+macro_rules! analysis {
+    ($type:ty) => {
+        impl EventSink for $type {
+            fn define_context(&mut self, id: ContextId, frames: &str) {
+                <$type>::define_context(self, id, frames);
+            }
+
+            fn define_file(&mut self, id: FileId, path: &str) {
+                <$type>::define_file(self, id, path);
+            }
+
+            fn observe(&mut self, event: &Event) {
+                <$type>::observe(self, event);
+            }
+
+            fn end_process(&mut self) {
+                <$type>::end_process(self);
+            }
+        }
+    };
+}
+
+analysis!(JobAnalysis);
+analysis!(ReportAnalysis);
+
+/// Reads all events, with a progress bar; says what could not be read.
+pub fn read(trace: &Trace, analysis: &mut impl EventSink) -> Result<TraceExtent> {
+    trace.contexts().iter().for_each(|(id, frames)| analysis.define_context(id, frames));
+    trace.files().iter().for_each(|(id, path)| analysis.define_file(id, path));
+    let mut seen = TraceExtent::default();
+    let progress = Progress::new();
+    progress.expect(trace.meta().events.unwrap_or(0));
+    let mut events = trace.events_by_process()?;
+    for event in events.by_ref() {
+        let event = event?;
+        // The rows of a table may go from rank to rank and back.
+        if seen.process.replace(event.stream.rank) != Some(event.stream.rank) && !trace.is_csv() {
+            analysis.end_process();
+        }
+        seen.take(event.stream, (event.start_ns, event.end_ns));
+        analysis.observe(&event);
+        if seen.n_events.is_multiple_of(PROGRESS_STEP) {
+            progress.advance(PROGRESS_STEP);
+        }
+    }
+    progress.finish();
+    say_incomplete(trace);
+    seen.skipped = trace.skipped() + events.skipped();
+    if let (1.., Some(first)) = (seen.skipped, trace.first_skipped().or(events.first_skipped())) {
+        let (rows, first) = (counted(seen.skipped, "bad row"), without_lenient(&first.to_string()));
+        say(format_args!("{}: skipped {rows}, the first: {first}", trace.name()));
+    }
+    Ok(seen)
+}
+
+/// What the events themselves tell of processes and times.
+#[derive(Default)]
+pub struct TraceExtent {
+    /// Events read.
+    pub n_events: u64,
+    /// Rows or events that could not be read.
+    pub skipped: u64,
+    process: Option<u32>,
+    streams: HashSet<StreamId>,
+    processes: BTreeSet<u32>,
+    span_ns: Option<(u64, u64)>,
+}
+
+impl TraceExtent {
+    fn take(&mut self, stream: StreamId, (start_ns, end_ns): (u64, u64)) {
+        self.n_events += 1;
+        if self.streams.insert(stream) {
+            self.processes.insert(stream.rank);
+        }
+        let (first, last) = self.span_ns.unwrap_or((start_ns, end_ns));
+        self.span_ns = Some((first.min(start_ns), last.max(end_ns)));
+    }
+
+    /// From the start of the first event to the end of the last one.
+    pub fn event_span_s(&self, trace: &Trace) -> f64 {
+        let seen_s =
+            || self.span_ns.map_or(0.0, |(first, last)| last.saturating_sub(first) as f64 * 1e-9);
+        trace.meta().event_span_s.unwrap_or_else(seen_s)
+    }
+
+    /// The rank of each process; in the CSV form every process is one.
+    pub fn ranks(&self, trace: &Trace) -> HashMap<u32, u32> {
+        match trace.process_ranks() {
+            Some(ranks) => (0..).zip(ranks).filter_map(|(n, rank)| Some((n, rank?))).collect(),
+            None => self.processes.iter().map(|&rank| (rank, rank)).collect(),
+        }
+    }
+
+    /// Who made the calls.
+    pub fn processes(&self, trace: &Trace, ranks: &HashMap<u32, u32>) -> TraceProcesses {
+        let with_calls = trace.process_ranks().map_or(self.processes.len(), |ranks| ranks.len());
+        let distinct: BTreeSet<&u32> = ranks.values().collect();
+        TraceProcesses {
+            seen: trace.meta().processes_seen.unwrap_or(with_calls as u64),
+            threads: self.streams.len() as u64,
+            ranks_seen: if trace.is_csv() { 0 } else { distinct.len() as u32 },
+        }
+    }
+}
+
+/// Duration of the run, if the trace tells it.
+pub fn wall_s(trace: &Trace) -> Option<f64> {
+    trace.meta().wall_s.filter(|wall_s| *wall_s > 0.0)
+}
+
+/// Calls that were seen when the trace was recorded and are not in it.
+pub fn missing(trace: &Trace) -> Vec<MissingCalls> {
+    MissingCalls::all(|_, cause| trace.meta().not_recorded.get(cause).copied().unwrap_or(0))
+}

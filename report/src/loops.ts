@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+// The program's loops, nested as they are in its source.
+
+import { h, section } from "./dom";
+import type { LoopNode, Report, ThreadLoops } from "./data";
+import { about, bytes, count, counted, percent, seconds, shortPath, times } from "./format";
+
+/// Calls in a row that are shown at first.
+const SHOWN = 6;
+/// Loops that take less of what encloses them, and lie deeper, begin closed.
+const SMALL = 0.04;
+const OPEN_DEPTH = 3;
+
+export function loops(report: Report): HTMLElement | null {
+  const threads = report.loops.filter((thread) => thread.tree.nodes.length > 0);
+  const first = threads[0];
+  if (!first) return null;
+  const holder = h("div", { class: "loops", "data-chart": "loops" });
+  let shown = first;
+  const show = (thread: ThreadLoops): void => {
+    shown = thread;
+    const { nodes } = thread.tree;
+    const total = nodes.reduce((sum, node) => sum + turnTime(node) * turns(node), 0);
+    holder.replaceChildren(...body(nodes, total, 0),
+      ...(thread.tree.left_out > 0 ? [h("p", { class: "more" }, `… and ${counted(thread.tree.left_out, "operation")} that do not fit here`)] : []));
+  };
+  show(first);
+  const select = h("select", { "aria-label": "Thread", onchange: () => show(threads[Number(select.value)] ?? first) },
+    ...threads.map((thread, n) => h("option", { value: n }, threadName(thread))));
+  const save = (): void => {
+    const link = h("a", { href: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(shown.svg)}`, download: `${report.trace}-loops.svg` });
+    link.click();
+  };
+  return section("loops", "The program's loops",
+    "What the program repeats, as its I/O shows it, with what a turn of each loop costs on average. Time includes the waits between operations.",
+    h("div", { class: "tools" },
+      threads.length > 1 ? h("label", {}, "Thread ", select) : h("span", {}, threadName(first)),
+      h("button", { type: "button", onclick: save }, "Save as SVG")),
+    holder);
+}
+
+function threadName(thread: ThreadLoops): string {
+  const where = thread.rank === null ? `process ${thread.process}` : `rank ${thread.rank}`;
+  const alike = thread.n_alike > 1 ? `, and ${counted(thread.n_alike - 1, "other thread")} alike` : "";
+  return `${where}, thread ${thread.thread}: ${counted(thread.operations, "operation")}${alike}`;
+}
+
+function turns(node: LoopNode): number {
+  return (node.turns_min + node.turns_max) / 2;
+}
+
+function turnTime(node: LoopNode): number {
+  return node.io_time_s + node.wait_s;
+}
+
+/// The nodes of a body; `total` is the time of what encloses them.
+function body(nodes: LoopNode[], total: number, depth: number): HTMLElement[] {
+  const elements: HTMLElement[] = [];
+  for (let at = 0; at < nodes.length; at += 1) {
+    const node = nodes[at] as LoopNode;
+    if (node.call === null) {
+      elements.push(loop(node, total, depth));
+      continue;
+    }
+    let end = at;
+    while (nodes[end]?.call) end += 1;
+    const shown = end - at > SHOWN + 1 ? SHOWN : end - at;
+    elements.push(...nodes.slice(at, at + shown).map(call));
+    if (shown < end - at) elements.push(folded(nodes.slice(at + shown, end)));
+    at = end - 1;
+  }
+  return elements;
+}
+
+function folded(nodes: LoopNode[]): HTMLElement {
+  const n = nodes.reduce((sum, node) => sum + turns(node), 0);
+  const button = h("button", { type: "button", class: "more", onclick: () => button.replaceWith(...nodes.map(call)) }, `… ${counted(n, "more operation")}`);
+  return button;
+}
+
+function loop(node: LoopNode, total: number, depth: number): HTMLElement {
+  const spent = turnTime(node) * turns(node);
+  const share = total > 0 ? Math.min(1, spent / total) : 0;
+  return h("details", { class: "loop", open: share >= SMALL && depth < OPEN_DEPTH },
+    h("summary", {},
+      h("span", { class: "times" }, times(node.turns_min, node.turns_max)),
+      h("span", { class: "where" }, h("span", { class: "file" }, turn(node)), node.caller && h("span", { class: "source" }, `${node.caller}${node.source ? ` ${node.source}` : ""}`)),
+      h("span", { class: "costs" },
+        node.bytes >= 0.5 && h("b", {}, bytes(node.bytes)), node.bytes >= 0.5 && " · ", h("b", {}, seconds(turnTime(node))),
+        ` · ${about(node.operations)} op${Math.round(node.operations) === 1 ? "" : "s"} a turn`),
+      h("span", { class: "share", title: `${percent(100 * share)} of the time of what encloses it` }, h("i", { style: `width:${(100 * share).toFixed(1)}%` }))),
+    h("div", { class: "body" }, ...body(node.body, turnTime(node), depth + 1)));
+}
+
+/// What a turn does, in short, for a loop that is closed.
+function turn(node: LoopNode): string {
+  const words = node.body.map((inner) => `${inner.call ?? "(…)"}${inner.turns_max > 1 ? ` ${times(inner.turns_min, inner.turns_max)}` : ""}`);
+  return words.length > 5 ? `${words.slice(0, 4).join(", ")}, …` : words.join(", ");
+}
+
+function call(node: LoopNode): HTMLElement {
+  const name = node.call ?? "";
+  const way = /write|put|print/.test(name) ? "write" : /read|get|scan/.test(name) ? "read" : "other";
+  return h("div", { class: `call ${way}` },
+    h("code", {}, name),
+    node.turns_max > 1 && h("span", { class: "times" }, times(node.turns_min, node.turns_max)),
+    h("span", { class: "where" },
+      h("span", { class: "file", title: node.files.join("\n") }, node.files.map((file) => shortPath(file, 48)).join(", ")),
+      (node.source ?? node.caller) ? h("span", { class: "source" }, node.source ? `${node.caller ?? ""} ${node.source}` : (node.caller ?? "")) : null),
+    h("span", { class: "costs" }, node.bytes >= 0.5 && `${bytes(node.bytes)} · `, seconds(node.io_time_s),
+      node.turns_max > 1 && ` each, ${count(turns(node))} in a row`));
+}
