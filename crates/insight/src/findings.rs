@@ -10,19 +10,22 @@ mod files;
 mod libraries;
 mod ranks;
 pub mod rules;
+mod shared;
+mod snippets;
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use ioracle_events::Function;
+use ioracle_events::{ContextId, Function};
 
 use self::rules::{HIGH, HIGH_MEASURED, MATTERS, MATTERS_MEASURED, nominal};
 use crate::file_groups::FileGroups;
 use crate::file_groups::UNKNOWN;
+use crate::frames::{Frames, StackFrame};
 use crate::numbers::seconds;
 use crate::rank_groups::RankBytes;
 use crate::summary::{Finding, Severity};
-use crate::tally::{JobTally, TransferTally};
+use crate::tally::{CountedLibrary, JobTally, TransferTally};
 use crate::variables::VariableGroup;
 
 /// Findings that a summary holds.
@@ -36,6 +39,8 @@ pub struct Measured<'a> {
     pub wall_s: f64,
     /// In order of the ranks.
     pub ranks: &'a [RankBytes],
+    /// Call stacks, to say where in the program.
+    pub frames: &'a Frames,
 }
 
 /// A rule that holds, before it is known whether that matters.
@@ -53,6 +58,10 @@ struct Held {
     nominal_ns: u64,
     /// Never of high severity: how much of the time would be gained is not known.
     is_minor: bool,
+    /// Worth a word however little time it takes.
+    is_risk: bool,
+    /// The library that makes the calls.
+    library: Option<CountedLibrary>,
     /// A clause.
     seen: String,
     remedy: String,
@@ -65,8 +74,9 @@ pub fn findings(measured: &Measured) -> Vec<Finding> {
     let by_variable: HashSet<String> = held.iter().filter_map(|it| it.path.clone()).collect();
     held.extend(files::held(measured, &by_variable));
     held.extend(ranks::held(measured));
+    held.extend(shared::held(measured));
     let run = Run::of(measured);
-    held.retain(|it| run.is_at_least(it, MATTERS, MATTERS_MEASURED));
+    held.retain(|it| it.is_risk || run.is_at_least(it, MATTERS, MATTERS_MEASURED));
     // Whoever does not know which file it is can do nothing about it.
     held.retain(|it| it.path.as_deref() != Some(UNKNOWN));
     held.sort_by_cached_key(|it| {
@@ -74,7 +84,58 @@ pub fn findings(measured: &Measured) -> Vec<Finding> {
         (Reverse(severity), Reverse(it.nominal_ns), it.kind, it.path.clone(), it.variable.clone())
     });
     held.truncate(MAX_FINDINGS);
-    held.into_iter().map(|it| run.finding(it)).collect()
+    let places = Places::of(measured);
+    held.into_iter().map(|it| places.finding(&run, it)).collect()
+}
+
+/// The places of the program that make calls, by the group of files.
+struct Places<'a> {
+    frames: &'a Frames,
+    calls: Vec<PlacedCalls<'a>>,
+}
+
+/// Calls of a function from a place of the program on a group of files.
+struct PlacedCalls<'a> {
+    path: &'a str,
+    function: &'static str,
+    context: ContextId,
+    calls: u64,
+}
+
+impl<'a> Places<'a> {
+    fn of(measured: &Measured<'a>) -> Places<'a> {
+        let mut calls: HashMap<(&str, &'static str, ContextId), u64> = HashMap::new();
+        for (file, context, function, of_file) in measured.tally.call_places.iter() {
+            let path = measured.groups.of(file).map_or("", |group| &group.path);
+            *calls.entry((path, function.name(), context)).or_default() += of_file.operations;
+        }
+        let calls = calls.into_iter().map(|((path, function, context), calls)| PlacedCalls {
+            path,
+            function,
+            context,
+            calls,
+        });
+        Places { frames: measured.frames, calls: calls.collect() }
+    }
+
+    /// Where most of the calls come from. By their number, as times differ from run
+    /// to run.
+    fn stack(&self, held: &Held) -> Vec<StackFrame> {
+        let is_wanted = |call: &&PlacedCalls| {
+            held.functions.is_empty() || held.functions.contains(&call.function)
+        };
+        let is_here = |call: &&PlacedCalls| held.path.as_deref().is_none_or(|it| it == call.path);
+        let order = |call: &&PlacedCalls| (call.calls, Reverse(self.frames.text(call.context)));
+        let wanted = || self.calls.iter().filter(is_wanted);
+        let found =
+            wanted().filter(is_here).max_by_key(order).or_else(|| wanted().max_by_key(order));
+        found.map(|call| self.frames.stack(call.context)).unwrap_or_default()
+    }
+
+    fn finding(&self, run: &Run, held: Held) -> Finding {
+        let stack = self.stack(&held);
+        run.finding(held, stack)
+    }
 }
 
 /// How long a run was, as far as shares of it go.
@@ -125,7 +186,7 @@ impl Run {
         if is_high && !held.is_minor { Severity::High } else { Severity::Warning }
     }
 
-    fn finding(&self, held: Held) -> Finding {
+    fn finding(&self, held: Held, stack: Vec<StackFrame>) -> Finding {
         let severity = self.severity(&held);
         debug_assert!(rules::RULES.iter().any(|rule| rule.kind == held.kind), "{}", held.kind);
         let Held { kind, path, n_files, variable, calls, bytes, functions, .. } = held;
@@ -134,9 +195,11 @@ impl Run {
         let is_cheap_here = share < MATTERS;
         let cheap = if is_cheap_here { "; little here, more on a busy file system" } else { "" };
         let (seen, remedy) = (held.seen, held.remedy);
+        let from = stack.first().and_then(StackFrame::in_words);
+        let from = from.map(|place| format!(" from {place}")).unwrap_or_default();
         let time = seconds(Some(io_time_s));
         let of = if self.is_parallel { "of the run per thread" } else { "of the run" };
-        let sentence = format!("{seen}, taking {time} ({share:.0} % {of}{cheap}): {remedy}");
+        let sentence = format!("{seen}{from}, taking {time} ({share:.0} % {of}{cheap}): {remedy}");
         let files = n_files as u64;
         Finding {
             kind,
@@ -148,10 +211,13 @@ impl Run {
             calls,
             bytes,
             io_time_s,
+            saves_at_most_s: io_time_s / self.n_alike,
             share_of_run: share,
             is_cheap_here,
             seen,
             remedy,
+            snippet: snippets::snippet(kind, held.library),
+            stack,
             sentence,
         }
     }
@@ -182,6 +248,7 @@ pub mod tests {
     use ioracle_events::{Event, FileId};
 
     use super::*;
+    use crate::frames::FrameSource;
     use crate::tally::tests::event;
     use crate::variables::series;
 
@@ -196,8 +263,15 @@ pub mod tests {
         let names: Vec<String> = (0..2000).map(name).collect();
         let groups = FileGroups::new(&tally, &|file: FileId| Some(names[file.0 as usize].as_str()));
         let series = series(&tally.variables, &|file: FileId| names[file.0 as usize].clone());
-        let measured =
-            Measured { tally: &tally, groups: &groups, series: &series, wall_s: 0.1, ranks };
+        let frames = &Frames::default();
+        let measured = Measured {
+            tally: &tally,
+            groups: &groups,
+            series: &series,
+            wall_s: 0.1,
+            ranks,
+            frames,
+        };
         findings(&measured)
     }
 
@@ -216,8 +290,14 @@ pub mod tests {
             let mut tally = JobTally::default();
             (0..200).for_each(|n| tally.add(&event("write", 1, Some((n * 48, 48)))));
             let groups = FileGroups::new(&tally, &|_| Some("log"));
-            let measured =
-                Measured { tally: &tally, groups: &groups, series: &[], wall_s, ranks: &[] };
+            let measured = Measured {
+                tally: &tally,
+                groups: &groups,
+                series: &[],
+                wall_s,
+                ranks: &[],
+                frames: &Frames::default(),
+            };
             findings(&measured).len()
         };
         assert_eq!((events(0.1), events(10.0)), (1, 0));
@@ -236,14 +316,42 @@ pub mod tests {
         assert!((high.share_of_run - 20.0).abs() < 0.1, "{}", high.share_of_run);
     }
 
+    #[test]
+    fn a_finding_says_where_most_of_its_calls_come_from() {
+        let mut tally = JobTally::default();
+        for n in 0..2000 {
+            let context = ContextId(if n % 4 == 0 { 7 } else { 8 });
+            tally.add(&Event { context, ..event("write", 1, Some((n * 48, 48))) });
+        }
+        let mut frames = Frames::default();
+        frames.define(ContextId(7), "app+0x70;libc.so.6+0x1");
+        frames.define(ContextId(8), "libc.so.6+0x9;app+0x80;libc.so.6+0x1");
+        let (function, file) = (Some("dump".to_owned()), Some("dump.c".to_owned()));
+        frames.define_source("app+0x80", FrameSource { function, file, line: Some(12) });
+        let groups = FileGroups::new(&tally, &|_| Some("log"));
+        let (tally, groups, frames) = (&tally, &groups, &frames);
+        let measured = Measured { tally, groups, series: &[], wall_s: 0.1, ranks: &[], frames };
+        let found = &findings(&measured)[0];
+        assert!(found.sentence.contains("48 B on average from dump (dump.c:12), taking 20.0 ms"));
+        assert_eq!((found.stack.len(), found.stack[0].frame.as_str()), (1, "app+0x80"));
+        assert!((found.saves_at_most_s - 0.02).abs() < 1e-9);
+        assert!(found.snippet.is_some_and(|code| code.contains("setvbuf")));
+    }
+
     /// Nobody can do anything about a file that was not named.
     #[test]
     fn files_without_a_name_get_no_advice() {
         let mut tally = JobTally::default();
         (0..2000).for_each(|n| tally.add(&event("write", 1, Some((n * 48, 48)))));
         let groups = FileGroups::new(&tally, &|_| None);
-        let measured =
-            Measured { tally: &tally, groups: &groups, series: &[], wall_s: 0.1, ranks: &[] };
+        let measured = Measured {
+            tally: &tally,
+            groups: &groups,
+            series: &[],
+            wall_s: 0.1,
+            ranks: &[],
+            frames: &Frames::default(),
+        };
         assert!(findings(&measured).is_empty());
     }
 

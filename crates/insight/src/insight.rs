@@ -5,6 +5,7 @@
 use ioracle_events::{ContextId, Event, FastMap, FileId, StreamId};
 
 use crate::file_groups::FileGroups;
+use crate::frames::{FrameSource, Frames};
 use crate::summarise::{Surroundings, summarise};
 use crate::summary::Summary;
 use crate::tally::JobTally;
@@ -17,12 +18,19 @@ const MAX_PATHS: usize = 1 << 18;
 pub struct Insight {
     tally: JobTally,
     paths: FastMap<FileId, Box<str>>,
+    frames: Frames,
 }
 
 impl Insight {
     /// Tells the frames of a call stack before the first event that names it.
     pub fn define_context(&mut self, id: ContextId, frames: &str) {
         self.tally.define_context(id, frames);
+        self.frames.define(id, frames);
+    }
+
+    /// Tells where a frame, as call stacks name it, is in the source.
+    pub fn define_source(&mut self, frame: &str, source: FrameSource) {
+        self.frames.define_source(frame, source);
     }
 
     /// Tells the path of a file.
@@ -52,6 +60,11 @@ impl Insight {
         self.tally.events
     }
 
+    /// The call stacks.
+    pub(crate) fn frames(&self) -> &Frames {
+        &self.frames
+    }
+
     /// What was counted.
     pub(crate) fn tally(&self) -> &JobTally {
         &self.tally
@@ -65,6 +78,6 @@ impl Insight {
     /// All that can be said of them.
     pub fn summarise(&self, surroundings: &Surroundings) -> Summary {
         let path = |file: FileId| self.paths.get(&file).map(|path| &**path);
-        summarise(&self.tally, &path, surroundings)
+        summarise(&self.tally, &path, &self.frames, surroundings)
     }
 }

@@ -10,6 +10,7 @@ use ioracle_events::{ContextId, Event, FileId, Function, StreamId};
 
 use crate::bursts::BurstTally;
 use crate::file_groups::FileGroups;
+use crate::frames::{FrameSource, Frames};
 use crate::insight::Insight;
 use crate::summarise::{Surroundings, group_names};
 use crate::summary::Summary;
@@ -45,6 +46,11 @@ impl JobAnalysis {
     pub fn define_context(&mut self, id: ContextId, frames: &str) {
         self.insight.define_context(id, frames);
         self.engine.define_context(id, frames);
+    }
+
+    /// Tells where a frame, as call stacks name it, is in the source.
+    pub fn define_source(&mut self, frame: &str, source: FrameSource) {
+        self.insight.define_source(frame, source);
     }
 
     /// Tells the path of a file before the first event that names it.
@@ -103,6 +109,11 @@ impl JobAnalysis {
     pub(crate) fn summary(&self, ranks: &HashMap<u32, u32>, wall_s: f64) -> Summary {
         let (engine, bursts) = (&self.engine, &self.bursts);
         self.insight.summarise(&Surroundings { engine, bursts, ranks, wall_s })
+    }
+
+    /// The call stacks.
+    pub(crate) fn frames(&self) -> &Frames {
+        self.insight.frames()
     }
 
     /// What was learned.

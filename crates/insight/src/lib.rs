@@ -18,6 +18,7 @@ mod tally;
 
 mod file_groups;
 mod findings;
+mod frames;
 pub mod loop_tree;
 pub mod loops;
 mod names;
@@ -31,10 +32,11 @@ mod summary;
 
 pub use bursts::{BurstTally, BurstsSeen};
 pub use findings::rules::{AdviceRule, RULES};
+pub use frames::{FrameSource, StackFrame};
 pub use insight::Insight;
 pub use job::JobAnalysis;
 pub use report::{
-    AccessShape, AheadReached, BurstSpan, FileTimeline, FlameTree, FrameSource, GroupAccesses,
+    AccessShape, AheadReached, BurstSpan, FileTimeline, FlameTree, GroupAccesses,
     PredictionQuality, Report, ReportAnalysis, ReportedGroup, ReportedJob, ThreadLoops, Timeline,
     TimelineRow,
 };

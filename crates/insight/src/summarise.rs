@@ -12,6 +12,7 @@ use ioracle_oracle::Oracle;
 use crate::bursts::BurstTally;
 use crate::file_groups::{FileGroup, FileGroups, UNKNOWN};
 use crate::findings::{Measured, findings};
+use crate::frames::Frames;
 use crate::loops::loops_of;
 use crate::rank_groups::RankTallies;
 use crate::summary::{
@@ -47,6 +48,7 @@ pub struct Surroundings<'a> {
 pub fn summarise<'a>(
     tally: &'a JobTally,
     known_path: &dyn Fn(FileId) -> Option<&'a str>,
+    frames: &Frames,
     surroundings: &Surroundings,
 ) -> Summary {
     let path: &dyn Fn(FileId) -> String = &|file| known_path(file).unwrap_or(UNKNOWN).to_owned();
@@ -56,7 +58,7 @@ pub fn summarise<'a>(
     let series = series(&tally.variables, path);
     let groups = FileGroups::new(tally, known_path);
     let (series, groups, rank_bytes) = (&series, &groups, &ranks.bytes());
-    let measured = Measured { tally, groups, series, wall_s, ranks: rank_bytes };
+    let measured = Measured { tally, groups, series, wall_s, ranks: rank_bytes, frames };
     Summary {
         advice: findings(&measured),
         ranks: ranks.groups(),

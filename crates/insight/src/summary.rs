@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 pub use crate::file_groups::FileKind;
+pub use crate::frames::StackFrame;
 pub use crate::tally::SelectionPattern;
 
 /// The I/O of a job.
@@ -381,6 +382,9 @@ pub struct Finding {
     pub bytes: u64,
     /// Time that these calls took, over all threads: at most that much is gained.
     pub io_time_s: f64,
+    /// Seconds of the run that are saved at most: of several threads side by side,
+    /// those of one of them.
+    pub saves_at_most_s: f64,
     /// What share of the run that is, in percent; of several threads side by side,
     /// of one of them.
     pub share_of_run: f64,
@@ -390,6 +394,10 @@ pub struct Finding {
     pub seen: String,
     /// What to do.
     pub remedy: String,
+    /// Code that does it, to be adapted.
+    pub snippet: Option<&'static str>,
+    /// Where most of the calls come from: the place in the program, and its callers.
+    pub stack: Vec<StackFrame>,
     /// Both in one sentence, with the time.
     pub sentence: String,
 }

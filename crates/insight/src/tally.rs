@@ -12,6 +12,7 @@
 //! on. A few hash lookups an event.
 
 mod behaviour;
+mod call_places;
 mod files;
 mod libraries;
 mod loop_files;
@@ -28,6 +29,7 @@ use ioracle_events::{
 };
 
 pub use self::behaviour::CallsHash;
+pub use self::call_places::{CallPlaces, LOCKED_BYTES, OpenFiles, WrittenBlocks};
 pub use self::files::{Accesses, FileTally, Independent, SMALL};
 pub use self::libraries::{CountedLibrary, Libraries, LibraryTally};
 use self::loop_files::FilesByCall;
@@ -75,6 +77,12 @@ pub struct JobTally {
     places: FastMap<(StreamId, FileId, Access), u64>,
     /// Files by the place of the call, to name those of a loop.
     pub files_by_call: FilesByCall,
+    /// The places of the program that access files.
+    pub call_places: CallPlaces,
+    /// Who writes what of the files.
+    pub written_blocks: WrittenBlocks,
+    /// Files open at once.
+    pub open_files: OpenFiles,
 }
 
 /// What a thread has done.
@@ -153,6 +161,9 @@ impl JobTally {
             self.failed += n_calls;
             return;
         }
+        if n_calls > 0 {
+            self.call_places.add(event);
+        }
         if CountedLibrary::of(event.function).is_some()
             && let Some(file) = self.file(event.file)
         {
@@ -174,6 +185,11 @@ impl JobTally {
         self.written.join(&process.written);
         if let Some(sum) = entry(&mut self.processes, event.stream.rank, MAX_STREAMS) {
             sum.join(&process);
+        }
+        match access {
+            Access::Write => self.written_blocks.add(event, bytes, own_ns),
+            Access::Open | Access::Close => self.open_files.add(event),
+            _ => {}
         }
         let jumped = access.is_data() && self.jumped(event, bytes);
         if let Some(file) = self.file(event.file) {

@@ -97,7 +97,7 @@ fn accesses(group: &FileGroup, access: Access, is_explained: bool) -> Option<Hel
     let held = scattered(group, done, &way).or_else(|| small(group, done, &way))?;
     let functions = busiest(&group.tally.calls, |function| function.access() == access);
     let remedy = remedy(held.kind, library);
-    Some(Held { functions, remedy: remedy.to_owned(), ..held })
+    Some(Held { functions, library, remedy: remedy.to_owned(), ..held })
 }
 
 fn small(group: &FileGroup, done: &Accesses, way: &Way) -> Option<Held> {

@@ -8,7 +8,7 @@
 //! noisy machine does not decide.
 
 use crate::numbers::{bytes, grouped};
-use crate::tally::SMALL;
+use crate::tally::{LOCKED_BYTES, SMALL};
 
 /// Calls below which a habit cannot be told.
 pub const MANY: u64 = 100;
@@ -47,6 +47,9 @@ pub const SEVERAL: u64 = 10;
 /// How much more chunks hold than what is asked for, from which on they are in
 /// the way.
 pub const EXCESS: f64 = 4.0;
+/// Files that a process has open at once from which on it may run into the limit,
+/// which often is 1,024.
+pub const OPEN_FILES: u64 = 512;
 /// Opens and closes of a library from which on they are worth a word.
 pub const LIBRARY_OPENS: u64 = 16;
 
@@ -183,6 +186,34 @@ pub const RULES: &[AdviceRule] = &[
         remedy: "align what each rank writes",
     },
     AdviceRule {
+        kind: "shared_blocks",
+        when: || {
+            format!(
+                "at least {MANY} writes of a group of files, {MOST} % of all, go to blocks of {} \
+                 that several processes write",
+                binary(LOCKED_BYTES)
+            )
+        },
+        remedy: "let each block be written by one rank",
+    },
+    AdviceRule {
+        kind: "no_collective_buffering",
+        when: || {
+            format!(
+                "ranks make at least {MANY} collective MPI-IO accesses to a group of files, and at \
+                 least as many POSIX accesses of less than {} on average come of them, by several \
+                 processes",
+                binary(LOCKED_BYTES)
+            )
+        },
+        remedy: "let MPI put the pieces of ranks together",
+    },
+    AdviceRule {
+        kind: "many_open",
+        when: || format!("a process has at least {OPEN_FILES} files open at once"),
+        remedy: "close files after use",
+    },
+    AdviceRule {
         kind: "one_rank_writes",
         when: || {
             format!(
@@ -290,8 +321,9 @@ fn page() -> String {
          {HIGH} % on, the severity is `high`, otherwise `warning`. If calls are much slower than \
          that, their measured time decides: at least {MATTERS_MEASURED} % of the run, and from \
          {HIGH_MEASURED} % on `high`. If threads or ranks work in parallel, time is divided by the \
-         number of them that the busiest one stands for. `misaligned_writes` and `uneven_ranks` \
-         are never `high`, because the gain cannot be estimated.\n\n\
+         number of them that the busiest one stands for. `misaligned_writes`, `shared_blocks` \
+         and `uneven_ranks` are never `high`, because the gain cannot be estimated. `many_open` \
+         is a warning however little time it takes: a program that reaches the limit fails.\n\n\
          So noise does not change the advice, unless a share lies right at one of these \
          thresholds.\n\n\
          ## The rules\n\n\
@@ -311,8 +343,19 @@ fn page() -> String {
     page.push_str(
         "\nA rule on jumps comes before one on small accesses, as a buffer does not help against \
          them, and a rule on variables before one on the small calls that the library makes for \
-         them. All of it is in the JSON summary; the text has the findings that cost most.\n",
+         them. All of it is in the JSON summary; the text has the findings that cost most.\n\n\
+         A finding also says where in the program most of its calls come from (`stack`: the \
+         innermost frame outside of libraries for I/O, then its callers), how many seconds of \
+         the run are saved at most if the calls cost nothing (`saves_at_most_s`), and, in JSON \
+         and in the [report](report.md), code to adapt (`snippet`).\n\n\
+         ## In code\n\n\
+         If HDF5, netCDF or MPI-IO make the small or scattered calls, the code is that of \
+         their buffers instead.\n",
     );
+    for rule in RULES {
+        let code = super::snippets::snippet(rule.kind, None).unwrap_or_default();
+        page.push_str(&format!("\n`{}`:\n\n```c\n{code}\n```\n", rule.kind));
+    }
     page
 }
 
@@ -321,6 +364,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn every_rule_has_code() {
+        let has_code =
+            |rule: &AdviceRule| super::super::snippets::snippet(rule.kind, None).is_some();
+        assert!(RULES.iter().all(has_code));
+    }
 
     #[test]
     fn every_rule_is_there_once() {

@@ -5,7 +5,6 @@
 
 mod accesses;
 mod bins;
-mod frames;
 mod quality;
 mod stacks;
 mod timeline;
@@ -22,7 +21,6 @@ use ioracle_oracle::Oracle;
 use serde::Serialize;
 
 pub use self::accesses::{AccessShape, GroupAccesses};
-pub use self::frames::{FrameSource, Frames};
 pub use self::quality::{AheadReached, PredictionQuality};
 pub use self::stacks::FlameTree;
 pub use self::timeline::{FileTimeline, Timeline, TimelineRow};
@@ -34,6 +32,7 @@ use self::timeline::TimelineTally;
 use self::verdict::verdict;
 use crate::file_groups::FileGroups;
 use crate::findings::rules::RULES;
+use crate::frames::FrameSource;
 use crate::job::JobAnalysis;
 use crate::loop_tree::{LoopTree, ReturnAddress, SymbolFacts, loop_tree, svg};
 use crate::summarise::in_seconds;
@@ -52,7 +51,6 @@ const MAX_BURSTS: usize = 400;
 /// Takes all events of a job and gives what its report shows.
 pub struct ReportAnalysis {
     analysis: JobAnalysis,
-    frames: Frames,
     operations: OperationStreams,
     timeline: TimelineTally,
     accesses: AccessTally,
@@ -157,7 +155,6 @@ impl Default for ReportAnalysis {
     fn default() -> ReportAnalysis {
         ReportAnalysis {
             analysis: JobAnalysis::new(),
-            frames: Frames::default(),
             operations: OperationStreams::new(Level::Bytes),
             timeline: TimelineTally::default(),
             accesses: AccessTally::default(),
@@ -175,12 +172,11 @@ impl ReportAnalysis {
     pub fn define_context(&mut self, id: ContextId, frames: &str) {
         self.analysis.define_context(id, frames);
         self.operations.define_context(id, frames);
-        self.frames.define(id, frames);
     }
 
     /// Tells where a frame, as call stacks name it, is in the source.
-    pub fn define_place(&mut self, frame: &str, place: FrameSource) {
-        self.frames.define_place(frame, place);
+    pub fn define_source(&mut self, frame: &str, source: FrameSource) {
+        self.analysis.define_source(frame, source);
     }
 
     /// Tells the path of a file before the first event that names it.
@@ -250,7 +246,7 @@ impl ReportAnalysis {
             n_groups: groups.groups.len(),
             loops: self.loops(&groups, job),
             quality: self.watcher.finish(&self.analysis.engine().score()),
-            flame: self.stacks.finish(&self.frames),
+            flame: self.stacks.finish(self.analysis.frames()),
             summary,
         }
     }
@@ -341,7 +337,8 @@ impl ReportAnalysis {
                 source,
                 files: self.files_of(*context, *function, groups),
                 stack: self
-                    .frames
+                    .analysis
+                    .frames()
                     .outermost_first(*context)
                     .filter_map(ReturnAddress::parse)
                     .collect(),
@@ -355,16 +352,10 @@ impl ReportAnalysis {
         files.iter().map(|path| readable(path).into_owned()).collect()
     }
 
-    /// The innermost frame that has a name, and its place in the source.
+    /// The place of the program that makes a call, and its place in the source.
     fn caller(&self, context: ContextId) -> (Option<String>, Option<String>) {
-        let mut frames = self.frames.innermost_first(context);
-        let first = frames.clone().next();
-        let named = frames.find(|frame| self.frames.place(frame).is_some());
-        match named.or(first) {
-            Some(frame) => {
-                let (name, source) = self.frames.described(frame);
-                (Some(name), source)
-            }
+        match self.analysis.frames().stack(context).into_iter().next() {
+            Some(frame) => (Some(frame.function.unwrap_or(frame.frame)), frame.source),
             None => (None, None),
         }
     }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use ioracle_events::{ContextId, Event, Function, Operation, StreamId};
 use serde::Serialize;
 
-use super::Frames;
+use crate::frames::Frames;
 
 /// Calls that are told apart.
 const MAX_CALLS: usize = 1 << 16;

@@ -42,6 +42,9 @@ pub struct FileTally {
     /// Accesses of MPI-IO that ranks make each on their own.
     pub independent_reads: Independent,
     pub independent_writes: Independent,
+    /// Accesses of MPI-IO that ranks make together.
+    pub collective_reads: TransferTally,
+    pub collective_writes: TransferTally,
     /// What is read and written through mappings is in none of the counts above.
     pub mapped: MappedBytes,
 }
@@ -97,10 +100,15 @@ impl FileTally {
             calls_of(&mut self.library_calls, event.function).add(event.transferred(), io_ns);
         }
         if CountedLibrary::of(event.function) == Some(CountedLibrary::MpiIo) {
-            match event.function.access() {
-                Access::Write => self.independent_writes.add(event),
-                Access::Read => self.independent_reads.add(event),
-                _ => {}
+            let (independent, collective) = match event.function.access() {
+                Access::Write => (&mut self.independent_writes, &mut self.collective_writes),
+                Access::Read => (&mut self.independent_reads, &mut self.collective_reads),
+                _ => return,
+            };
+            if event.function.is_collective() {
+                collective.add(event.transferred(), duration_ns(event));
+            } else {
+                independent.add(event);
             }
         }
     }
@@ -138,6 +146,8 @@ impl FileTally {
         }
         self.independent_reads.join(&other.independent_reads);
         self.independent_writes.join(&other.independent_writes);
+        self.collective_reads.join(&other.collective_reads);
+        self.collective_writes.join(&other.collective_writes);
     }
 }
 
@@ -223,9 +233,6 @@ impl Shared {
 
 impl Independent {
     fn add(&mut self, event: &Event) {
-        if event.function.is_collective() {
-            return;
-        }
         self.moved.add(event.transferred(), duration_ns(event));
         self.within_library += u64::from(event.depth > 0);
         self.processes.add(event.stream.rank);

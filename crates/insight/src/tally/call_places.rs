@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Which places of the program access a file, so that a finding can name them;
+//! which blocks of it several processes write; how many files are open at once.
+
+use std::collections::{HashMap, HashSet};
+
+use ioracle_events::{Access, ContextId, Event, FastMap, FileId, Function};
+
+use super::{TransferTally, duration_ns, entry};
+
+/// Calls in files that are told apart.
+const MAX_PLACES: usize = 1 << 16;
+/// Blocks of files that are followed.
+const MAX_BLOCKS: usize = 1 << 16;
+/// Open files that are followed.
+const MAX_OPEN: usize = 1 << 16;
+/// What file systems lock at a time: the usual stripe.
+pub const LOCKED_BYTES: u64 = 1 << 20;
+
+/// Calls by file, call stack and function.
+#[derive(Debug, Default)]
+pub struct CallPlaces(FastMap<(FileId, ContextId, Function), TransferTally>);
+
+impl CallPlaces {
+    /// Counts a call that has not failed.
+    pub fn add(&mut self, event: &Event) {
+        let key = (event.file, event.context, event.function);
+        if let Some(calls) = entry(&mut self.0, key, MAX_PLACES) {
+            calls.add(event.transferred(), duration_ns(event));
+        }
+    }
+
+    /// All of them, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (FileId, ContextId, Function, &TransferTally)> {
+        self.0.iter().map(|(&(file, context, function), calls)| (file, context, function, calls))
+    }
+}
+
+/// Who writes each block of the files. The answer does not depend on the order in
+/// which processes are looked at.
+#[derive(Debug, Default)]
+pub struct WrittenBlocks(FastMap<(FileId, u64), BlockWriters>);
+
+#[derive(Debug, Default)]
+struct BlockWriters {
+    first: Option<u32>,
+    is_shared: bool,
+    writes: TransferTally,
+}
+
+impl WrittenBlocks {
+    /// Counts a write, with the block that it begins in.
+    pub fn add(&mut self, event: &Event, bytes: u64, own_ns: u64) {
+        let Some(offset) = event.offset else { return };
+        let key = (event.file, offset / LOCKED_BYTES);
+        let Some(block) = entry(&mut self.0, key, MAX_BLOCKS) else { return };
+        let first = *block.first.get_or_insert(event.stream.rank);
+        block.is_shared |= first != event.stream.rank;
+        block.writes.add(bytes, own_ns);
+    }
+
+    /// Writes to blocks of a file that several processes write.
+    pub fn shared(&self) -> HashMap<FileId, TransferTally> {
+        let mut shared: HashMap<FileId, TransferTally> = HashMap::new();
+        for ((file, _), block) in self.0.iter().filter(|(_, block)| block.is_shared) {
+            shared.entry(*file).or_default().join(&block.writes);
+        }
+        shared
+    }
+}
+
+/// How many files each process has open.
+#[derive(Debug, Default)]
+pub struct OpenFiles {
+    open: HashSet<(u32, i64)>,
+    n_open: HashMap<u32, u64>,
+    most: u64,
+}
+
+impl OpenFiles {
+    /// Counts an open or a close that has not failed.
+    pub fn add(&mut self, event: &Event) {
+        let key = (event.stream.rank, event.handle);
+        match event.function.access() {
+            Access::Open if event.handle >= 0 && self.open.len() < MAX_OPEN => {
+                if self.open.insert(key) {
+                    let n_open = self.n_open.entry(key.0).or_default();
+                    *n_open += 1;
+                    self.most = self.most.max(*n_open);
+                }
+            }
+            Access::Close if self.open.remove(&key) => {
+                if let Some(n_open) = self.n_open.get_mut(&key.0) {
+                    *n_open -= 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The most that a process had open at once.
+    pub fn most(&self) -> u64 {
+        self.most
+    }
+}
