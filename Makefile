@@ -11,7 +11,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 IORACLE = $(TARGET_DIR)/release/ioracle
 LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 
-.PHONY: help demo test test-portable test-strangers test-apps eval eval-pattern bench sizes overhead models variables docs report-page fuzz soak soak-pattern lint release install uninstall tools
+.PHONY: help demo test test-portable test-strangers test-apps eval eval-pattern bench sizes overhead models variables docs report-page report-size fuzz soak soak-pattern lint release install uninstall tools
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -82,6 +82,9 @@ lint: tools ## format, clippy, documentation, direction of dependencies
 	scripts/check-dependencies
 	@$(CARGO) build --release --quiet --package ioracle-capture
 	scripts/check-capture
+
+report-size: release ## size and time of reports of a million operations and a thousand ranks
+	@scripts/report-size $(IORACLE)
 
 report-page: ## build the page of 'ioracle report' (report/dist) from its sources; needs Node.js
 	npm ci --prefix report --ignore-scripts --no-audit --no-fund

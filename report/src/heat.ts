@@ -121,7 +121,8 @@ export function heat(report: Report, onRow: (row: number) => void): HTMLElement 
   });
   onColours(draw);
 
-  const lead = isFolded || folded ? `${count(report.summary.ranks?.ranks ?? rows.length)} ranks, ${count(report.summary.ranks?.kinds ?? 0)} of them different.` : null;
+  const alike = report.summary.ranks;
+  const lead = alike && folded ? (alike.kinds === 1 ? `${count(alike.ranks)} ranks that all behave alike.` : `${count(alike.ranks)} ranks of ${count(alike.kinds)} kinds.`) : null;
   return section("heat", report.has_ranks ? "Ranks over time" : "Processes over time",
     `${lead ?? ""} The darker, the more bytes (by the logarithm).`.trim(),
     h("div", { class: "tools" },

@@ -54,42 +54,45 @@ function turnTime(node: LoopNode): number {
   return node.io_time_s + node.wait_s;
 }
 
-/// The nodes of a body; `total` is the time of what encloses them.
+/// The nodes of a body; `total` is the time of what encloses them. Of many calls
+/// and small loops in a row only the first are shown.
 function body(nodes: LoopNode[], total: number, depth: number): HTMLElement[] {
+  const draw = (node: LoopNode): HTMLElement => (node.call === null ? loop(node, total, depth) : call(node));
+  const isSmall = (node: LoopNode | undefined): boolean => node !== undefined && (node.call !== null || share(node, total) < SMALL);
   const elements: HTMLElement[] = [];
-  for (let at = 0; at < nodes.length; at += 1) {
-    const node = nodes[at] as LoopNode;
-    if (node.call === null) {
-      elements.push(loop(node, total, depth));
-      continue;
-    }
+  for (let at = 0; at < nodes.length; ) {
     let end = at;
-    while (nodes[end]?.call) end += 1;
-    const shown = end - at > SHOWN + 1 ? SHOWN : end - at;
-    elements.push(...nodes.slice(at, at + shown).map(call));
-    if (shown < end - at) elements.push(folded(nodes.slice(at + shown, end)));
-    at = end - 1;
+    while (isSmall(nodes[end])) end += 1;
+    const shown = end - at > SHOWN + 1 ? at + SHOWN : Math.max(end, at + 1);
+    elements.push(...nodes.slice(at, shown).map(draw));
+    if (shown < end) elements.push(folded(nodes.slice(shown, end), draw));
+    at = Math.max(end, shown);
   }
   return elements;
 }
 
-function folded(nodes: LoopNode[]): HTMLElement {
-  const n = nodes.reduce((sum, node) => sum + turns(node), 0);
-  const button = h("button", { type: "button", class: "more", onclick: () => button.replaceWith(...nodes.map(call)) }, `… ${counted(n, "more operation")}`);
+function folded(nodes: LoopNode[], draw: (node: LoopNode) => HTMLElement): HTMLElement {
+  const n = nodes.reduce((sum, node) => sum + node.operations * turns(node), 0);
+  const loops = nodes.filter((node) => node.call === null).length;
+  const text = `… ${counted(n, "more operation")}${loops > 0 ? ` in ${counted(loops, "small loop")} and between them` : ""}`;
+  const button = h("button", { type: "button", class: "more", onclick: () => button.replaceWith(...nodes.map(draw)) }, text);
   return button;
 }
 
+function share(node: LoopNode, total: number): number {
+  return total > 0 ? Math.min(1, (turnTime(node) * turns(node)) / total) : 0;
+}
+
 function loop(node: LoopNode, total: number, depth: number): HTMLElement {
-  const spent = turnTime(node) * turns(node);
-  const share = total > 0 ? Math.min(1, spent / total) : 0;
-  return h("details", { class: "loop", open: share >= SMALL && depth < OPEN_DEPTH },
+  const part = share(node, total);
+  return h("details", { class: "loop", open: part >= SMALL && depth < OPEN_DEPTH },
     h("summary", {},
       h("span", { class: "times" }, times(node.turns_min, node.turns_max)),
       h("span", { class: "where" }, h("span", { class: "file" }, turn(node)), node.caller && h("span", { class: "source" }, `${node.caller}${node.source ? ` ${node.source}` : ""}`)),
       h("span", { class: "costs" },
         node.bytes >= 0.5 && h("b", {}, bytes(node.bytes)), node.bytes >= 0.5 && " · ", h("b", {}, seconds(turnTime(node))),
         ` · ${about(node.operations)} op${Math.round(node.operations) === 1 ? "" : "s"} a turn`),
-      h("span", { class: "share", title: `${percent(100 * share)} of the time of what encloses it` }, h("i", { style: `width:${(100 * share).toFixed(1)}%` }))),
+      h("span", { class: "share", title: `${percent(100 * part)} of the time of what encloses it` }, h("i", { style: `width:${(100 * part).toFixed(1)}%` }))),
     h("div", { class: "body" }, ...body(node.body, turnTime(node), depth + 1)));
 }
 

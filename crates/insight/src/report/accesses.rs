@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use ioracle_events::{FileId, Operation, StreamId};
+use ioracle_events::{FastMap, FileId, Operation, StreamId};
 use serde::Serialize;
 
 use super::bins::DataDirection;
@@ -17,8 +17,10 @@ const SIZES: usize = 48;
 /// Files that are looked at, and threads in files.
 const MAX_FILES: usize = 1 << 12;
 const MAX_PLACES: usize = 1 << 16;
-/// Accesses of a file, and of a group, that are shown one by one.
-const MAX_POINTS: usize = 512;
+/// Accesses that are kept one by one, of the first files and of those that follow;
+/// and those of a group that are shown.
+const MAX_POINTS: [usize; 2] = [4096, 256];
+const FIRST_FILES: usize = 64;
 const MAX_SHOWN_POINTS: usize = 2048;
 /// Groups that have accesses shown one by one.
 const MAX_SHOWN_GROUPS: usize = 32;
@@ -26,8 +28,8 @@ const MAX_SHOWN_GROUPS: usize = 32;
 /// Takes operations in.
 #[derive(Debug, Default)]
 pub struct AccessTally {
-    files: HashMap<FileId, FileAccesses>,
-    places: HashMap<(StreamId, FileId, DataDirection), LastAccess>,
+    files: FastMap<FileId, FileAccesses>,
+    places: FastMap<(StreamId, FileId, DataDirection), LastAccess>,
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +58,7 @@ struct LastAccess {
 /// Every so-many-th access, so that few stand for all.
 #[derive(Debug, Default)]
 struct Points {
+    limit: usize,
     kept: Vec<Point>,
     n_seen: u64,
     /// 2 to the power of this many accesses stand behind each.
@@ -101,7 +104,8 @@ impl AccessTally {
         if self.files.len() >= MAX_FILES && !self.files.contains_key(&operation.file) {
             return;
         }
-        let file = self.files.entry(operation.file).or_default();
+        let limit = MAX_POINTS[usize::from(self.files.len() >= FIRST_FILES)];
+        let file = self.files.entry(operation.file).or_insert_with(|| FileAccesses::new(limit));
         let accesses = match way {
             DataDirection::Read => &mut file.read,
             DataDirection::Written => &mut file.written,
@@ -150,6 +154,13 @@ impl AccessTally {
     }
 }
 
+impl FileAccesses {
+    fn new(limit: usize) -> FileAccesses {
+        let points = Points { limit, ..Points::default() };
+        FileAccesses { points, ..FileAccesses::default() }
+    }
+}
+
 impl DirectionAccesses {
     fn add_size(&mut self, size: u64) {
         let bin = (size.max(1).ilog2() as usize).min(SIZES - 1);
@@ -177,7 +188,7 @@ impl Points {
         if !is_kept {
             return;
         }
-        if self.kept.len() == MAX_POINTS {
+        if self.kept.len() >= self.limit {
             let mut n = 0;
             self.kept.retain(|_| {
                 n += 1;
@@ -229,12 +240,12 @@ mod tests {
 
     #[test]
     fn points_are_thinned_evenly() {
-        let mut points = Points::default();
+        let mut points = Points { limit: 512, ..Points::default() };
         for n in 0..100_000 {
             points.add(Point { at_ns: n, offset: n, size: 1, way: DataDirection::Read });
         }
         let kept = &points.kept;
-        assert!((MAX_POINTS / 2..=MAX_POINTS).contains(&kept.len()), "{}", kept.len());
+        assert!((256..=512).contains(&kept.len()), "{}", kept.len());
         let step = kept[1].at_ns - kept[0].at_ns;
         assert!(kept.windows(2).all(|pair| pair[1].at_ns - pair[0].at_ns == step));
     }

@@ -6,10 +6,9 @@
 //! lies beyond the last bin. So a series has between half and all of its bins in
 //! use, in constant memory, whatever comes.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 
-use ioracle_events::Access;
+use ioracle_events::{Access, FastMap};
 
 /// Several series over the same bins, found by a key.
 #[derive(Debug)]
@@ -19,13 +18,13 @@ pub struct GrowingBins<K> {
     width: u64,
     /// One past the last bin in use.
     used: usize,
-    series: HashMap<K, Vec<u64>>,
+    series: FastMap<K, Vec<u64>>,
 }
 
 impl<K: Eq + Hash> GrowingBins<K> {
     /// GrowingBins that are `width` wide at first.
     pub fn new(n_bins: usize, max_series: usize, width: u64) -> GrowingBins<K> {
-        GrowingBins { n_bins, max_series, width, used: 0, series: HashMap::new() }
+        GrowingBins { n_bins, max_series, width, used: 0, series: FastMap::default() }
     }
 
     /// Adds to the bin at a position.

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use ioracle_engine::OperationStreams;
 use ioracle_events::{
-    Access, ContextId, Event, FileId, Function, Level, Operation, StreamId, readable,
+    Access, ContextId, Event, FastMap, FileId, Function, Level, Operation, StreamId, readable,
 };
 use ioracle_oracle::Oracle;
 use serde::Serialize;
@@ -55,8 +55,8 @@ pub struct ReportAnalysis {
     timeline: TimelineTally,
     accesses: AccessTally,
     stacks: StackTally,
-    calls: HashMap<(ContextId, Function), CallCosts>,
-    last_end_ns: HashMap<StreamId, u64>,
+    calls: FastMap<(ContextId, Function), CallCosts>,
+    last_end_ns: FastMap<StreamId, u64>,
     watcher: QualityWatcher,
     /// When each process started, after the first.
     starts_ns: HashMap<u32, u64>,
@@ -159,8 +159,8 @@ impl Default for ReportAnalysis {
             timeline: TimelineTally::default(),
             accesses: AccessTally::default(),
             stacks: StackTally::default(),
-            calls: HashMap::new(),
-            last_end_ns: HashMap::new(),
+            calls: FastMap::default(),
+            last_end_ns: FastMap::default(),
             watcher: QualityWatcher::default(),
             starts_ns: HashMap::new(),
         }

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use ioracle_events::{ContextId, Event, Function, Operation, StreamId};
+use ioracle_events::{ContextId, Event, FastMap, Function, Operation, StreamId};
 use serde::Serialize;
 
 use crate::frames::Frames;
@@ -26,9 +26,9 @@ type Call = (ContextId, Function);
 /// Takes events and operations in.
 #[derive(Debug, Default)]
 pub struct StackTally {
-    calls: HashMap<Call, CallWeight>,
+    calls: FastMap<Call, CallWeight>,
     /// The calls that each thread is inside of.
-    enclosing: HashMap<StreamId, Vec<Call>>,
+    enclosing: FastMap<StreamId, Vec<Call>>,
 }
 
 /// What a call weighs.

@@ -3,9 +3,9 @@
 //! Which places of the program access a file, so that a finding can name them;
 //! which blocks of it several processes write; how many files are open at once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use ioracle_events::{Access, ContextId, Event, FastMap, FileId, Function};
+use ioracle_events::{Access, ContextId, Event, FastMap, FastSet, FileId, Function};
 
 use super::{TransferTally, duration_ns, entry};
 
@@ -73,8 +73,8 @@ impl WrittenBlocks {
 /// How many files each process has open.
 #[derive(Debug, Default)]
 pub struct OpenFiles {
-    open: HashSet<(u32, i64)>,
-    n_open: HashMap<u32, u64>,
+    open: FastSet<(u32, i64)>,
+    n_open: FastMap<u32, u64>,
     most: u64,
 }
 

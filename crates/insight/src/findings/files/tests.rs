@@ -182,8 +182,11 @@ fn opens_of_a_library_that_take_long_are_told() {
 fn writes_of_several_processes_that_share_blocks_are_told() {
     let write = |shift: u64, n_processes: u64| {
         (0..400).map(move |n| {
-            let mut write = event("pwrite", 1, Some((n * 65536 + shift, 65536)));
-            write.stream.rank = (n % n_processes) as u32;
+            // Each has a region of its own, or they would share larger blocks too.
+            let (process, turn) = (n % n_processes, n / n_processes);
+            let offset = (process << 26) + turn * 65536 + shift;
+            let mut write = event("pwrite", 1, Some((offset, 65536)));
+            write.stream.rank = process as u32;
             write
         })
     };
