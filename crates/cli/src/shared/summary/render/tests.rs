@@ -72,10 +72,13 @@ fn finding(severity: Severity, sentence: &str) -> Finding {
         calls: 1200,
         bytes: 57_600,
         io_time_s: 0.3,
+        saves_at_most_s: 0.3,
         share_of_run: 9.0,
         is_cheap_here: false,
         seen: String::new(),
         remedy: String::new(),
+        snippet: None,
+        stack: Vec::new(),
         sentence: sentence.to_owned(),
     }
 }
