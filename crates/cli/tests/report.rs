@@ -118,8 +118,8 @@ fn evil() -> Written {
 
 #[test]
 fn names_cannot_become_markup() {
-    let page = reported(&evil());
-    let text = fs::read_to_string(page).expect("the page is text");
+    let trace = evil();
+    let text = fs::read_to_string(reported(&trace)).expect("the page is text");
     assert!(!text.contains("<script>window") && !text.contains("<img"));
 }
 
