@@ -161,12 +161,17 @@ impl Trace {
     /// When a process began, after the first one, as far as the trace knows: what
     /// is added to the times of [`Trace::events_by_process`] to compare processes.
     pub fn process_start_ns(&self, process: u32) -> u64 {
-        let recorded = match &self.form {
-            Form::Csv(_) => 0,
-            Form::Native(native) => native.process_start_ns(process),
-        };
-        let described = || self.meta.rank_start_offset_ns.get(&process).copied().unwrap_or(0);
-        if recorded > 0 || !self.is_csv() { recorded } else { described() }
+        let of_rank = |rank: u32| self.meta.rank_start_offset_ns.get(&rank).copied();
+        match &self.form {
+            Form::Native(native) if self.is_process_by_process() => {
+                native.process_start_ns(process)
+            }
+            _ if self.provenance.has_threads() => {
+                let told = self.provenance.processes().get(process as usize);
+                told.and_then(|told| of_rank(told.rank?)).unwrap_or(0)
+            }
+            _ => of_rank(process).unwrap_or(0),
+        }
     }
 
     /// The ranks that made recorded calls, sorted. In the CSV form this reads

@@ -5,8 +5,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use anyhow::Result;
-use ioracle_events::{ContextId, Event, FileId, StreamId};
-use ioracle_insight::{JobAnalysis, ReportAnalysis};
+use ioracle_events::{ContextId, Event, FileId, StreamId, readable};
+use ioracle_insight::{FrameSource, JobAnalysis, ReportAnalysis};
 use ioracle_trace::Trace;
 
 use crate::shared::failure::without_lenient;
@@ -23,6 +23,8 @@ const PROGRESS_STEP: u64 = 4096;
 pub trait EventSink {
     /// The frames of a call stack.
     fn define_context(&mut self, id: ContextId, frames: &str);
+    /// Where a frame is in the source.
+    fn define_source(&mut self, frame: &str, source: FrameSource);
     /// The path of a file.
     fn define_file(&mut self, id: FileId, path: &str);
     /// The next event of its stream.
@@ -36,6 +38,10 @@ macro_rules! analysis {
         impl EventSink for $type {
             fn define_context(&mut self, id: ContextId, frames: &str) {
                 <$type>::define_context(self, id, frames);
+            }
+
+            fn define_source(&mut self, frame: &str, source: FrameSource) {
+                <$type>::define_source(self, frame, source);
             }
 
             fn define_file(&mut self, id: FileId, path: &str) {
@@ -60,14 +66,16 @@ analysis!(ReportAnalysis);
 pub fn read(trace: &Trace, analysis: &mut impl EventSink) -> Result<TraceExtent> {
     trace.contexts().iter().for_each(|(id, frames)| analysis.define_context(id, frames));
     trace.files().iter().for_each(|(id, path)| analysis.define_file(id, path));
+    define_sources(trace, analysis);
     let mut seen = TraceExtent::default();
     let progress = Progress::new();
     progress.expect(trace.meta().events.unwrap_or(0));
     let mut events = trace.events_by_process()?;
     for event in events.by_ref() {
         let event = event?;
-        // The rows of a table may go from rank to rank and back.
-        if seen.process.replace(event.stream.rank) != Some(event.stream.rank) && !trace.is_csv() {
+        // The rows of a table may go from process to process and back.
+        let is_next = seen.process.replace(event.stream.rank) != Some(event.stream.rank);
+        if is_next && trace.is_process_by_process() {
             analysis.end_process();
         }
         seen.take(event.stream, (event.start_ns, event.end_ns));
@@ -84,6 +92,21 @@ pub fn read(trace: &Trace, analysis: &mut impl EventSink) -> Result<TraceExtent>
         say(format_args!("{}: skipped {rows}, the first: {first}", trace.name()));
     }
     Ok(seen)
+}
+
+/// Tells where frames are in the source, as far as the trace says it.
+fn define_sources(trace: &Trace, analysis: &mut impl EventSink) {
+    let mut known: HashSet<&str> = HashSet::new();
+    for frame in trace.contexts().iter().flat_map(|(_, frames)| frames.split(';')) {
+        // A function that was inlined is the one that a reader looks for.
+        let Some(place) = trace.provenance().source_places(frame).first() else { continue };
+        if known.insert(frame) {
+            let some = |text: &str| Some(readable(text).into_owned()).filter(|it| !it.is_empty());
+            let line = Some(place.line).filter(|line| *line > 0);
+            let (function, file) = (some(&place.function), some(&place.source));
+            analysis.define_source(frame, FrameSource { function, file, line });
+        }
+    }
 }
 
 /// What the events themselves tell of processes and times.
@@ -116,7 +139,7 @@ impl TraceExtent {
         trace.meta().event_span_s.unwrap_or_else(seen_s)
     }
 
-    /// The rank of each process; in the CSV form every process is one.
+    /// The rank of each process; in tables without processes each rank is one.
     pub fn ranks(&self, trace: &Trace) -> HashMap<u32, u32> {
         match trace.process_ranks() {
             Some(ranks) => (0..).zip(ranks).filter_map(|(n, rank)| Some((n, rank?))).collect(),
@@ -131,7 +154,7 @@ impl TraceExtent {
         TraceProcesses {
             seen: trace.meta().processes_seen.unwrap_or(with_calls as u64),
             threads: self.streams.len() as u64,
-            ranks_seen: if trace.is_csv() { 0 } else { distinct.len() as u32 },
+            ranks_seen: trace.process_ranks().map_or(0, |_| distinct.len() as u32),
         }
     }
 }
