@@ -82,19 +82,13 @@ impl OpenFiles {
     /// Counts an open or a close that has not failed.
     pub fn add(&mut self, event: &Event) {
         let key = (event.stream.rank, event.handle);
+        let Some(n_open) = entry(&mut self.n_open, key.0, MAX_OPEN) else { return };
         match event.function.access() {
             Access::Open if event.handle >= 0 && self.open.len() < MAX_OPEN => {
-                if self.open.insert(key) {
-                    let n_open = self.n_open.entry(key.0).or_default();
-                    *n_open += 1;
-                    self.most = self.most.max(*n_open);
-                }
+                *n_open += u64::from(self.open.insert(key));
+                self.most = self.most.max(*n_open);
             }
-            Access::Close if self.open.remove(&key) => {
-                if let Some(n_open) = self.n_open.get_mut(&key.0) {
-                    *n_open -= 1;
-                }
-            }
+            Access::Close => *n_open -= u64::from(self.open.remove(&key)),
             _ => {}
         }
     }
