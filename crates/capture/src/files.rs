@@ -3,8 +3,7 @@
 //! Which file a descriptor or a path is, and whether it is recorded.
 //!
 //! A file is known by its path as the kernel reports it for the open descriptor:
-//! absolute, links resolved. To ask for it takes longer than the open: a path that
-//! leads to the same file (device and inode) as it did before keeps its answer. A path that could not be opened is taken as the
+//! absolute, links resolved. A path that could not be opened is taken as the
 //! program wrote it, made absolute.
 
 use core::ffi::{CStr, c_char};
@@ -15,7 +14,6 @@ use crate::descriptors::{self, DescriptorEntry, DescriptorKind, OpenedDescriptor
 use crate::environment::{SHARED_ROOM, Text};
 use crate::patterns::is_kept_out;
 use crate::recorder::RECORDER;
-use crate::stack::mix;
 use crate::sys;
 use crate::thread::{self, Guarded, GuardedState};
 
@@ -84,13 +82,6 @@ impl Found {
             libc::S_IFDIR => return Found::Passing,
             _ => return Found::KeptOut,
         }
-        let argument = named.map_or(0, NamedPath::hash);
-        if let Some(known) = known_file(argument, &stat) {
-            return match known {
-                Some(file) => Found::Recorded { file, defined: true },
-                None => Found::KeptOut,
-            };
-        }
         let find = |path: &mut Text| {
             let link = Link::of(fd);
             path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
@@ -98,14 +89,8 @@ impl Found {
             !path.bytes().is_empty() || named.is_some_and(|named| named.put_into(path))
         };
         match identify(find) {
-            Identified::Path { file, defined } => {
-                remember_file(argument, &stat, Some(file));
-                Found::Recorded { file, defined }
-            }
-            Identified::KeptOut => {
-                remember_file(argument, &stat, None);
-                Found::KeptOut
-            }
+            Identified::Path { file, defined } => Found::Recorded { file, defined },
+            Identified::KeptOut => Found::KeptOut,
             Identified::Unknown => Found::Recorded { file: 0, defined: false },
         }
     }
@@ -127,22 +112,6 @@ impl NamedPath {
             state.resolve_path();
             identity_of_path(state).file()
         })?
-    }
-
-    /// A hash of what the program has passed to an open that has succeeded; 0 for
-    /// nothing.
-    fn hash(self) -> u64 {
-        if self.path.is_null() {
-            return 0;
-        }
-        // SAFETY: the kernel has just read it.
-        let path = unsafe { CStr::from_ptr(self.path) }.to_bytes();
-        let (words, rest) = path.as_chunks::<8>();
-        let mut last = [0; 8];
-        last.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
-        let words = words.iter().chain([&last]).map(|word| u64::from_ne_bytes(*word));
-        let start = mix(path.len() as u64, self.directory as u64);
-        words.fold(start, mix).max(1)
     }
 
     /// Makes the path absolute in a room for it.
@@ -176,23 +145,6 @@ impl Guarded {
         if found.is_ok() && !resolved.bytes().is_empty() {
             path.set(resolved.bytes());
         }
-    }
-}
-
-/// What is known of a path that leads to a file; None within: it is kept out. A file
-/// that this thread's stream has not defined, or not lately, is not known.
-fn known_file(argument: u64, stat: &libc::stat) -> Option<Option<u64>> {
-    if argument == 0 {
-        return None;
-    }
-    thread::with_state(|state| state.known_file(argument, (stat.st_dev, stat.st_ino)))?
-}
-
-fn remember_file(argument: u64, stat: &libc::stat, file: Option<u64>) {
-    if argument != 0 {
-        thread::with_state(|state| {
-            state.remember_file(argument, (stat.st_dev, stat.st_ino), file);
-        });
     }
 }
 

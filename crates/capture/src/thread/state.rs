@@ -39,8 +39,6 @@ const MAX_DEPTH: usize = 16;
 /// Identities of files, and of objects, that this stream is known to have
 /// defined; those beyond may be defined again.
 const DEFINED: usize = 256;
-/// Paths of which it is known which file they led to.
-const KNOWN_FILES: usize = 64;
 /// Bytes of the program's stack that are needed to record a thread's first call,
 /// and to find a call's context, where most is done on the spare stack. The
 /// program `stack_used` measures them.
@@ -95,21 +93,10 @@ pub(crate) struct Guarded {
     under_way: [usize; MAX_DEPTH],
     defined_files: [u64; DEFINED],
     defined_objects: [u64; DEFINED],
-    known_files: [KnownFile; KNOWN_FILES],
     /// Room for paths, which would be too much for an alternate signal stack.
     pub(crate) path: Text,
     pub(crate) resolved_path: Text,
     walker: Walker,
-}
-
-/// A path as the program passed it, and the file that it led to.
-struct KnownFile {
-    /// Hash of the path; 0: nothing is known.
-    argument: u64,
-    /// Device and inode.
-    location: (u64, u64),
-    /// Identity; 0: it is kept out.
-    file: u64,
 }
 
 /// A thread's state inside the reentrancy guard.
@@ -255,29 +242,6 @@ impl GuardedState<'_> {
     pub(crate) fn define_file(&mut self, id: u64) -> bool {
         let Guarded { defined_files, path, .. } = &mut *self.guarded;
         define_once(defined_files, self.state, DefinitionKind::File, id, path.bytes())
-    }
-
-    /// The identity of the file that a path leads to, if it led there before and this
-    /// stream has defined it; None within: it is kept out.
-    pub(crate) fn known_file(&self, argument: u64, location: (u64, u64)) -> Option<Option<u64>> {
-        let known = self.guarded.known_files.get(argument as usize % KNOWN_FILES)?;
-        if known.argument != argument || known.location != location {
-            return None;
-        }
-        let id = known.file;
-        let is_defined = || self.guarded.defined_files.get(id as usize % DEFINED) == Some(&id);
-        match id {
-            0 => Some(None),
-            _ => is_defined().then_some(Some(id)),
-        }
-    }
-
-    /// Remembers it.
-    pub(crate) fn remember_file(&mut self, argument: u64, location: (u64, u64), file: Option<u64>) {
-        let place = self.guarded.known_files.get_mut(argument as usize % KNOWN_FILES);
-        if let Some(known) = place {
-            *known = KnownFile { argument, location, file: file.unwrap_or(0) };
-        }
     }
 
     /// The same for an object's text.
