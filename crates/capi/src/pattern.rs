@@ -204,7 +204,7 @@ pub unsafe extern "C" fn ioracle_pattern_tick(
             let released_bytes = std::mem::take(&mut watched.released_bytes);
             match watched.watcher.tick() {
                 Some(found) => {
-                    room.write(told(&found, released_bytes));
+                    room.write(slice_of(&found, released_bytes));
                     Ok(IORACLE_OK)
                 }
                 None => Ok(IORACLE_NONE),
@@ -326,7 +326,7 @@ fn positive(number: i64, name: &str) -> Result<u64, ApiFailure> {
     u64::try_from(number).map_err(|_| ApiFailure::invalid(format!("{name} is {number}, below 0")))
 }
 
-fn told(found: &RecognisedSlice, released_bytes: u64) -> ioracle_pattern_slice {
+fn slice_of(found: &RecognisedSlice, released_bytes: u64) -> ioracle_pattern_slice {
     ioracle_pattern_slice {
         pattern: found.id.0,
         is_match: found.is_match.into(),

@@ -88,7 +88,7 @@ impl Algorithm {
     }
 
     /// A matcher that knows nothing. `largest_distance` is what an all-to-all
-    /// comparison found, which only the paper's algorithm is told.
+    /// comparison found, which only the paper's algorithm is given.
     pub fn matcher(
         self,
         config: PatternConfig,

@@ -86,7 +86,11 @@ fn error_row(compression: String, runs: &[LabelledRun], radius: usize) -> Vec<St
         let (Some(one), Some(other)) = (pick(), pick()) else { break };
         let truth = exact(&one.series, &other.series);
         let found = warping.distance(&one.series, &other.series);
-        errors.push(if truth > 0.0 { 100.0 * (found / truth - 1.0) } else { 100.0 * found });
+        errors.push(match truth > 0.0 {
+            true => 100.0 * (found / truth - 1.0),
+            false if found > 0.0 => f64::INFINITY,
+            false => 0.0,
+        });
     }
     errors.sort_by(f64::total_cmp);
     let quantile = |percent: usize| errors.get(errors.len().saturating_sub(1) * percent / 100);

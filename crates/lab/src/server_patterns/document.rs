@@ -72,11 +72,13 @@ fn introduction(how: &str) -> String {
          <!-- Written by `make eval-pattern`; do not edit. -->\n\n\
          # Patterns at the server: the paper's evaluation on our data\n\n\
          The tables and figures of Boito et al., *On server-side file access pattern matching* \
-         (HPCS 2019), redrawn. Its data cannot be had; {how} ([the model](simulator.md)). \
+         (HPCS 2019), redrawn. The paper's data are not available; {how} ([the model](simulator.md)). \
          The rows are the paper's algorithm with its constants (`paper`), its counts alone \
-         (`counts`), nearest neighbours over simple features (`features`) and whatever else \
-         `ioracle pattern evaluate` knows. Matching is judged per server or node, reads and writes \
-         apart, means over {ORDERS} random orders ({SWEEP_ORDERS} in sweeps).\n\n"
+         (`counts`), nearest neighbours over simple features (`features`) and the algorithm that \
+         `ioracle` uses (`ours`, [described here](pattern.md#how-it-works)). Each server or node is \
+         judged on its own, reads and writes apart; figures are means over {ORDERS} random orders of \
+         the runs ({SWEEP_ORDERS} in sweeps). As in the paper, every run accesses files of its own; \
+         `ours` uses this to see where a run begins, the other algorithms do not.\n\n"
     )
 }
 

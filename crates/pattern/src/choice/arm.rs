@@ -20,7 +20,7 @@ pub struct ArmEstimate {
 const N_RECENT: usize = 15;
 
 impl ArmEstimate {
-    /// What was known in an earlier life; nothing if it makes no sense.
+    /// What an earlier run knew; nothing if the numbers make no sense.
     pub fn new(weight: f64, mean: f64, deviation: f64) -> ArmEstimate {
         let is_sound = [weight, mean, deviation].iter().all(|number| number.is_finite());
         if !is_sound || weight <= 0.0 || deviation < 0.0 {

@@ -209,7 +209,7 @@ impl DecisionMaker {
         self.patterns.get(&pattern).map_or(&[], |known| &known.arms)
     }
 
-    /// Puts back what was known of a pattern in an earlier life.
+    /// Restores what an earlier run knew of a pattern.
     pub fn restore(&mut self, pattern: PatternId, mut arms: Vec<ArmEstimate>) {
         arms.resize(self.n_options(), ArmEstimate::default());
         let n_rewards = arms.iter().map(|arm| arm.weight()).sum::<f64>().ceil() as u64;

@@ -215,7 +215,7 @@ impl AdaptiveMatcher {
         merged
     }
 
-    /// Puts patterns back that were known in an earlier life.
+    /// Restores patterns that an earlier run knew.
     pub(crate) fn restore(&mut self, patterns: Vec<KnownPattern>, now: u64) {
         self.now = now;
         for pattern in patterns {
