@@ -86,12 +86,12 @@ fn requests() {
     println!("observe: {ns:.1} ns per request");
 }
 
-/// Ten thousand known patterns of each kind, then requests, and a new load now
+/// Ten thousand known patterns, then requests, and a new load now
 /// and then, which is compared with all of them.
 fn ticks(n_requests: u64) {
     let mut watcher = PatternWatcher::new(PatternConfig::server());
     let mut n_loads = 0_u64;
-    while watcher.matcher().known() < 20_000 && n_loads < 60_000 {
+    while watcher.matcher().known() < 10_000 && n_loads < 27_000 {
         begin_load(&mut watcher, n_loads);
         watcher.tick();
         n_loads += 1;

@@ -38,7 +38,7 @@ impl PatternConfig {
             max_values: 1 << 16,
             max_difference: 0.25,
             threshold: 0.95,
-            radius: 32,
+            radius: 24,
         }
     }
 

@@ -58,14 +58,15 @@ fn coarser(series: &[f32]) -> Vec<f32> {
 /// Where the path of a coarser matrix crosses each antidiagonal of the finer:
 /// straight lines between the middles of its cells.
 fn project(path: &[(u32, u32)], n_rows: usize, n_columns: usize) -> Vec<u32> {
-    let fine = |coarse: u32, n: usize| (coarse as usize * FACTOR + FACTOR / 2).min(n - 1);
+    // Short numbers, because dividing them takes a third of the time.
+    let fine = |coarse: u32, n: usize| (coarse as usize * FACTOR + FACTOR / 2).min(n - 1) as u32;
     let mut centres = Vec::with_capacity(n_rows + n_columns - 1);
     centres.push(0);
-    let mut from = (0, 0);
+    let mut from = (0_u32, 0_u32);
     let inner = path.iter().map(|&(row, column)| (fine(row, n_rows), fine(column, n_columns)));
-    for to in inner.chain([(n_rows - 1, n_columns - 1)]) {
+    for to in inner.chain([(n_rows as u32 - 1, n_columns as u32 - 1)]) {
         let (rows, steps) = (to.0 - from.0, to.0 + to.1 - from.0 - from.1);
-        centres.extend((1..=steps).map(|step| (from.0 + rows * step / steps) as u32));
+        centres.extend((1..=steps).map(|step| from.0 + rows * step / steps));
         from = to;
     }
     centres
