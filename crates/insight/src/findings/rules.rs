@@ -10,7 +10,7 @@
 use crate::numbers::{bytes, grouped};
 use crate::tally::{LOCKED_BYTES, SMALL};
 
-/// Calls below which a habit cannot be told.
+/// Fewer calls than this are no habit.
 pub const MANY: u64 = 100;
 /// What of all accesses must be small, jump or be misaligned, in percent.
 pub const MOST: u64 = 50;
@@ -53,11 +53,17 @@ pub const OPEN_FILES: u64 = 512;
 /// Opens and closes of a library from which on they are worth a word.
 pub const LIBRARY_OPENS: u64 = 16;
 
-/// What of the run a finding must be about, in percent, by the book or else by the
-/// clock, and from where on it is of high severity.
+/// What of the run its I/O must be, in percent, for advice and for high severity.
+/// All findings of a run share this threshold, because the length of a run varies.
 pub const MATTERS: f64 = 1.0;
-pub const MATTERS_MEASURED: f64 = 5.0;
 pub const HIGH: f64 = 10.0;
+/// What of the I/O with data files a finding must be about, in percent, at nominal
+/// cost: a quotient of counts, the same in every run.
+pub const MATTERS_OF_IO: f64 = 5.0;
+pub const HIGH_OF_IO: f64 = 25.0;
+/// What of the run it must be by the clock if its calls are much slower than
+/// nominal, in percent.
+pub const MATTERS_MEASURED: f64 = 10.0;
 pub const HIGH_MEASURED: f64 = 25.0;
 
 /// What calls cost by the book: a local disk or a parallel file system that is
@@ -317,15 +323,17 @@ fn page() -> String {
          The nominal cost of its calls decides whether a finding is reported: {call} µs for a read \
          or write plus a second per {rate} GB, {metadata} µs for an open, close or truncation, \
          {sync} ms for a sync, {library} ms for an open or close by HDF5, netCDF or PnetCDF. It \
-         must be at least {MATTERS} % of the run, whose other I/O counts at nominal cost too; from \
-         {HIGH} % on, the severity is `high`, otherwise `warning`. If calls are much slower than \
-         that, their measured time decides: at least {MATTERS_MEASURED} % of the run, and from \
-         {HIGH_MEASURED} % on `high`. If threads or ranks work in parallel, time is divided by the \
+         must be at least {MATTERS_OF_IO} % of the nominal cost of all I/O with data files, and all I/O \
+         at least {MATTERS} % of the run, by nominal cost or measured. From {HIGH_OF_IO} % of the I/O \
+         and {HIGH} % of the run on, the severity is `high`, otherwise `warning`. If calls are much \
+         slower than nominal, their measured time decides: at least {MATTERS_MEASURED} % of the run, \
+         and from {HIGH_MEASURED} % on `high`. If threads or ranks work in parallel, time is divided by the \
          number of them that the busiest one stands for. `misaligned_writes`, `shared_blocks` \
          and `uneven_ranks` are never `high`, because the gain cannot be estimated. `many_open` \
          is a warning however little time it takes: a program that reaches the limit fails.\n\n\
-         So noise does not change the advice, unless a share lies right at one of these \
-         thresholds.\n\n\
+         So noise changes the advice only if the share of all I/O in the run, or the measured share \
+         of slow calls, lies right at one of these thresholds. `scripts/advice` runs several \
+         programs 20 times each and compares.\n\n\
          ## The rules\n\n\
          | kind | when | what to do |\n\
          | --- | --- | --- |\n",
