@@ -28,11 +28,28 @@ fn predictions_stand_beside_what_came() {
 #[test]
 fn after_the_whole_trace_nothing_is_observed() {
     let trace = Written::new(&checkpoints(40, 1));
-    let document = ioracle(["predict", trace.name(), "--json"]).json();
+    let document = ioracle(["predict", trace.name(), "--after", "all", "--json"]).json();
     assert_eq!(document["after"], 240);
     assert_eq!(document["observed"].as_array().unwrap().len(), 0);
     assert_eq!(document["ahead"].as_array().unwrap().len(), 10);
     assert_eq!(document["ahead"][0]["operation"], "open");
+}
+
+#[test]
+fn without_a_position_half_of_the_trace_is_predicted_beside_what_came() {
+    let trace = Written::new(&checkpoints(40, 1));
+    let document = ioracle(["predict", trace.name(), "--json"]).json();
+    assert_eq!(document["after"], 120);
+    let operations = |steps: &serde_json::Value| -> Vec<serde_json::Value> {
+        steps.as_array().unwrap().iter().map(|step| step["operation"].clone()).collect()
+    };
+    assert_eq!(operations(&document["ahead"]).len(), 10);
+    assert_eq!(operations(&document["ahead"]), operations(&document["observed"]));
+    let text = ioracle(["predict", trace.name()]).out;
+    assert!(text.contains("after 120 operations, half of them all; choose"), "{text}");
+    let text = ioracle(["predict", trace.name(), "--after", "120"]).out;
+    assert!(text.contains("after 120 operations\n") && text.contains("observed"), "{text}");
+    ioracle(["predict", trace.name(), "--after", "some"]).fails_saying(2, &["'all'"]);
 }
 
 /// Of HDF5: eight datasets a time step, each step in a group of its own name.
@@ -52,9 +69,9 @@ fn variables_are_predicted_also_those_that_were_never_seen() {
     }
 }
 
-/// What is only supposed from the names before was once told with probability 1.
+/// What is only supposed from the names before once had probability 1.
 #[test]
-fn variables_are_told_with_their_part_and_how_certain_they_are() {
+fn variables_are_shown_with_their_part_and_how_certain_they_are() {
     let arguments = ["predict", H5BENCH, "--variables", "--after", "40", "-n", "40"];
     let done = ioracle(arguments);
     for expected in ["the whole", "part: elements counted", "% of the variables"] {
@@ -69,7 +86,7 @@ fn variables_are_told_with_their_part_and_how_certain_they_are() {
 }
 
 #[test]
-fn a_trace_without_variables_is_told() {
+fn a_trace_without_variables_is_reported() {
     let trace = Written::new(&checkpoints(3, 1));
     ioracle(["predict", trace.name(), "--variables"])
         .fails_saying(1, &["no accesses to variables"]);
@@ -120,7 +137,7 @@ fn what_was_never_seen_is_explained_where_it_is_expected() {
 }
 
 #[test]
-fn a_position_beyond_the_trace_is_told() {
+fn a_position_beyond_the_trace_is_reported() {
     let trace = Written::new(&checkpoints(3, 1));
     ioracle(["predict", trace.name(), "--after", "1000"])
         .fails_saying(1, &["18 operations", "1000"]);
@@ -135,7 +152,7 @@ fn a_saved_model_predicts_what_the_trace_would() {
     assert_eq!(saved.code, Some(0), "{}", saved.err);
     assert_eq!(saved.json()["operations"], 240);
     assert_eq!(saved.json()["bytes"].as_u64(), Some(fs::metadata(model).unwrap().len()));
-    let of_trace = ioracle(["predict", trace.name(), "--json"]).json();
+    let of_trace = ioracle(["predict", trace.name(), "--after", "all", "--json"]).json();
     let of_model = ioracle(["predict", model, "--json"]).json();
     assert_eq!(of_trace["ahead"], of_model["ahead"]);
 }
@@ -263,7 +280,7 @@ fn what_cannot_be_a_model_is_not_even_opened() {
 }
 
 #[test]
-fn a_missing_directory_is_told_by_its_own_name() {
+fn a_missing_directory_is_reported_by_its_own_name() {
     let trace = Written::new(&checkpoints(10, 1));
     let place = trace.file("missing/a.model");
     ioracle(["model", "save", trace.name(), "-o", place.to_str().unwrap()])

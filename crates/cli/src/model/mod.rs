@@ -12,7 +12,7 @@ use ioracle_oracle::{Model, Oracle};
 use ioracle_trace::ReadOptions;
 use serde::Serialize;
 
-use crate::shared::learn::{LearnLimits, LearnedTrace, learn, learn_all};
+use crate::shared::learn::{LearnLimits, LearnUntil, LearnedTrace, learn, learn_all};
 use crate::shared::numbers::{bytes, counted};
 use crate::shared::{models, output};
 
@@ -114,14 +114,14 @@ impl Save {
         let (trace, model) = learn_all(&self.trace, options, self.rank)?;
         let written = Written { rank: self.rank, ..write(&self.output, model)? };
         let of_rank = self.rank.map_or_else(String::new, |rank| format!(", rank {rank}"));
-        self.tell(&written, &format!("{}{of_rank}", trace.name()))
+        self.report(&written, &format!("{}{of_rank}", trace.name()))
     }
 
     /// A model in the middle of a stream, as it was then.
     fn save_stream(&self, options: ReadOptions, operations: u64) -> Result<()> {
         let extent = LearnLimits {
             rank: self.rank,
-            operations: Some(operations),
+            until: LearnUntil::Operations(operations),
             rest: 0,
             level: Level::Bytes,
         };
@@ -136,10 +136,10 @@ impl Save {
             0 => String::new(),
             others => format!(", thread {}, the busiest of {}", stream.thread, others + 1),
         };
-        self.tell(&written, &format!("{}, rank {}{others}", trace.name(), stream.rank))
+        self.report(&written, &format!("{}, rank {}{others}", trace.name(), stream.rank))
     }
 
-    fn tell(&self, written: &Written, source: &str) -> Result<()> {
+    fn report(&self, written: &Written, source: &str) -> Result<()> {
         if self.json {
             return output::print_json(written);
         }

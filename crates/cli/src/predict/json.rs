@@ -14,7 +14,7 @@ pub struct PredictDocument<'a> {
     source: &'a str,
     /// Whose oracle it is, where a model has several.
     oracle: Option<&'a str>,
-    /// Whether a new run is told, not what follows.
+    /// Whether the predictions are for the start of a new run.
     from_start: bool,
     rank: Option<u32>,
     thread: Option<u32>,

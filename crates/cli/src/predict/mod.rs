@@ -16,7 +16,7 @@ use ioracle_oracle::{Model, Oracle, Role};
 use ioracle_trace::{ReadOptions, Trace};
 
 use crate::shared::failure::WrongUse;
-use crate::shared::learn::{LearnLimits, LearnedTrace, learn, variable_name};
+use crate::shared::learn::{LearnLimits, LearnUntil, LearnedTrace, learn, variable_name};
 use crate::shared::numbers::counted;
 use crate::shared::table::Colours;
 use crate::shared::{models, output};
@@ -26,9 +26,10 @@ const MAX_STEPS: u32 = 1_000_000;
 
 const EXAMPLES: &str = "\
 Examples:
-  ioracle predict traces/cm1 --after 4000      learn 4000 operations, then the next 10,
-                                               and what actually came
-  ioracle predict traces/cm1 -n 100            learn all of it, then the next 100
+  ioracle predict traces/cm1                   learn half of the trace, then the next 10
+                                               operations and what actually came
+  ioracle predict traces/cm1 --after 4000      the same after 4000 operations
+  ioracle predict traces/cm1 --after all       what would follow the end of the trace
   ioracle predict traces/ncea --variables      the next variables, and which part of them
   ioracle predict cm1.model --json             what a saved model expects next
   ioracle predict cm1.model --from-start       what a new run will start with";
@@ -40,9 +41,11 @@ pub struct Arguments {
     /// Directory of a recorded trace, or a saved model
     #[arg(value_name = "TRACE|MODEL")]
     source: PathBuf,
-    /// Learn only this many operations of the trace (default: all)
-    #[arg(long, value_name = "N")]
-    after: Option<u64>,
+    /// Learn this many operations of the trace, or 'all', and predict what comes after them (default:
+    /// half of them, so that the predictions can be compared with what actually came; all of them
+    /// with --from-start)
+    #[arg(long, value_name = "N|all", value_parser = position)]
+    after: Option<LearnUntil>,
     /// Predict the start of a new run instead of what follows the learned operations. A model saved
     /// by 'ioracle run --model' is at the start already
     #[arg(long)]
@@ -76,8 +79,10 @@ struct Outlook {
     oracle: Oracle,
     /// Whose oracle it is, where a model has several.
     whose: Option<String>,
-    /// What a new run begins with is told, not what comes after what was learned.
+    /// The predictions are for the start of a new run, not for what follows what was learned.
     from_start: bool,
+    /// The position was not chosen by the user.
+    is_default_position: bool,
     /// The trace, unless a saved model was asked.
     learned: Option<LearnedFrom>,
     ahead: Vec<Prediction>,
@@ -124,7 +129,8 @@ fn from_model(arguments: &Arguments) -> Result<Outlook> {
         oracle.begin_run();
     }
     let ahead = oracle.ahead(0).take(arguments.steps as usize).collect();
-    Ok(Outlook { source, oracle, whose, from_start, learned: None, ahead, observed: Vec::new() })
+    let (learned, observed, is_default_position) = (None, Vec::new(), false);
+    Ok(Outlook { source, oracle, whose, from_start, is_default_position, learned, ahead, observed })
 }
 
 fn from_trace(arguments: &Arguments) -> Result<Outlook> {
@@ -134,8 +140,10 @@ fn from_trace(arguments: &Arguments) -> Result<Outlook> {
     }
     let steps = arguments.steps as usize;
     let level = if arguments.variables { Level::Variables } else { Level::Bytes };
-    let extent =
-        LearnLimits { rank: arguments.rank, operations: arguments.after, rest: steps, level };
+    let from_start = arguments.from_start;
+    let default = if from_start { LearnUntil::End } else { LearnUntil::Half };
+    let until = arguments.after.unwrap_or(default);
+    let extent = LearnLimits { rank: arguments.rank, until, rest: steps, level };
     let options = ReadOptions { lenient: arguments.lenient };
     let learned = learn(&arguments.source, options, extent)?;
     let LearnedTrace {
@@ -149,9 +157,9 @@ fn from_trace(arguments: &Arguments) -> Result<Outlook> {
         mut rest,
         variables,
     } = learned;
-    if arguments.from_start {
+    if from_start {
         oracle.begin_run();
-        // What came is not what is told.
+        // The observed operations are not those predicted.
         rest.clear();
     }
     let ahead = oracle.ahead(0).take(steps).collect();
@@ -166,8 +174,20 @@ fn from_trace(arguments: &Arguments) -> Result<Outlook> {
         score,
         variables,
     });
-    let from_start = arguments.from_start;
-    Ok(Outlook { source, oracle, whose: None, from_start, learned, ahead, observed: rest })
+    let (whose, observed) = (None, rest);
+    let is_default_position = arguments.after.is_none() && !from_start;
+    Ok(Outlook { source, oracle, whose, from_start, is_default_position, learned, ahead, observed })
+}
+
+/// Reads the value of `--after`.
+fn position(text: &str) -> Result<LearnUntil, String> {
+    match text {
+        "all" => Ok(LearnUntil::End),
+        number => number
+            .parse()
+            .map(LearnUntil::Operations)
+            .map_err(|_| "give a number of operations, or 'all'".to_owned()),
+    }
 }
 
 /// Who the oracle of a number, else the busiest one, is of, where there are

@@ -75,8 +75,13 @@ fn headline(outlook: &Outlook) -> String {
         0 => String::new(),
         others => format!(" (thread {}, the busiest of {})", learned.thread, others + 1),
     };
+    let position = if outlook.is_default_position {
+        ", half of them all; choose another position with --after"
+    } else {
+        ""
+    };
     format!(
-        "{}, rank {}{others}: {of_a_new_run}after {} {}{}\n\n",
+        "{}, rank {}{others}: {of_a_new_run}after {} {}{}{position}\n\n",
         outlook.source,
         learned.rank,
         grouped(learned.operations),
@@ -208,7 +213,7 @@ fn wait(prediction: &Prediction) -> String {
     if is_unseen(prediction) { none() } else { nanoseconds(prediction.interarrival_ns) }
 }
 
-/// No call takes no time: where the trace tells none, it is not known.
+/// No call takes no time: where the trace has none, it is not known.
 fn io_time(ns: u64) -> String {
     if ns == 0 { none() } else { nanoseconds(ns) }
 }
@@ -237,7 +242,7 @@ fn in_words(part: &VariablePart) -> String {
     list(part.starts.iter().zip(counts).map(along).collect())
 }
 
-/// Of what was never seen no place can be told.
+/// There is no position for an operation that was never seen.
 fn probability(prediction: &Prediction) -> String {
     let shown = match is_unseen(prediction) {
         true => prediction.operation_probability,
@@ -246,7 +251,7 @@ fn probability(prediction: &Prediction) -> String {
     share(shown, 3)
 }
 
-/// A share of 1, which is only told where nothing is missing.
+/// A share of 1; 100 % is only printed if nothing is missing.
 fn share(share: f64, decimals: i32) -> String {
     let scale = 10_f64.powi(decimals);
     let shown = if share < 1.0 { (share * scale).floor() / scale } else { 1.0 };

@@ -46,12 +46,24 @@ pub struct LearnedTrace {
 pub struct LearnLimits {
     /// The rank; without it the first one of the trace.
     pub rank: Option<u32>,
-    /// Operations to learn; without it all of them.
-    pub operations: Option<u64>,
+    /// Operations to learn.
+    pub until: LearnUntil,
     /// Operations to keep that follow them.
     pub rest: usize,
     /// Which events are operations.
     pub level: Level,
+}
+
+/// Where in a stream learning ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LearnUntil {
+    /// After so many operations.
+    Operations(u64),
+    /// In the middle of the stream.
+    Half,
+    /// At its end.
+    #[default]
+    End,
 }
 
 /// Learns the longest stream of a rank.
@@ -63,7 +75,11 @@ pub fn learn(path: &Path, options: ReadOptions, extent: LearnLimits) -> Result<L
     let rank = extent.rank.unwrap_or(first_rank);
     let stream = survey.main_stream(rank).unwrap_or(StreamId { rank, thread: 0 });
     let length = survey.streams.get(&stream).copied().unwrap_or(0);
-    let operations = extent.operations.unwrap_or(length);
+    let operations = match extent.until {
+        LearnUntil::Operations(operations) => operations,
+        LearnUntil::Half => length / 2,
+        LearnUntil::End => length,
+    };
     if operations > length {
         anyhow::bail!(
             "the trace '{}' has {} in rank {rank}, so --after {operations} is too large; use a smaller number",
@@ -72,7 +88,7 @@ pub fn learn(path: &Path, options: ReadOptions, extent: LearnLimits) -> Result<L
         );
     }
     let other_streams = survey.streams.keys().filter(|other| other.rank == rank).count() - 1;
-    learn_stream(trace, stream, LearnLimits { operations: Some(operations), ..extent })
+    learn_stream(trace, stream, operations, extent)
         .map(|learned| LearnedTrace { other_streams, ..learned })
 }
 
@@ -115,14 +131,14 @@ pub fn learn_all(path: &Path, options: ReadOptions, rank: Option<u32>) -> Result
     Ok((trace, engine.into_model()))
 }
 
-/// Tells why events are missing from the recording of a trace, if some are.
+/// Says why events are missing from the recording of a trace, if some are.
 pub fn say_incomplete(trace: &Trace) {
     if let Some(why) = trace.incomplete() {
         say(format_args!("{}: the recording {why}", trace.name()));
     }
 }
 
-/// Tells what is missing from a trace: what its recording lacks, and how many
+/// Says what is missing from a trace: what its recording lacks, and how many
 /// bad rows were skipped.
 pub fn survey_warning(trace: &Trace, survey: &Survey) {
     say_incomplete(trace);
@@ -139,9 +155,12 @@ pub fn survey_warning(trace: &Trace, survey: &Survey) {
     }
 }
 
-fn learn_stream(trace: Trace, stream: StreamId, extent: LearnLimits) -> Result<LearnedTrace> {
-    let LearnLimits { level, rest, .. } = extent;
-    let operations = extent.operations.unwrap_or(u64::MAX);
+fn learn_stream(
+    trace: Trace,
+    stream: StreamId,
+    operations: u64,
+    LearnLimits { level, rest, .. }: LearnLimits,
+) -> Result<LearnedTrace> {
     let config = Config { levels: Levels::Only(level), ..Config::default() };
     let mut engine = engine_for(&trace, config, Model::default());
     let progress = Progress::new();

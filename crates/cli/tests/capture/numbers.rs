@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! A run, the evaluation of its trace, a prediction after all of it, a model of
-//! it and the C interface that is told the same operations come to the same
+//! it and the C interface given the same operations come to the same
 //! numbers.
 //!
 //! They did not: `ncra` had a hit ratio of 88.4 % in the run and of 99.4 % in the
@@ -22,10 +22,10 @@ use crate::compile::{c, has_header, other};
 use crate::parallel::installed;
 use crate::run::{Done, IORACLE, Program};
 
-/// Fields that all of them tell, and that need no weights to be compared.
+/// Fields that all of them have, and that need no weights to be compared.
 const MEASURES: [&str; 5] =
     ["context_accuracy", "file_accuracy", "offset_accuracy", "hit_ratio", "time_error_s"];
-/// Further ones that only those tell that look at one stream.
+/// Further ones that only those have that look at one stream.
 const OF_A_STREAM: [&str; 3] = ["size_exact", "calibration_error", "place_calibration_error"];
 
 /// Streams that a model holds apart; of more, those that did least are left out.
@@ -82,21 +82,21 @@ fn check_one_stream(
     for field in MEASURES {
         same("in eval", field, &predicted[field], &evaluated[field]);
     }
-    let after = json(&["predict", "--json"], trace);
+    let after = json(&["predict", "--after", "all", "--json"], trace);
     assert_eq!(after["after"], evaluated["operations"], "operations of predict");
-    let told = told_to_c(trace, streams);
-    assert_eq!(evaluated["operations"], told.operations, "operations of the C interface");
+    let from_c = score_from_c(trace, streams);
+    assert_eq!(evaluated["operations"], from_c.operations, "operations of the C interface");
     for field in MEASURES.iter().chain(&OF_A_STREAM) {
         same("in predict", field, &evaluated[*field], &after["predicted"][*field]);
         let through_c = match *field {
-            "context_accuracy" => told.context_accuracy,
-            "file_accuracy" => told.file_accuracy,
-            "offset_accuracy" => told.offset_accuracy,
-            "hit_ratio" => told.hit_ratio,
-            "time_error_s" => told.time_error_s,
-            "size_exact" => told.size_exact,
-            "calibration_error" => told.calibration_error,
-            _ => told.place_calibration_error,
+            "context_accuracy" => from_c.context_accuracy,
+            "file_accuracy" => from_c.file_accuracy,
+            "offset_accuracy" => from_c.offset_accuracy,
+            "hit_ratio" => from_c.hit_ratio,
+            "time_error_s" => from_c.time_error_s,
+            "size_exact" => from_c.size_exact,
+            "calibration_error" => from_c.calibration_error,
+            _ => from_c.place_calibration_error,
         };
         same("through C", field, &evaluated[*field], &Value::from(through_c));
     }
@@ -124,8 +124,8 @@ fn streams_of(trace: &Path) -> BTreeMap<StreamId, Vec<Operation>> {
     streams
 }
 
-/// The score of an oracle that is told the operations of a stream.
-fn told_to_c(trace: &Path, streams: &BTreeMap<StreamId, Vec<Operation>>) -> capi::ioracle_score {
+/// The score of an oracle that is given the operations of a stream.
+fn score_from_c(trace: &Path, streams: &BTreeMap<StreamId, Vec<Operation>>) -> capi::ioracle_score {
     let trace = Trace::open(trace, ReadOptions::default()).expect("a trace");
     let mut oracle = std::ptr::null_mut();
     let mut score = capi::ioracle_score::default();
@@ -213,7 +213,8 @@ fn of_hdf5() {
 fn check_variables(done: &Done) {
     let summary = done.summary();
     let predicted = &summary["predicted_variables"];
-    let after = json(&["predict", "--variables", "--json"], &done.beside().join("trace"));
+    let after =
+        json(&["predict", "--variables", "--after", "all", "--json"], &done.beside().join("trace"));
     assert_eq!(after["after"], predicted["operations"], "accesses to variables");
     for field in MEASURES {
         same("in predict --variables", field, &predicted[field], &after["predicted"][field]);
