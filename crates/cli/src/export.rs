@@ -5,10 +5,9 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::ValueEnum;
 use ioracle_trace::{Encoding, ReadOptions, export_csv};
 
-use crate::shared::converted;
+use crate::shared::converted::{self, TableFormat};
 use crate::shared::failure::open_trace;
 use crate::shared::progress::Progress;
 
@@ -29,7 +28,7 @@ pub struct Arguments {
     trace: PathBuf,
     /// The format to write
     #[arg(long, value_name = "FORMAT", value_enum)]
-    to: Format,
+    to: TableFormat,
     /// Where to write it (default: TRACE-FORMAT in the current directory)
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -47,16 +46,9 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What can be written.
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    /// CSV tables, see docs/csv-traces.md
-    Csv,
-}
-
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Format::Csv = arguments.to;
+    let TableFormat::Csv = arguments.to;
     let trace = open_trace(&arguments.trace, ReadOptions { lenient: arguments.lenient })?;
     let default = || PathBuf::from(format!("{}-csv", trace.name()));
     let output = arguments.output.clone().unwrap_or_else(default);
@@ -66,5 +58,5 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let advance = &mut |n| progress.advance(n);
     let written = export_csv(&trace, &output, arguments.rank, encoding, advance);
     progress.finish();
-    converted::tell(&arguments.trace, &written?, arguments.json)
+    converted::report(&arguments.trace, &written?, arguments.json)
 }

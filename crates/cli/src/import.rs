@@ -5,10 +5,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use clap::ValueEnum;
 use ioracle_trace::{ReadOptions, TimePrecision, import};
 
-use crate::shared::converted;
+use crate::shared::converted::{self, TableFormat};
 use crate::shared::failure::open_trace;
 use crate::shared::progress::Progress;
 
@@ -25,7 +24,7 @@ Use the result like any other trace: ioracle eval trace";
 pub struct Arguments {
     /// Format of the input
     #[arg(value_name = "FORMAT", value_enum)]
-    format: Format,
+    format: TableFormat,
     /// The directory to read
     #[arg(value_name = "DIR")]
     source: PathBuf,
@@ -43,16 +42,9 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What can be imported.
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    /// CSV tables, see docs/csv-traces.md
-    Csv,
-}
-
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Format::Csv = arguments.format;
+    let TableFormat::Csv = arguments.format;
     let trace = open_trace(&arguments.source, ReadOptions { lenient: arguments.lenient })?;
     if !trace.is_csv() {
         bail!(
@@ -64,5 +56,5 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     progress.expect(trace.meta().events.unwrap_or(0));
     let written = import(&trace, &arguments.output, arguments.times, &mut |n| progress.advance(n));
     progress.finish();
-    converted::tell(&arguments.source, &written?, arguments.json)
+    converted::report(&arguments.source, &written?, arguments.json)
 }

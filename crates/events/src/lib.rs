@@ -14,7 +14,6 @@
 mod buffered;
 mod escape;
 mod event;
-mod level;
 mod map;
 mod mpi;
 mod operation;
@@ -24,10 +23,9 @@ mod variable;
 pub use escape::{plain, readable, unescaped};
 pub use event::{ContextId, Event, FileId, MappedFor, StreamId, Whence};
 pub use ioracle_functions::{Access, Function, Layer};
-pub use level::Level;
 pub use map::{FastMap, FastSet};
 pub use mpi::MpiInternals;
-pub use operation::{Operation, OperationFilter};
+pub use operation::{Level, Operation, OperationFilter};
 pub use prediction::{
     Burst, ContextSymbol, PredictedFile, Prediction, PredictionSource, Spread, WithinTime,
 };

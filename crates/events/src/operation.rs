@@ -16,6 +16,16 @@ use crate::event::{ContextId, Event, FileId};
 use crate::mpi::MpiInternals;
 use ioracle_functions::{Access, Function, Layer};
 
+/// Which events of a stream are its operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Level {
+    /// The atomic requests: bytes of files.
+    #[default]
+    Bytes,
+    /// Data calls of HDF5, netCDF and PnetCDF: parts of variables.
+    Variables,
+}
+
 /// An event that enters the symbol stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
@@ -78,7 +88,7 @@ impl From<&Event> for Operation {
 /// Picks the operations out of the events of one stream, in order.
 ///
 /// Only the innermost enclosing data call is held back: a data call inside
-/// another one already tells that the outer is no operation.
+/// another one already shows that the outer is no operation.
 #[derive(Clone, Debug, Default)]
 pub struct OperationFilter {
     held: Option<Held>,

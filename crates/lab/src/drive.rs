@@ -16,7 +16,6 @@ use ioracle_trace::Trace;
 
 use crate::error::Error;
 use crate::survey::Survey;
-use crate::trace_engine::engine_for;
 
 /// Streams that may be under way at once; each has an oracle of some hundred
 /// kilobytes.
@@ -24,6 +23,18 @@ const MAX_STREAMS: usize = 1024;
 /// Events that are decoded before they are learned: decoding empties the caches
 /// that learning needs.
 const BATCH: usize = 512;
+
+/// An engine that knows the names of a trace, and begins with what a model knows.
+/// What `ioracle run` defines for its engine as names appear is known here from the
+/// beginning; the engine itself gives an oracle a name only when an operation has
+/// used it.
+pub fn engine_for(trace: &Trace, config: Config, model: Model) -> Engine {
+    // The trace holds them all in memory already.
+    let mut engine = Engine::with_model(Config { max_definitions: usize::MAX, ..config }, model);
+    trace.contexts().iter().for_each(|(id, frames)| engine.define_context(id, frames));
+    trace.files().iter().for_each(|(id, path)| engine.define_file(id, path));
+    engine
+}
 
 /// What is done with the streams of a trace.
 pub(crate) trait Examiner {

@@ -23,7 +23,6 @@ mod halves;
 mod rank;
 mod stream;
 mod survey;
-mod trace_engine;
 
 pub mod baselines;
 pub mod document;
@@ -35,10 +34,10 @@ mod error;
 
 pub use ablation::{Ablation, ablate};
 pub use cost_run::measure_cost;
+pub use drive::engine_for;
 pub use error::Error;
 pub use evaluate::{EvaluateOptions, EvaluationProgress, RankReport, evaluate};
 pub use evaluation::Evaluation;
 pub use halves::{Half, Halves};
 pub use rank::EvaluationDetails;
 pub use survey::Survey;
-pub use trace_engine::engine_for;

@@ -2,8 +2,7 @@
 
 //! `ioracle eval`: the papers' metrics on recorded traces.
 
-mod document;
-mod pictures;
+mod figures;
 mod table;
 
 use std::num::NonZeroUsize;
@@ -78,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let reports: Vec<&RankReport> = evaluated.iter().flat_map(|trace| &trace.reports).collect();
     let evaluations: Vec<&Evaluation> = reports.iter().map(|report| &report.evaluation).collect();
     if let Some(directory) = &arguments.plots {
-        let n_figures = pictures::write(directory, &reports, pictures::Format::SvgAndPng)?;
+        let n_figures = figures::write_figures(directory, &reports, figures::Format::SvgAndPng)?;
         output::say(format_args!(
             "wrote {} as SVG and PNG to '{}'",
             counted(n_figures as u64, "figure"),
@@ -91,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::print_text(&table::render(&evaluations, Colours::for_stdout()))?;
     }
     match &arguments.document {
-        Some(directory) => document::write(directory, evaluated),
+        Some(directory) => figures::write_document(directory, evaluated),
         None => Ok(()),
     }
 }
@@ -155,10 +154,10 @@ fn evaluate_one(path: &Path, arguments: &Arguments, progress: &Progress) -> Resu
         ..EvaluateOptions::default()
     };
     progress.expect(survey.operations());
-    let mut told = 0;
+    let mut shown = 0;
     let reports = evaluate(&trace, &survey, &options, |state| {
-        progress.advance(state.operations - told);
-        told = state.operations;
+        progress.advance(state.operations - shown);
+        shown = state.operations;
     })?;
     let ablations = match arguments.document {
         Some(_) => ablate(&trace, &survey)?,

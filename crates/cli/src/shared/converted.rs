@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What an import or export has written.
+//! What imports and exports have in common: formats, and what was written.
 
 use std::path::Path;
 
 use anyhow::Result;
+use clap::ValueEnum;
 use ioracle_trace::Written;
 use serde_json::json;
 
@@ -12,8 +13,15 @@ use crate::shared::failure::without_lenient;
 use crate::shared::numbers::counted;
 use crate::shared::output::{self, say};
 
-/// Tells what is written now, for people or scripts.
-pub fn tell(source: &Path, written: &Written, as_json: bool) -> Result<()> {
+/// Formats that traces are converted from and to.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum TableFormat {
+    /// CSV tables, see docs/csv-traces.md
+    Csv,
+}
+
+/// Reports what was written, for people or scripts.
+pub fn report(source: &Path, written: &Written, as_json: bool) -> Result<()> {
     let (source, directory) = (source.display(), written.directory.display());
     if let (skipped @ 1.., Some(first)) = (written.n_skipped, &written.first_skipped) {
         let (rows, first) = (counted(skipped, "row"), without_lenient(first));

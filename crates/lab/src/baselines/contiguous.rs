@@ -23,7 +23,7 @@ pub struct Contiguous {
     score: Halves<PlaceScore>,
 }
 
-/// What the operations so far tell about a file.
+/// What the operations so far show about a file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     position: u64,

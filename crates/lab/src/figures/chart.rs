@@ -228,7 +228,7 @@ fn thousands(value: f64) -> String {
     if value <= -0.5 { format!("-{text}") } else { text }
 }
 
-/// A tick of a linear axis, with as many digits as tell it from its neighbours,
+/// A tick of a linear axis, with enough digits to differ from its neighbours,
 /// which are at least `step` away.
 fn tick(value: f64, step: f64) -> String {
     let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The figures of evaluated ranks, as files.
+//! The figures of evaluated ranks, and the evaluation document, as files.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use ioracle_lab::RankReport;
+use ioracle_lab::document::{Subject, document};
 use ioracle_lab::figures::{Figure, draw};
 
+use super::Evaluated;
 use crate::shared::output::write_file;
 use crate::shared::png;
 
@@ -23,7 +25,7 @@ pub enum Format {
 
 /// Draws what was recorded into `directory`; a rank other than the first of its
 /// trace has its number in the name. Returns the number of figures.
-pub fn write(directory: &Path, reports: &[&RankReport], format: Format) -> Result<usize> {
+pub fn write_figures(directory: &Path, reports: &[&RankReport], format: Format) -> Result<usize> {
     let fonts = (format == Format::SvgAndPng).then(png::Fonts::of_this_machine);
     let mut n_figures = 0;
     fs::create_dir_all(directory)
@@ -49,4 +51,28 @@ pub fn write(directory: &Path, reports: &[&RankReport], format: Format) -> Resul
         }
     }
     Ok(n_figures)
+}
+
+/// Writes `evaluation.md` and `figures/` into `directory`.
+pub fn write_document(directory: &Path, evaluated: Vec<Evaluated>) -> Result<()> {
+    let reports: Vec<_> = evaluated.iter().filter_map(|trace| trace.reports.first()).collect();
+    write_figures(&directory.join("figures"), &reports, Format::Svg)?;
+    let subjects: Vec<Subject> = evaluated
+        .into_iter()
+        .filter_map(|evaluated| {
+            let Evaluated { trace, reports, ablations, .. } = evaluated;
+            let report = reports.into_iter().next()?;
+            Some(Subject { report, ablations, application: trace.meta().application.clone() })
+        })
+        .collect();
+    let text = document(&subjects, &machine());
+    write_file(&directory.join("evaluation.md"), text.as_bytes())
+}
+
+/// The processor that times were measured on.
+fn machine() -> String {
+    let unknown = "an unknown processor";
+    let Ok(text) = std::fs::read_to_string("/proc/cpuinfo") else { return unknown.to_owned() };
+    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    model.map_or(unknown, |(_, name)| name.trim()).to_owned()
 }
