@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::motion::reserve_some;
 
-/// Steps in which a claim is told apart.
+/// Steps in which a claim is distinguished.
 const N_CLAIMS: usize = 6;
 /// Steps of how old a symbol is, and of how often it was right.
 const N_AGES: usize = 6;
@@ -173,7 +173,7 @@ impl Record {
 
     fn share(&self) -> u8 {
         const LIMITS: [u16; N_SHARES - 1] = [1_300, 13_000, 26_000, 39_000, 52_000, 62_000, 65_470];
-        LIMITS.iter().take_while(|&&limit| self.share > limit).count() as u8
+        n_below(&LIMITS, self.share) as u8
     }
 }
 
@@ -198,7 +198,7 @@ impl PlaceCalibration {
             Some(symbol) => self.records.get(symbol as usize).copied().unwrap_or_default(),
             None => self.unseen,
         };
-        let claim = LIMITS.iter().take_while(|&&limit| claim > limit).count() as u8;
+        let claim = n_below(&LIMITS, claim) as u8;
         PlaceCell { age: record.age(), share: record.share(), claim }
     }
 
@@ -266,7 +266,13 @@ impl PlaceCalibration {
 fn step_of(estimate: f32) -> usize {
     const LIMITS: [f32; N_STEPS - 1] =
         [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97];
-    LIMITS.iter().take_while(|&&limit| estimate > limit).count()
+    n_below(&LIMITS, estimate)
+}
+
+/// How many of the limits, which increase, lie below a value. Most values are near
+/// certainty, so it starts with the last one.
+fn n_below<T: PartialOrd>(limits: &[T], value: T) -> usize {
+    limits.len() - limits.iter().rev().take_while(|limit| value <= **limit).count()
 }
 
 #[cfg(test)]
