@@ -32,7 +32,7 @@
 enum { BLOCK = 4096, BLOCKS = 16, MAX_STEPS = 64, LEARNING = 400, SAMPLES = 3000, CALLS = 50000 };
 
 static int file;
-static ioracle_prediction told[MAX_STEPS];
+static ioracle_prediction answer[MAX_STEPS];
 
 static uint64_t now_ns(void)
 {
@@ -54,7 +54,7 @@ static int is_reached(void)
     uint64_t started = now_ns();
     ioracle_basis basis;
     do {
-        int result = ioracle_next(0, told, 1, &basis);
+        int result = ioracle_next(0, answer, 1, &basis);
         if (result < 0)
             exit(3);
         if (result == IORACLE_OK && basis.lag == 0)
@@ -80,11 +80,11 @@ static void fresh(size_t n_predictions)
     for (long round = 0; round < ROUNDS; round++) {
         make_call(round);
         /* All of the predictions, so that each question copies as many. */
-        if (!is_reached() || ioracle_next(1000000000, told, n_predictions, &basis) != IORACLE_OK)
+        if (!is_reached() || ioracle_next(1000000000, answer, n_predictions, &basis) != IORACLE_OK)
             exit(4);
         uint64_t started = now_ns();
         for (int asked = 0; asked < ASKED; asked++)
-            ioracle_next(0, told, n_predictions, &basis);
+            ioracle_next(0, answer, n_predictions, &basis);
         sum += now_ns() - started;
     }
     printf("%.0f\n", (double)sum / ROUNDS / ASKED);
@@ -168,7 +168,7 @@ static void calls(size_t n_predictions)
     for (long number = 0; number < CALLS; number++) {
         make_call(number);
         if (n_predictions > 0)
-            ioracle_next(0, told, n_predictions, &basis);
+            ioracle_next(0, answer, n_predictions, &basis);
     }
     printf("%.0f\n", (double)(now_ns() - started) / CALLS);
 }

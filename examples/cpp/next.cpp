@@ -20,14 +20,14 @@ void checkpoint(ioracle::oracle &model, int step) {
     using ioracle::observation;
     const std::string number = std::to_string(1000 + step).substr(1);
     std::uint64_t now = static_cast<std::uint64_t>(step) * second;
-    const auto told = [&](observation call) {
+    const auto report = [&](observation call) {
         model.observe(call.handle(3).during(now, now + millisecond / 5));
         now += millisecond;
     };
-    told(observation(access::open).file("checkpoint_" + number + ".dat").context("open"));
-    told(observation(access::write).at(0, 512).context("header"));
-    told(observation(access::write).at(512, 1 << 20).context("state"));
-    told(observation(access::close).context("close"));
+    report(observation(access::open).file("checkpoint_" + number + ".dat").context("open"));
+    report(observation(access::write).at(0, 512).context("header"));
+    report(observation(access::write).at(512, 1 << 20).context("state"));
+    report(observation(access::close).context("close"));
 }
 
 } // namespace

@@ -83,7 +83,7 @@ private:
         }
         const int fd = ::open(std::string(operation.file()).c_str(), O_RDONLY);
         if (fd < 0) {
-            return; // foretold, but not there yet
+            return; // predicted, but not there yet
         }
         const auto offset = static_cast<off_t>(operation.offset());
         const auto size = static_cast<off_t>(operation.size());

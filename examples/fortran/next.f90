@@ -25,7 +25,7 @@ program next
    end do
    call check(ioracle_oracle_free(oracle))
 
-   ! A handle that was freed is told, not followed.
+   ! A freed handle is detected, not used.
    if (ioracle_oracle_begin_run(oracle) /= IORACLE_DANGLING) stop 1
    print '(2a)', 'and after it was freed: ', ioracle_message()
 

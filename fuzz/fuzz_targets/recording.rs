@@ -69,8 +69,8 @@ fn good(n_events: u64, name: &str) -> Vec<u8> {
 fn tell(writer: &mut TraceRecorder, n_events: u64) {
     for rank in 0..2 {
         let number = ProcessNumber(rank);
-        let rank_told = (rank == 1).then_some(7);
-        let process = JobProcess { pid: rank, rank: rank_told, ..JobProcess::default() };
+        let rank_given = (rank == 1).then_some(7);
+        let process = JobProcess { pid: rank, rank: rank_given, ..JobProcess::default() };
         let stream = StreamId { rank, thread: 0 };
         writer.process(number, &process);
         writer.stream_began(stream, rank);

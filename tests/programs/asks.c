@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * A periodic program that asks, before each operation, what it is going to do,
- * and counts how often it was told the truth. Arguments: threads, periods,
+ * and counts how often the answer was right. Arguments: threads, periods,
  * predictions to ask for, nanoseconds to wait. Exits with 1 if, after some
  * periods, an answer was wrong or none came, and says which.
  *
@@ -58,21 +58,21 @@ static struct operation operation_at(long place)
     return none;
 }
 
-static int is_right(const struct thread *thread, const ioracle_prediction *told, long place)
+static int is_right(const struct thread *thread, const ioracle_prediction *predicted, long place)
 {
     struct operation made = operation_at(place);
-    if (told->access != made.access || strcmp(told->path, thread->path) != 0)
+    if (predicted->access != made.access || strcmp(predicted->path, thread->path) != 0)
         return 0;
     return made.access != IORACLE_WRITE
-           || (told->has_offset && told->offset == made.offset && told->size == made.size);
+           || (predicted->has_offset && predicted->offset == made.offset && predicted->size == made.size);
 }
 
 static void ask(struct thread *thread, long period, long place)
 {
-    static __thread ioracle_prediction told[MAX_STEPS];
+    static __thread ioracle_prediction predicted[MAX_STEPS];
     ioracle_basis basis;
-    memset(told, 0xff, sizeof told);
-    int result = ioracle_next(wait_ns, told, (size_t)n_steps, &basis);
+    memset(predicted, 0xff, sizeof predicted);
+    int result = ioracle_next(wait_ns, predicted, (size_t)n_steps, &basis);
     if (period < LEARNING_PERIODS)
         return;
     thread->n_asked++;
@@ -88,13 +88,13 @@ static void ask(struct thread *thread, long period, long place)
     thread->n_walked += basis.n_walked > 0;
     thread->n_short += basis.n_predictions < n_steps;
     for (long step = 0; step < (long)basis.n_predictions; step++) {
-        if (!is_right(thread, &told[step], place + step)) {
+        if (!is_right(thread, &predicted[step], place + step)) {
             fprintf(stderr,
-                    "thread %d, period %ld, operation %ld, step %ld: told access %" PRIu32
+                    "thread %d, period %ld, operation %ld, step %ld: predicted access %" PRIu32
                     " of '%s' at %" PRIu64 ", %" PRIu64 " bytes; rests on %" PRIu64
                     " operations, %" PRIu32 " walked, %" PRIu64 " behind\n",
-                    thread->number, period, place, step, told[step].access, told[step].path,
-                    told[step].offset, told[step].size, basis.n_operations, basis.n_walked,
+                    thread->number, period, place, step, predicted[step].access, predicted[step].path,
+                    predicted[step].offset, predicted[step].size, basis.n_operations, basis.n_walked,
                     basis.lag);
             thread->failed = 1;
             return;

@@ -23,9 +23,9 @@ static int file;
 
 static ioracle_result ask(uint64_t wait_ns)
 {
-    ioracle_prediction told[4];
+    ioracle_prediction answer[4];
     ioracle_basis basis;
-    return ioracle_next(wait_ns, told, 4, &basis);
+    return ioracle_next(wait_ns, answer, 4, &basis);
 }
 
 static void say(const char *where, ioracle_result result)

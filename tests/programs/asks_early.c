@@ -18,13 +18,13 @@ enum { PERIODS = 40, BLOCKS = 3 };
 
 static void ask(void)
 {
-    ioracle_prediction told;
+    ioracle_prediction answer;
     ioracle_basis basis;
-    int result = ioracle_next(5000000000, &told, 1, &basis);
+    int result = ioracle_next(5000000000, &answer, 1, &basis);
     printf("%s", ioracle_result_name(result));
     if (result == IORACLE_OK && basis.n_predictions > 0)
-        printf(" %s %s", told.is_unseen ? "unseen" : ioracle_function_name(told.function),
-               told.path);
+        printf(" %s %s", answer.is_unseen ? "unseen" : ioracle_function_name(answer.function),
+               answer.path);
     printf("\n");
 }
 

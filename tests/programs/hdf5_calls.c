@@ -20,12 +20,12 @@ static double data[ROWS * COLUMNS * 8];
 static hid_t transfer = H5P_DEFAULT;
 
 /* A dataset of ROWS rows for every rank. */
-static hid_t made(hid_t place, const char *name, const char *told, hid_t properties)
+static hid_t made(hid_t place, const char *name, const char *detail, hid_t properties)
 {
     hsize_t extent[2] = {(hsize_t)ROWS * size, COLUMNS}, most[2] = {H5S_UNLIMITED, COLUMNS};
     hid_t space = H5Screate_simple(2, extent, properties == H5P_DEFAULT ? NULL : most);
     hid_t dataset = DID("H5Dcreate", 0, H5Dcreate2(place, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, properties,
-                                                   H5P_DEFAULT), "%s", told);
+                                                   H5P_DEFAULT), "%s", detail);
     SURE(dataset >= 0);
     H5Sclose(space);
     return dataset;
@@ -41,55 +41,55 @@ static hid_t chunks(hsize_t rows, int is_filtered)
     return properties;
 }
 
-static void write_part(hid_t dataset, hid_t space, hsize_t points, const char *told)
+static void write_part(hid_t dataset, hid_t space, hsize_t points, const char *detail)
 {
     hid_t memory = H5Screate_simple(1, &points, NULL);
-    OK("H5Dwrite", points * 8, H5Dwrite(dataset, H5T_NATIVE_DOUBLE, memory, space, transfer, data), "%s", told);
-    OK("H5Dread", points * 4, H5Dread(dataset, H5T_NATIVE_FLOAT, memory, space, transfer, data), "%s", told);
+    OK("H5Dwrite", points * 8, H5Dwrite(dataset, H5T_NATIVE_DOUBLE, memory, space, transfer, data), "%s", detail);
+    OK("H5Dread", points * 4, H5Dread(dataset, H5T_NATIVE_FLOAT, memory, space, transfer, data), "%s", detail);
     H5Sclose(memory);
 }
 
 /* The same rows of this rank, selected in all ways. */
 static void selections(hid_t dataset, const char *name)
 {
-    char told[160];
+    char detail[160];
     hsize_t first = (hsize_t)ROWS * rank;
     hsize_t start[2] = {first, 2}, count[2] = {3, 4}, stride[2] = {2, 2}, block[2] = {2, 2}, ones[2] = {1, 1};
     hid_t space = H5Dget_space(dataset);
-    snprintf(told, sizeof told, "%s start=%d:2 count=3:4", name, (int)first);
+    snprintf(detail, sizeof detail, "%s start=%d:2 count=3:4", name, (int)first);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
-    write_part(dataset, space, 12, told);
+    write_part(dataset, space, 12, detail);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, ones, count);
-    write_part(dataset, space, 12, told);
-    snprintf(told, sizeof told, "%s start=%d:2 count=3:4 stride=2:2", name, (int)first);
+    write_part(dataset, space, 12, detail);
+    snprintf(detail, sizeof detail, "%s start=%d:2 count=3:4 stride=2:2", name, (int)first);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, NULL);
-    write_part(dataset, space, 12, told);
+    write_part(dataset, space, 12, detail);
     /* Blocks that touch in both dimensions are one block. */
-    snprintf(told, sizeof told, "%s start=%d:2 count=6:8", name, (int)first);
+    snprintf(detail, sizeof detail, "%s start=%d:2 count=6:8", name, (int)first);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, block);
-    write_part(dataset, space, 48, told);
+    write_part(dataset, space, 48, detail);
     stride[1] = 4, count[1] = 2;
-    snprintf(told, sizeof told, "%s start=%d:2 count=6:2 stride=1:4 block=1:2", name, (int)first);
+    snprintf(detail, sizeof detail, "%s start=%d:2 count=6:2 stride=1:4 block=1:2", name, (int)first);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, block);
-    write_part(dataset, space, 24, told);
+    write_part(dataset, space, 24, detail);
 
     hssize_t moved[2] = {1, 3};
-    snprintf(told, sizeof told, "%s start=%d:5 count=2:2", name, (int)first + 1);
+    snprintf(detail, sizeof detail, "%s start=%d:5 count=2:2", name, (int)first + 1);
     count[0] = count[1] = 2;
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
     SURE(H5Soffset_simple(space, moved) >= 0);
-    write_part(dataset, space, 4, told);
+    write_part(dataset, space, 4, detail);
     moved[0] = moved[1] = 0;
     SURE(H5Soffset_simple(space, moved) >= 0);
     /* Two boxes, and points: the box around them. */
     hsize_t away[2] = {first + 4, 7};
     H5Sselect_hyperslab(space, H5S_SELECT_OR, away, NULL, count, NULL);
-    snprintf(told, sizeof told, "%s start=%d:2 count=6:7", name, (int)first);
-    write_part(dataset, space, 8, told);
+    snprintf(detail, sizeof detail, "%s start=%d:2 count=6:7", name, (int)first);
+    write_part(dataset, space, 8, detail);
     hsize_t points[3][2] = {{first + 1, 1}, {first + 2, 9}, {first + 5, 3}};
     H5Sselect_elements(space, H5S_SELECT_SET, 3, points[0]);
-    snprintf(told, sizeof told, "%s start=%d:1 count=5:9", name, (int)first + 1);
-    write_part(dataset, space, 3, told);
+    snprintf(detail, sizeof detail, "%s start=%d:1 count=5:9", name, (int)first + 1);
+    write_part(dataset, space, 3, detail);
     hsize_t none = 1;
     hid_t memory = H5Screate_simple(1, &none, NULL);
     H5Sselect_none(space), H5Sselect_none(memory);
@@ -200,10 +200,10 @@ static void ways(hid_t file)
     OK("H5Fclose", 0, H5Fclose(again), "%s", "");
 }
 
-static void opened_again(hid_t file, const char *told)
+static void opened_again(hid_t file, const char *detail)
 {
     for (int turn = 0; turn < 2; turn++) {
-        hid_t dataset = DID("H5Dopen", 0, H5Dopen2(file, "named", H5P_DEFAULT), "%s", told);
+        hid_t dataset = DID("H5Dopen", 0, H5Dopen2(file, "named", H5P_DEFAULT), "%s", detail);
         OK("H5Dclose", 0, H5Dclose(dataset), "/named");
     }
 }

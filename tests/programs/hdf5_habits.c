@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * A program with habits that the summary should tell: rows of a dataset whose
+ * A program with habits that the summary should report: rows of a dataset whose
  * chunks are columns, single elements, and new datasets in every step.
  */
 #include <hdf5.h>

@@ -25,7 +25,7 @@
 // Changes when something was added.
 #define IORACLE_VERSION_MINOR 1
 
-// Changes when something was mended.
+// Changes with bug fixes.
 #define IORACLE_VERSION_PATCH 0
 
 // Room for the path of a predicted file, its final NUL included.
@@ -48,7 +48,7 @@
 typedef enum ioracle_result {
     // Done.
     IORACLE_OK = 0,
-    // Done, and there is nothing (more) to tell: the end of an iteration, no
+    // Done, and there is nothing (more) to return: the end of an iteration, no
     // burst in sight.
     IORACLE_NONE = 1,
     // What is known rests on older operations than the caller's last one.
@@ -110,7 +110,7 @@ typedef struct ioracle_config {
     // Predictions that ioracle_oracle_predict() gives at most; default 8, at
     // most 1024.
     uint32_t max_predictions;
-    // Contexts told apart; default 16384, at most 2^20. Later ones count as one
+    // Contexts distinguished; default 16384, at most 2^20. Later ones count as one
     // per function.
     uint32_t max_symbols;
     // Files remembered; default 1024, at most 2^20. Beyond, the one unused for
@@ -159,7 +159,7 @@ typedef struct ioracle_observation {
     // The same as a text, such as "solver.c:120"; NULL for none.
     const char *context_text;
     // The same as return addresses, innermost first; NULL for none. They are
-    // told relative to their modules, and at most 128 are looked at.
+    // taken relative to their modules, and at most 128 are looked at.
     const void *const *stack;
     // How many there are.
     size_t n_frames;
@@ -232,7 +232,7 @@ typedef struct ioracle_prediction {
 typedef struct ioracle_info {
     // Operations learned, in all runs.
     uint64_t operations;
-    // Contexts told apart, each with its function.
+    // Contexts distinguished, each with its function.
     uint64_t symbols;
     // Occurrences in all rules of the grammar.
     uint64_t grammar_size;
@@ -375,10 +375,10 @@ enum ioracle_result ioracle_oracle_new(const struct ioracle_config *config,
                                        struct ioracle_oracle **oracle);
 
 // Frees an oracle, once no other thread is in a call with it. Its iterators
-// stay. NULL is fine; a handle freed before is told and nothing happens.
+// stay. NULL is fine; a handle that was freed before is detected and nothing happens.
 enum ioracle_result ioracle_oracle_free(struct ioracle_oracle *oracle);
 
-// Learns one finished call. Calls are told in the order in which they ended;
+// Learns one finished call. Pass calls in the order in which they ended;
 // one that began before the last one ended counts as following at once.
 enum ioracle_result ioracle_oracle_observe(struct ioracle_oracle *oracle,
                                            const struct ioracle_observation *observation);
@@ -400,7 +400,7 @@ enum ioracle_result ioracle_oracle_ahead(const struct ioracle_oracle *oracle,
                                          size_t capacity,
                                          size_t *n);
 
-// Tells the path of a file that the caller calls by a number (not 0), so that
+// Gives the path of a file that the caller identifies by a number (not 0), so that
 // the number can stand for it in observations and stands in predictions.
 enum ioracle_result ioracle_oracle_define_file(struct ioracle_oracle *oracle,
                                                uint64_t file,
@@ -445,7 +445,7 @@ enum ioracle_result ioracle_oracle_step(struct ioracle_iterator *iterator,
 enum ioracle_result ioracle_iterator_copy(const struct ioracle_iterator *iterator,
                                           struct ioracle_iterator **copy);
 
-// Frees an iterator. NULL is fine; a handle freed before is told and nothing
+// Frees an iterator. NULL is fine; a handle that was freed before is detected and nothing
 // happens.
 enum ioracle_result ioracle_iterator_free(struct ioracle_iterator *iterator);
 
@@ -483,7 +483,7 @@ void ioracle_bytes_free(void *bytes);
 // Says what the calling thread will do next, below 'ioracle run': the first of
 // `predictions` is its next operation, the others follow it along the most
 // probable path. At most `n_predictions` are filled in (64 are ever known), and
-// `basis`, unless it is NULL, is told how many and what they rest on.
+// `basis`, unless it is NULL, receives how many there are and what they are based on.
 //
 // IORACLE_OK: they rest on all that the thread has done. IORACLE_STALE: what is
 // known is older than that, also after `max_wait_ns` nanoseconds; nothing is

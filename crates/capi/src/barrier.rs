@@ -62,7 +62,7 @@ fn stopped<T>(body: impl FnOnce() -> Result<T, ApiFailure>) -> Result<T, ApiFail
     })
 }
 
-/// Does something whose panics are told to nobody. Allocates nothing once
+/// Does something whose panics are not reported. Allocates nothing once
 /// [`keep_panics_off_stderr`] has been called.
 pub(crate) fn quietly<T>(body: impl FnOnce() -> T) -> T {
     let before = INSIDE.replace(true);
@@ -72,8 +72,8 @@ pub(crate) fn quietly<T>(body: impl FnOnce() -> T) -> T {
 }
 
 /// The application's standard error is not ours: panics behind the barrier are
-/// told by [`ioracle_last_error`] alone. Others, in a Rust program that uses
-/// this crate, go to whoever was told of them before.
+/// reported by [`ioracle_last_error`] alone. Others, in a Rust program that uses
+/// this crate, go to the panic hook that was set before.
 pub(crate) fn keep_panics_off_stderr() {
     static HOOKED: Once = Once::new();
     HOOKED.call_once(|| {

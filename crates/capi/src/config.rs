@@ -16,7 +16,7 @@ pub struct ioracle_config {
     /// Predictions that ioracle_oracle_predict() gives at most; default 8, at
     /// most 1024.
     pub max_predictions: u32,
-    /// Contexts told apart; default 16384, at most 2^20. Later ones count as one
+    /// Contexts distinguished; default 16384, at most 2^20. Later ones count as one
     /// per function.
     pub max_symbols: u32,
     /// Files remembered; default 1024, at most 2^20. Beyond, the one unused for
@@ -93,15 +93,15 @@ pub(crate) unsafe fn read<T: Sized32>(given: *const T) -> Result<Option<T>, ApiF
         return Ok(None);
     }
     // SAFETY: it begins with its size; alignment is not relied on.
-    let told = unsafe { given.cast::<u32>().read_unaligned() } as usize;
+    let given_size = unsafe { given.cast::<u32>().read_unaligned() } as usize;
     let (name, known) = (T::NAME, size_of::<T>());
-    if !(T::FIRST_BYTES..=MAX_STRUCT_BYTES).contains(&told) {
+    if !(T::FIRST_BYTES..=MAX_STRUCT_BYTES).contains(&given_size) {
         return Err(ApiFailure::invalid(format!(
-            "struct_size of {name} is {told}, not sizeof({name}), which is {known} here"
+            "struct_size of {name} is {given_size}, not sizeof({name}), which is {known} here"
         )));
     }
     // SAFETY: the caller promises so many bytes.
-    let bytes = unsafe { std::slice::from_raw_parts(given.cast::<u8>(), told) };
+    let bytes = unsafe { std::slice::from_raw_parts(given.cast::<u8>(), given_size) };
     if bytes.iter().skip(known).any(|&byte| byte != 0) {
         return Err(ApiFailure::invalid(format!(
             "{name} has fields that this version of ioracle does not know; set them to 0"
@@ -111,7 +111,7 @@ pub(crate) unsafe fn read<T: Sized32>(given: *const T) -> Result<Option<T>, ApiF
     // written by the caller as those of the same fields.
     let value = unsafe {
         let mut value = std::mem::zeroed::<T>();
-        let length = told.min(known);
+        let length = given_size.min(known);
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut value).cast::<u8>(), length);
         value
     };
@@ -132,7 +132,7 @@ mod tests {
         let struct_size = struct_size as u32;
         let known = ioracle_config { struct_size, max_files: 7, ..ioracle_config::default() };
         let later = Later { known, added };
-        // SAFETY: there are 40 bytes, more than are ever told here but once,
+        // SAFETY: there are 40 bytes, more than are ever used here but once,
         // where too many are refused before they are looked at.
         unsafe { read((&raw const later).cast()) }
     }

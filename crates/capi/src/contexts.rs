@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The contexts of a caller: ids, texts or return addresses, each numbered for
-//! the oracle and told to it in words that are the same in every run.
+//! the oracle, and described to it in words that are the same in every run.
 
 use std::ffi::{CStr, c_void};
 use std::fmt::Write;
@@ -30,14 +30,14 @@ pub(crate) struct ContextNumbers {
     stacks: HashMap<Box<[usize]>, ContextId, RandomState>,
 }
 
-/// Further ones count as one context. The oracle itself tells fewer apart.
+/// Further ones count as one context. The oracle itself distinguishes fewer.
 const MAX_CONTEXTS: usize = 1 << 16;
 const OTHERS: ContextId = ContextId(u32::MAX);
 /// Frames of a stack that are looked at, from the innermost.
 pub(crate) const MAX_FRAMES: usize = 128;
 
 impl ContextNumbers {
-    /// The number of a context; new ones are told to the oracle.
+    /// The number of a context; new ones are passed on to the oracle.
     pub fn number(&mut self, given: GivenContext<'_>, oracle: &mut Oracle) -> ContextId {
         let known = match given {
             GivenContext::Id(id) => self.ids.get(&id),
@@ -47,7 +47,7 @@ impl ContextNumbers {
         known.copied().unwrap_or_else(|| self.add(given, oracle))
     }
 
-    /// Forgets all numbers: the oracle will be told anew.
+    /// Forgets all numbers: they will be passed to the oracle again.
     pub fn clear(&mut self) {
         *self = ContextNumbers::default();
     }

@@ -5,7 +5,7 @@
 //!
 //! The oracle knows files by name. A file that has only an id goes by a name
 //! that is made of it and that no path can be, so that it too is known again in
-//! another run, and an id that counts up is foretold like a name that does.
+//! another run, and an id that counts up is predicted like a name that does.
 
 use ::ioracle_oracle::Oracle;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ struct Named {
     name: Arc<str>,
 }
 
-/// Names kept here; at the ceiling all are forgotten and told again when they
+/// Names kept here; at the ceiling all are forgotten, and passed on again when they
 /// come again, which the oracle takes as the same files.
 const MAX_NAMES: usize = 1 << 16;
 /// Begins the name of a file that has only an id; paths that do are refused.
@@ -96,7 +96,7 @@ impl FileNumbers {
         number
     }
 
-    /// What the oracle was told as the name of a file.
+    /// The name of a file that was passed to the oracle.
     pub fn name(&self, number: FileId) -> Option<&str> {
         self.named.get(&number).map(|named| &*named.name)
     }
@@ -119,7 +119,7 @@ impl FileNumbers {
         }
     }
 
-    /// Forgets everything: the oracle will be told anew.
+    /// Forgets everything: names will be passed to the oracle again.
     pub fn clear(&mut self) {
         *self = FileNumbers::default();
     }
@@ -209,48 +209,48 @@ mod tests {
 
     #[test]
     fn a_handle_leads_to_its_file_until_it_is_closed() {
-        let mut told = FilesAndOracle::new();
-        let file = told.number(Some("a"), 0, 3, Access::Open);
-        assert_eq!(told.number(None, 0, 3, Access::Read), file);
-        assert_eq!(told.number(None, 0, 4, Access::Read), FileId::UNKNOWN);
-        assert_eq!(told.number(None, 0, 3, Access::Close), file);
-        assert_eq!(told.number(None, 0, 3, Access::Read), FileId::UNKNOWN);
+        let mut session = FilesAndOracle::new();
+        let file = session.number(Some("a"), 0, 3, Access::Open);
+        assert_eq!(session.number(None, 0, 3, Access::Read), file);
+        assert_eq!(session.number(None, 0, 4, Access::Read), FileId::UNKNOWN);
+        assert_eq!(session.number(None, 0, 3, Access::Close), file);
+        assert_eq!(session.number(None, 0, 3, Access::Read), FileId::UNKNOWN);
         // Handles that never were: none, and no room for them.
-        assert_eq!(told.number(Some("a"), 0, -1, Access::Open), file);
-        assert_eq!(told.number(None, 0, -1, Access::Read), FileId::UNKNOWN);
+        assert_eq!(session.number(Some("a"), 0, -1, Access::Open), file);
+        assert_eq!(session.number(None, 0, -1, Access::Read), FileId::UNKNOWN);
     }
 
     #[test]
     fn a_number_means_the_path_it_was_last_given() {
-        let mut told = FilesAndOracle::new();
-        let first = told.number(Some("a"), 7, -1, Access::Open);
-        assert_eq!(told.number(None, 7, -1, Access::Read), first);
-        let second = told.number(Some("b"), 7, -1, Access::Open);
+        let mut session = FilesAndOracle::new();
+        let first = session.number(Some("a"), 7, -1, Access::Open);
+        assert_eq!(session.number(None, 7, -1, Access::Read), first);
+        let second = session.number(Some("b"), 7, -1, Access::Open);
         assert_ne!(first, second);
-        assert_eq!(told.number(None, 7, -1, Access::Read), second);
-        assert_eq!(told.number(Some("a"), 0, -1, Access::Read), first);
+        assert_eq!(session.number(None, 7, -1, Access::Read), second);
+        assert_eq!(session.number(Some("a"), 0, -1, Access::Read), first);
     }
 
     #[test]
     fn names_beyond_the_ceiling_are_forgotten_and_learned_anew() {
-        let mut told = FilesAndOracle::new();
+        let mut session = FilesAndOracle::new();
         for i in 0..=MAX_NAMES {
-            told.number(Some(&format!("f{i}")), 0, 3, Access::Open);
+            session.number(Some(&format!("f{i}")), 0, 3, Access::Open);
         }
-        assert!(told.files.named.len() <= MAX_NAMES && told.files.by_name.len() <= MAX_NAMES);
-        let again = told.number(Some("f0"), 0, -1, Access::Read);
-        assert_eq!(told.number(Some("f0"), 0, -1, Access::Read), again);
+        assert!(session.files.named.len() <= MAX_NAMES && session.files.by_name.len() <= MAX_NAMES);
+        let again = session.number(Some("f0"), 0, -1, Access::Read);
+        assert_eq!(session.number(Some("f0"), 0, -1, Access::Read), again);
     }
 
     #[test]
-    fn a_file_without_a_path_is_told_by_its_number() {
-        let mut told = FilesAndOracle::new();
-        let file = told.number(None, 42, -1, Access::Open);
+    fn a_file_without_a_path_is_known_by_its_number() {
+        let mut session = FilesAndOracle::new();
+        let file = session.number(None, 42, -1, Access::Open);
         let predicted = PredictedFile::Known(file);
-        let called = told.files.called(&predicted, &told.oracle);
+        let called = session.files.called(&predicted, &session.oracle);
         assert_eq!((called.id, called.path, called.is_new), (42, "", false));
         let predicted = PredictedFile::New(name_of(43));
-        let called = told.files.called(&predicted, &told.oracle);
+        let called = session.files.called(&predicted, &session.oracle);
         assert_eq!((called.id, called.path, called.is_new), (43, "", true));
     }
 }

@@ -6,8 +6,8 @@
 //! place's generation, which moves on whenever the object there is freed. So
 //! what a caller passes is never followed as an address: NULL, garbage, a
 //! handle of another kind, one freed long ago whose place has a new owner, all
-//! are told apart without looking at any memory of theirs. (Pointers looked up
-//! in a set of live ones would not tell the last case: addresses are reused.)
+//! are distinguished without looking at any memory of theirs. (Pointers looked up
+//! in a set of live ones would not detect the last case: addresses are reused.)
 //! The highest bit is set, which no address of a program has on the processors
 //! we know, so a program that does follow a handle faults at once.
 //!
@@ -22,7 +22,7 @@ use crate::result::{ApiFailure, ioracle_result};
 
 /// The objects of one kind, by handle.
 pub(crate) struct HandleTable<T> {
-    /// Tells this kind of object from others.
+    /// Distinguishes this kind of object from others.
     kind: u64,
     /// What to call one in messages.
     name: &'static str,

@@ -68,7 +68,7 @@ pub unsafe extern "C" fn ioracle_oracle_step(
         let room = unsafe { output::single(prediction, "prediction") }?;
         ITERATORS.with(iterator as u64, |reading| {
             let Some(stated) = reading.next() else { return Ok(IORACLE_NONE) };
-            room.write(reading.model.told(&stated));
+            room.write(reading.model.to_c(&stated));
             Ok(IORACLE_OK)
         })
     })
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn ioracle_iterator_copy(
     })
 }
 
-/// Frees an iterator. NULL is fine; a handle freed before is told and nothing
+/// Frees an iterator. NULL is fine; a handle that was freed before is detected and nothing
 /// happens.
 #[unsafe(no_mangle)]
 pub extern "C" fn ioracle_iterator_free(iterator: *mut ioracle_iterator) -> ioracle_result {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A finished call, as callers tell it.
+//! A finished call, as callers describe it.
 
 use std::ffi::{c_char, c_void};
 
@@ -53,7 +53,7 @@ pub struct ioracle_observation {
     /// The same as a text, such as "solver.c:120"; NULL for none.
     pub context_text: *const c_char,
     /// The same as return addresses, innermost first; NULL for none. They are
-    /// told relative to their modules, and at most 128 are looked at.
+    /// taken relative to their modules, and at most 128 are looked at.
     pub stack: *const *const c_void,
     /// How many there are.
     pub n_frames: usize,

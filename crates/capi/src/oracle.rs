@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The explicit oracle: the caller tells it what happened and asks what comes.
+//! The explicit oracle: the caller reports what happened and asks what comes next.
 
 use std::ffi::c_char;
 
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn ioracle_oracle_new(
 }
 
 /// Frees an oracle, once no other thread is in a call with it. Its iterators
-/// stay. NULL is fine; a handle freed before is told and nothing happens.
+/// stay. NULL is fine; a handle that was freed before is detected and nothing happens.
 #[unsafe(no_mangle)]
 pub extern "C" fn ioracle_oracle_free(oracle: *mut ioracle_oracle) -> ioracle_result {
     guarded(|| {
@@ -58,7 +58,7 @@ pub extern "C" fn ioracle_oracle_free(oracle: *mut ioracle_oracle) -> ioracle_re
     })
 }
 
-/// Learns one finished call. Calls are told in the order in which they ended;
+/// Learns one finished call. Pass calls in the order in which they ended;
 /// one that began before the last one ended counts as following at once.
 ///
 /// # Safety
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn ioracle_oracle_predict(
     // SAFETY: the caller promises it.
     let room = || unsafe { PredictionBuffer::new(predictions, capacity, n) };
     answered(oracle, room, |model, room| {
-        room.fill(model.oracle().predict().iter().map(|stated| model.told(stated)))
+        room.fill(model.oracle().predict().iter().map(|stated| model.to_c(stated)))
     })
 }
 
@@ -120,11 +120,11 @@ pub unsafe extern "C" fn ioracle_oracle_ahead(
     // SAFETY: the caller promises it.
     let room = || unsafe { PredictionBuffer::new(predictions, capacity, n) };
     answered(oracle, room, |model, room| {
-        room.fill(model.oracle().ahead(first).map(|stated| model.told(&stated)))
+        room.fill(model.oracle().ahead(first).map(|stated| model.to_c(&stated)))
     })
 }
 
-/// Tells the path of a file that the caller calls by a number (not 0), so that
+/// Gives the path of a file that the caller identifies by a number (not 0), so that
 /// the number can stand for it in observations and stands in predictions.
 ///
 /// # Safety
@@ -187,7 +187,7 @@ pub extern "C" fn ioracle_oracle_merge(
 pub struct ioracle_info {
     /// Operations learned, in all runs.
     pub operations: u64,
-    /// Contexts told apart, each with its function.
+    /// Contexts distinguished, each with its function.
     pub symbols: u64,
     /// Occurrences in all rules of the grammar.
     pub grammar_size: u64,

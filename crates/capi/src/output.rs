@@ -59,10 +59,10 @@ impl<'a> PredictionBuffer<'a> {
     }
 
     /// Writes as many as there is room for.
-    pub fn fill(self, told: impl Iterator<Item = ioracle_prediction>) -> ioracle_result {
+    pub fn fill(self, predictions: impl Iterator<Item = ioracle_prediction>) -> ioracle_result {
         let mut n_written = 0;
-        for (place, told) in self.predictions.iter_mut().zip(told) {
-            place.write(told);
+        for (place, prediction) in self.predictions.iter_mut().zip(predictions) {
+            place.write(prediction);
             n_written += 1;
         }
         self.n.write(n_written);

@@ -5,7 +5,7 @@
 //! The answer lies in memory shared with `ioracle run` ([`ioracle_spool::slot`]).
 //! It rests on calls that the thread made a moment ago, or one or two calls
 //! earlier than that; then the thread's own last records ([`ioracle_spool::in_process`])
-//! tell whether it went along the published path since, and the rest of that
+//! show whether it followed the published path since, and the rest of that
 //! path is the answer. Else there is waiting, as long as the caller allows.
 //!
 //! Nothing here allocates, locks or panics, and nothing but waiting and a
@@ -50,7 +50,7 @@ pub struct ioracle_basis {
 /// Says what the calling thread will do next, below 'ioracle run': the first of
 /// `predictions` is its next operation, the others follow it along the most
 /// probable path. At most `n_predictions` are filled in (64 are ever known), and
-/// `basis`, unless it is NULL, is told how many and what they rest on.
+/// `basis`, unless it is NULL, receives how many there are and what they are based on.
 ///
 /// IORACLE_OK: they rest on all that the thread has done. IORACLE_STALE: what is
 /// known is older than that, also after `max_wait_ns` nanoseconds; nothing is
@@ -83,11 +83,11 @@ pub unsafe extern "C" fn ioracle_next(
                 let Thread { inside, standing, .. } = thread;
                 // SAFETY: the capture library says so of this thread, and the
                 // caller has promised room.
-                let told = unsafe {
+                let given = unsafe {
                     in_process::ask(inside, standing.learned, predictions, n_predictions)
                 };
-                answer = told.unwrap_or_default();
-                if told.is_some() { IORACLE_OK } else { IORACLE_STALE }
+                answer = given.unwrap_or_default();
+                if given.is_some() { IORACLE_OK } else { IORACLE_STALE }
             }
             Ok(thread) => {
                 let wanted = Wanted { predictions, n_predictions };

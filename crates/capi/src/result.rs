@@ -11,7 +11,7 @@ use std::ffi::{CStr, c_char};
 pub enum ioracle_result {
     /// Done.
     IORACLE_OK = 0,
-    /// Done, and there is nothing (more) to tell: the end of an iteration, no
+    /// Done, and there is nothing (more) to return: the end of an iteration, no
     /// burst in sight.
     IORACLE_NONE = 1,
     /// What is known rests on older operations than the caller's last one.

@@ -95,7 +95,7 @@ impl SessionModel {
     }
 
     /// A prediction in the words of the caller.
-    pub fn told(&self, stated: &Prediction) -> ioracle_prediction {
+    pub fn to_c(&self, stated: &Prediction) -> ioracle_prediction {
         ioracle_prediction::new(stated, self.files.called(&stated.file, self.oracle()))
     }
 }

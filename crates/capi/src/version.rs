@@ -8,7 +8,7 @@ use std::ffi::c_char;
 pub const IORACLE_VERSION_MAJOR: u32 = 0;
 /// Changes when something was added.
 pub const IORACLE_VERSION_MINOR: u32 = 1;
-/// Changes when something was mended.
+/// Changes with bug fixes.
 pub const IORACLE_VERSION_PATCH: u32 = 0;
 
 /// The version of the library that is loaded, such as "0.1.0"; compare it with

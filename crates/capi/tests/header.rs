@@ -44,7 +44,7 @@ const OMNISCIO_INTRODUCTION: &str = "\
  *
  * The predictions of ioracle under the names of Omnisc'IO (SC14), for middleware
  * that was written for it: link with libioracle and run below 'ioracle run'.
- * docs/c-api.md tells the differences. This file is generated from the source of
+ * docs/c-api.md lists the differences. This file is generated from the source of
  * the library: change that, and run 'make docs'.
  */";
 

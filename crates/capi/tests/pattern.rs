@@ -107,7 +107,7 @@ fn names_of_files_do_as_well_as_numbers() {
 }
 
 #[test]
-fn wrong_arguments_are_told_and_change_nothing() {
+fn wrong_arguments_are_reported_and_change_nothing() {
     let pattern = new(&[c"one"]);
     let observe = |op| ioracle_pattern_observe(pattern.0, 0, 1, op, 0, 1);
     assert_eq!(observe(2), IORACLE_INVALID);
@@ -116,7 +116,7 @@ fn wrong_arguments_are_told_and_change_nothing() {
     assert!(tick(&pattern).is_some());
     assert_eq!(ioracle_pattern_reward(pattern.0, f64::NAN), IORACLE_INVALID);
     assert_eq!(ioracle_pattern_release_request(pattern.0, 0, -1), IORACLE_INVALID);
-    // SAFETY: NULL is told.
+    // SAFETY: NULL is rejected.
     unsafe {
         assert_eq!(ioracle_pattern_tick(pattern.0, null_mut()), IORACLE_INVALID);
         assert_eq!(ioracle_pattern_choose(pattern.0, null_mut()), IORACLE_INVALID);

@@ -61,7 +61,7 @@ fn one_rank_is_exported_plain() {
 }
 
 #[test]
-fn what_cannot_be_done_is_told_and_leaves_nothing() {
+fn what_cannot_be_done_is_reported_and_leaves_nothing() {
     let directory = tempdir().unwrap();
     let output = directory.path().join("out");
     ioracle(["import", "csv", CM1, "-o", CM1]).fails_saying(1, &["already holds a trace"]);
@@ -109,18 +109,18 @@ fn spoiled_tables(directory: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_row_that_is_skipped_is_told() {
+fn a_skipped_row_is_reported() {
     let directory = tempdir().unwrap();
     let (spoiled, trace) = (spoiled_tables(directory.path()), directory.path().join("trace"));
     let done = ioracle(["import", "csv", text(&spoiled), "-o", text(&trace), "--lenient"]);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    let told = ["skipped 1 row that could not be read, the first: ", "events.csv:3: ", "elephant"];
-    assert!(told.iter().all(|part| done.err.contains(part)), "{}", done.err);
+    let parts = ["skipped 1 row that could not be read, the first: ", "events.csv:3: ", "elephant"];
+    assert!(parts.iter().all(|part| done.err.contains(part)), "{}", done.err);
     assert!(!done.err.contains("--lenient"), "{}", done.err);
 }
 
 #[test]
-fn a_spoiled_trace_is_told_with_its_place_and_read_leniently() {
+fn a_spoiled_trace_is_reported_with_its_place_and_read_leniently() {
     let directory = tempdir().unwrap();
     let trace = directory.path().join("trace");
     ioracle(["import", "csv", CM1, "-o", text(&trace)]);

@@ -51,7 +51,7 @@ fn doctor_looks_at_a_program() {
     let (code, found) = of("/no/such/program");
     assert_eq!(code, Some(1));
     assert_eq!(found[0]["level"], "problem");
-    // This command has the texts inside by which libraries are told.
+    // This command has the texts inside by which libraries are recognised.
     let (code, found) = of(env!("CARGO_BIN_EXE_ioracle"));
     assert_eq!(code, Some(0));
     let warned = |library: &str| {

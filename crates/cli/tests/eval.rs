@@ -150,8 +150,8 @@ fn plots_are_written_as_svg_and_png() {
     let figures = trace.file("figures");
     let done = ioracle(["eval".as_ref(), trace.path(), "--plots".as_ref(), &figures]);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    let told = format!("wrote 7 figures as SVG and PNG to '{}'", figures.display());
-    assert!(done.err.contains(&told), "{}", done.err);
+    let message = format!("wrote 7 figures as SVG and PNG to '{}'", figures.display());
+    assert!(done.err.contains(&message), "{}", done.err);
     let (mut n_svg, mut n_png) = (0, 0);
     for entry in std::fs::read_dir(figures).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
@@ -201,12 +201,12 @@ fn a_rank_without_data_accesses_has_null_where_nothing_was_measured() {
 }
 
 #[test]
-fn a_missing_trace_is_told_in_one_sentence() {
+fn a_missing_trace_is_reported_in_one_sentence() {
     ioracle(["eval", "no/such/trace"]).fails_saying(1, &["no/such/trace", "name a directory"]);
 }
 
 #[test]
-fn a_bad_row_is_told_with_file_and_line() {
+fn a_bad_row_is_reported_with_file_and_line() {
     let mut rows = checkpoints(3, 1);
     rows[4] = "0,0,4,posix,write".to_owned();
     let trace = Written::new(&rows);
@@ -233,7 +233,7 @@ fn a_trace_without_events_or_operations_is_refused() {
 }
 
 #[test]
-fn a_rank_that_is_not_there_is_told() {
+fn a_missing_rank_is_reported() {
     let trace = Written::new(&checkpoints(3, 2));
     ioracle(["eval", trace.name(), "--rank", "7"]).fails_saying(1, &["rank 7", "0 to 1"]);
 }

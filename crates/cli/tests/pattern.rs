@@ -91,7 +91,7 @@ fn labels_may_be_given_apart_and_renaming_them_changes_nothing() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_file_and_line() {
+fn what_is_wrong_is_reported_with_file_and_line() {
     let runs = labelled();
     let path = runs.path().to_str().unwrap();
     let evaluate = || ioracle(["pattern", "evaluate", path, "--json"]);
@@ -134,7 +134,7 @@ fn what_was_learned_is_matched() {
 }
 
 #[test]
-fn a_file_of_known_patterns_that_is_missing_or_damaged_is_told() {
+fn a_missing_or_damaged_file_of_known_patterns_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     fs::write(at("a.csv"), table(1, 4096, 'r', 1)).unwrap();

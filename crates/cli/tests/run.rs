@@ -74,7 +74,7 @@ fn exported(trace: &Path, base: &TempDir) -> Vec<(String, [u64; 2])> {
 }
 
 #[test]
-fn a_recording_keeps_its_times_as_exactly_as_it_is_told() {
+fn a_recording_keeps_its_times_as_exactly_as_asked() {
     let base = tempfile::tempdir().unwrap();
     let script = "for n in 1 2 3; do cat /etc/passwd; done >out";
     let mut rows = Vec::new();
@@ -124,7 +124,7 @@ fn an_unknown_option_is_no_command() {
 }
 
 #[test]
-fn what_cannot_be_started_is_told_in_one_sentence() {
+fn what_cannot_be_started_is_reported_in_one_sentence() {
     run(&[], &["no-such-program"]).fails_saying(127, &["no-such-program", "PATH"]);
     run(&[], &["/no/such/program"]).fails_saying(127, &["/no/such/program"]);
     run(&[], &["/usr"]).fails_saying(126, &["directory"]);
@@ -268,14 +268,14 @@ fn a_summary_that_nobody_reads_leaves_the_exit_code() {
 }
 
 #[test]
-fn a_program_that_touches_no_file_is_told_so() {
+fn a_program_that_touches_no_file_is_named_as_such() {
     let done = run(&[], &["true"]);
     assert_eq!(done.code, Some(0));
     assert!(done.err.contains("no I/O on regular files was seen"), "{}", done.err);
 }
 
 #[test]
-fn a_library_that_is_switched_off_is_told() {
+fn a_library_that_is_switched_off_is_reported() {
     let done = done(
         command()
             .env("IORACLE_DISABLE", "1")
@@ -287,7 +287,7 @@ fn a_library_that_is_switched_off_is_told() {
 }
 
 #[test]
-fn an_environment_that_was_cleared_on_the_way_is_told() {
+fn an_environment_that_was_cleared_on_the_way_is_reported() {
     let done = run(&[], &["env", "-i", "/bin/cat", "/etc/passwd"]);
     assert_eq!(done.code, Some(0));
     let said = done.err.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -427,7 +427,7 @@ fn wait_for_state(process: u32, state: char) {
     panic!("process {process} did not come into state {state}");
 }
 
-/// Runs a program below a shell that was told to ignore or close something,
+/// Runs a program below a shell that ignores or closes something,
 /// and gives its output.
 fn below_shell(before: &str, after: &str, program: &[&str]) -> String {
     let base = tempfile::tempdir().unwrap();

@@ -91,7 +91,7 @@ fn the_same_seed_gives_the_same_bytes() {
 }
 
 #[test]
-fn wrong_use_is_told_in_one_sentence() {
+fn wrong_use_is_reported_in_one_sentence() {
     let place = tempfile::tempdir().unwrap();
     let check = |options: &[&str], parts: &[&str]| {
         simulate(&place.path().join("new"), options).fails_saying(2, parts);

@@ -10,7 +10,7 @@
 
 use ioracle_events::{FileId, Operation, PredictedFile, Prediction};
 
-/// Distances that are told apart, each four times the one before.
+/// Distances that are distinguished, each four times the one before.
 const N_DISTANCES: usize = 8;
 /// The same for how probable the place is, and for the path up to it.
 const N_PLACES: usize = 4;

@@ -80,7 +80,7 @@ impl Engine {
         Engine { model, ..Engine::new(config) }
     }
 
-    /// Tells the role of a stream before its first event. Without one it starts
+    /// Defines the role of a stream before its first event. Without one it starts
     /// from what a model says of any stream, and its memory goes into none.
     pub fn define_role(&mut self, stream: StreamId, role: Role) {
         if self.roles.len() < self.config.max_definitions {
@@ -88,14 +88,14 @@ impl Engine {
         }
     }
 
-    /// Tells the frames of a call stack before an event names it.
+    /// Defines the frames of a call stack before an event names it.
     pub fn define_context(&mut self, context: ContextId, frames: &str) {
         self.define_frames(context, frames);
         self.define_stack(context, StackId::of(frames));
     }
 
-    /// Tells the frames only to see who made the calls, where which call stack it
-    /// is, is told apart.
+    /// Defines the frames only to see who made the calls, where which call stack it
+    /// is, is distinguished.
     pub fn define_frames(&mut self, context: ContextId, frames: &str) {
         self.mpi.define_context(context, frames);
     }
@@ -110,14 +110,14 @@ impl Engine {
         self.define(context, Meaning::OneOf { new, known });
     }
 
-    /// Tells the path of a file before an event names it.
+    /// Defines the path of a file before an event names it.
     pub fn define_file(&mut self, file: FileId, path: &str) {
         if self.names.files.len() < self.config.max_definitions {
             self.names.files.insert(file, path.into());
         }
     }
 
-    /// The path that was told of a file.
+    /// The path of a file, if the source gave it.
     pub fn path(&self, file: FileId) -> Option<&str> {
         self.names.files.get(&file).map(|path| &**path)
     }

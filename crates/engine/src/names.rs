@@ -5,7 +5,7 @@
 use ioracle_events::{ContextId, FastMap, FileId, Operation};
 use ioracle_oracle::{Candidates, Oracle, StackId};
 
-/// What the source told of its numbers, for all streams.
+/// What the source defined for its numbers, for all streams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub(crate) contexts: FastMap<ContextId, Meaning>,

@@ -30,7 +30,7 @@ impl OperationStreams {
         }
     }
 
-    /// Tells the frames of a call stack before an event names it.
+    /// Defines the frames of a call stack before an event names it.
     pub fn define_context(&mut self, context: ContextId, frames: &str) {
         self.mpi.define_context(context, frames);
     }

@@ -39,7 +39,7 @@ impl Watcher for () {}
 /// The oracle of one stream, and the score of its predictions.
 #[derive(Clone, Debug)]
 pub struct StreamLearner {
-    /// What predicts the stream. Who tells operations directly defines their
+    /// What predicts the stream. Whoever passes operations directly defines their
     /// contexts and files here, before [`observe`](Self::observe).
     pub oracle: Oracle,
     /// Operations that its oracle knew before the stream began.
@@ -72,7 +72,7 @@ impl StreamLearner {
     }
 
     /// Compares an operation with what was predicted, then learns it. `path` is
-    /// that of its file, as far as the source told it.
+    /// that of its file, as far as the source gave it.
     pub fn observe(&mut self, operation: &Operation, path: Option<&str>) {
         let came = self.observed(operation, path);
         self.score.add(self.oracle.predict(), &came);
@@ -163,7 +163,7 @@ impl<W: Watcher> StreamIntake<'_, W> {
         if !self.watcher.admits(operation) {
             return;
         }
-        let settled = self.tell_context(operation);
+        let settled = self.define_context(operation);
         let path = self.names.files.get(&operation.file).map(|path| &**path);
         let mut came = self.learner.observed(operation, path);
         // What is recognised because it was expected is no success of the
@@ -187,7 +187,7 @@ impl<W: Watcher> StreamIntake<'_, W> {
         }
     }
 
-    fn tell_context(&mut self, operation: &Operation) -> Settled {
+    fn define_context(&mut self, operation: &Operation) -> Settled {
         let context = operation.context;
         if self.learner.oracle.knows_context(context) {
             return Settled::ByItself;

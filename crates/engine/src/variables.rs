@@ -36,10 +36,10 @@ impl VariableSource {
     }
 
     /// The access to a variable that an event is, if it is one. `all` is what the
-    /// source told of all streams.
+    /// source defined for all streams.
     pub(crate) fn access(&mut self, event: &Event, all: &Names) -> Option<Operation> {
         let access = self.known.access(event)?;
-        self.tell(&access, all);
+        self.define_names(&access, all);
         Some(access)
     }
 
@@ -51,7 +51,7 @@ impl VariableSource {
     }
 
     /// What stands behind the numbers of an access, where it is new.
-    fn tell(&mut self, access: &Operation, all: &Names) {
+    fn define_names(&mut self, access: &Operation, all: &Names) {
         if !self.names.contexts.contains_key(&access.context)
             && let Some(place) = self.known.context(access.context)
             && let Some(Meaning::Is(stack) | Meaning::OneOf { new: stack, .. }) =

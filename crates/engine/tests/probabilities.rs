@@ -73,7 +73,7 @@ fn check(score: &Score) {
 /// 1,500 files in a random order were each once expected with more than 0.9, and
 /// none of these predictions named the right one.
 #[test]
-fn a_shuffled_reader_is_told_that_its_next_file_is_not_known() {
+fn the_next_file_of_a_shuffled_reader_is_improbable() {
     let mut program = Program::new();
     shuffled(1500, 7).into_iter().for_each(|file| program.read_file(file, 4));
     check(&program.learner.score());

@@ -134,7 +134,7 @@ fn what_a_stream_has_from_an_ended_one_is_counted_once() {
             engine.define_role(id, role);
             engine.begin_stream(id);
             let n_known = engine.oracle(id).expect("it is followed").symbols();
-            assert!(n_known == 1 || process == 0, "others tell how it begins");
+            assert!(n_known == 1 || process == 0, "others show how it begins");
             (0..N_WRITES).for_each(|n| engine.observe(&write(id, n)));
             engine.end_stream(id);
         }

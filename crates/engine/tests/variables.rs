@@ -61,7 +61,7 @@ impl Program {
 
     fn next_of(&self, stream: StreamId, horizon: usize) -> Vec<(String, String, u64)> {
         let predictions = self.engine.predict_variables(stream, horizon);
-        let told = predictions.iter().map(|next| {
+        let described = predictions.iter().map(|next| {
             let name = match &next.file {
                 PredictedFile::New(name) => name.clone(),
                 PredictedFile::Known(number) => self.engine.variable_name(*number).unwrap(),
@@ -69,7 +69,7 @@ impl Program {
             let (file, variable) = name.split_once(SEPARATOR).unwrap();
             (file.to_owned(), variable.to_owned(), next.offset.unwrap())
         });
-        told.collect()
+        described.collect()
     }
 }
 

@@ -146,7 +146,7 @@ impl Event {
             && self.detail.rsplit_once(' ').is_some_and(|(_, last)| last.starts_with("part="))
     }
 
-    /// The request that a call has submitted, or completes, where traces tell it:
+    /// The request that a call has submitted, or completes, where traces have it:
     /// a number that is its own in the process.
     pub fn request(&self) -> Option<u32> {
         let mut last_words = self.detail.rsplit(' ').take(2);

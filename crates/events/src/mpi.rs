@@ -73,7 +73,7 @@ const HELPERS: [&str; 24] = [
     "libz.so",
 ];
 
-/// Tells calls that MPI makes for itself from those of the program.
+/// Distinguishes calls that MPI makes for itself from those of the program.
 #[derive(Clone, Debug, Default)]
 pub struct MpiInternals {
     contexts: FastSet<ContextId>,
@@ -158,7 +158,7 @@ mod tests {
     use ioracle_functions::Function;
 
     #[test]
-    fn who_made_a_call_is_told_by_its_stack() {
+    fn who_made_a_call_is_reported_by_its_stack() {
         let check = |frames: &str, expected| assert_eq!(is_of_mpi(frames), expected, "{frames}");
         check("libuct.so.0+0x1;libucp.so.0+0x2;libmpich.so.12+0x3;app+0x4;libc.so.6+0x5", true);
         check("mca_shmem_mmap.so+0x1;libopen-pal.so.40+0x2;app+0x3", true);

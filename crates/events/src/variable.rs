@@ -5,13 +5,13 @@
 //!
 //! Only calls of the program itself count. A netCDF-4 variable is a dataset of
 //! HDF5, and `nc_put_vara` calls `H5Dwrite`: that is how the library does it,
-//! nothing the program could do otherwise, and told twice it would be two
+//! nothing the program could do otherwise, and counted twice it would be two
 //! accesses. Attributes are no variables.
 //!
 //! A variable takes the place of the file, so that all that is known of files
 //! (order, names with counters, positions) holds for variables too; its name is
 //! the file's path and its own. The offset is where the selection begins when
-//! the variable lies row by row. Its shape is not told, so it is taken to reach
+//! the variable lies row by row. Its shape is not recorded, so it is taken to reach
 //! as far as any access has, to it or to the last one of its name, which is
 //! right once the program has been through one round of it.
 //!
@@ -45,11 +45,11 @@ use ioracle_functions::{Access, Layer};
 /// can hold it.
 pub const SEPARATOR: char = '\0';
 
-/// Variables told apart; beyond, the one that was new first is forgotten, and
+/// Variables distinguished; beyond, the one that was new first is forgotten, and
 /// gets a new number when it comes again.
 const MAX_VARIABLES: usize = 1 << 16;
 
-/// Contexts told apart; accesses in further ones are not told.
+/// Contexts distinguished; accesses in further ones are left out.
 const MAX_CONTEXTS: usize = 1 << 16;
 
 /// The variables of a job by number, and their accesses.
@@ -79,7 +79,7 @@ pub struct VariableContext {
 }
 
 impl VariableContext {
-    /// What tells contexts of one call stack apart, the same in every run.
+    /// What distinguishes contexts of one call stack, the same in every run.
     pub fn mark(&self) -> String {
         let first = if self.is_first { "first" } else { "" };
         format!("{}{SEPARATOR}{first}", self.pattern)

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn collective_calls_are_told_from_those_of_one_rank() {
+    fn collective_calls_are_separated_from_those_of_one_rank() {
         use Function as F;
         for function in [
             F::MpiOpen,

@@ -58,7 +58,7 @@ impl ContestId {
     }
 }
 
-/// Steps in which the probability of the predictors is told apart.
+/// Steps in which the probability of the predictors is distinguished.
 const SURENESS: usize = 8;
 const N_CONTESTS: usize = SURENESS * 3 * 3 * 2;
 

@@ -92,7 +92,7 @@ impl<'a> Search<'a> {
             }
             self.path.clear();
         }
-        // What came before does not tell which repetition it was.
+        // What came before does not show which repetition it was.
         let high = if times == u64::MAX { repetition } else { times };
         self.path.push(PathFrame { id, low: repetition, high });
         self.accept(repetition as usize);

@@ -119,7 +119,7 @@ impl Grammar {
         self.arena.memory_bytes() + self.loops.memory_bytes() + self.index.memory_bytes()
     }
 
-    /// Appends a symbol, telling `watch` what moves.
+    /// Appends a symbol, notifying `watch` of what moves.
     pub(crate) fn push_watched<W: RewriteObserver>(&mut self, terminal: Terminal, watch: &mut W) {
         self.pushed = self.pushed.saturating_add(1);
         if self.hold(terminal, watch) {

@@ -48,7 +48,7 @@
 //! and the path of rules above it as far as it is known. A symbol drops those
 //! that expected another one and moves the rest on, out of rules that end and
 //! into rules that begin. The grammar is rewritten under their feet; every
-//! rewrite tells them what moved where.
+//! rewrite notifies them of what moved where.
 //!
 //! # Where it differs from the report
 //!

@@ -41,7 +41,7 @@ struct Cell {
 }
 
 impl LoopCounts {
-    /// Adds a count and tells how many different ones are kept apart.
+    /// Adds a count and returns how many different ones are kept.
     fn record(&mut self, count: u64) -> usize {
         match self.cells.iter_mut().find(|cell| cell.high >= count) {
             Some(cell) if cell.low <= count => cell.seen = cell.seen.saturating_add(1),

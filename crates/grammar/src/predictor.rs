@@ -120,7 +120,7 @@ impl Predictor {
     }
 
     /// Moves past the expected terminal if there is only one way from there and
-    /// the path tells it; else answers `false` and stays.
+    /// the path shows it; else answers `false` and stays.
     pub fn advance_alone(&mut self, grammar: &Grammar) -> bool {
         let arena = &grammar.arena;
         for level in (0..self.path.len()).rev() {

@@ -37,7 +37,7 @@ impl Recent {
         self.pushed.min(Recent::LENGTH)
     }
 
-    /// How often the last symbol came in a row, as far back as can be told.
+    /// How often the last symbol came in a row, as far back as is known.
     pub fn run_length(&self) -> usize {
         self.run.min(self.len())
     }

@@ -4,7 +4,7 @@
 //!
 //! Predictors follow single places, which is right for programs and wrong for
 //! data: where branches depend on what cannot be seen, counts over all places
-//! with the same recent past tell more. A table keeps, for the last 1, 4
+//! with the same recent past say more. A table keeps, for the last 1, 4
 //! and 16 symbols, which symbols came next and how often, in the spirit of
 //! prediction by partial matching: the longest past that was seen before
 //! speaks, and only it and longer ones learn. Its size is fixed; a new past

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How a rewrite tells those who point into the grammar what moved where.
+//! How a rewrite notifies those who point into the grammar of what moved where.
 
 use crate::arena::GrammarArena;
 use crate::symbol::{Exponent, OccurrenceId, RuleId};

@@ -3,7 +3,7 @@
 //! Files that a program treats alike, as one: those of steps and ranks, whose
 //! names differ by numbers only (`dump_0001.sdf` and so on are `dump_*.sdf`),
 //! and many of one kind in a directory (`images/*.png`). What an interpreter
-//! imports is told apart from data.
+//! imports is distinguished from data.
 
 mod code;
 
@@ -160,13 +160,13 @@ mod tests {
         for n in 0..paths.len() {
             assert!(groups.of(FileId(n as u32)).is_some());
         }
-        let mut told: Vec<_> = groups
+        let mut listed: Vec<_> = groups
             .groups
             .into_iter()
             .map(|group| (group.path, group.n_files, group.kind))
             .collect();
-        told.sort();
-        told
+        listed.sort();
+        listed
     }
 
     #[test]
@@ -198,11 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn what_an_interpreter_reads_is_told_apart() {
+    fn what_an_interpreter_reads_is_kept_separate() {
         let modules = (0..9).map(|n| format!("/usr/lib/python3.11/__pycache__/m{n}.pyc"));
-        let told = groups(&modules.chain(["in.csv".to_owned()]).collect::<Vec<_>>());
+        let listed = groups(&modules.chain(["in.csv".to_owned()]).collect::<Vec<_>>());
         assert_eq!(
-            told,
+            listed,
             [(CODE.to_owned(), 9, FileKind::Code), ("in.csv".to_owned(), 1, FileKind::Data)]
         );
     }

@@ -77,9 +77,7 @@ pub fn findings(measured: &Measured) -> Vec<Finding> {
     held.extend(ranks::held(measured));
     held.extend(shared::held(measured));
     let run = Run::of(measured);
-    held.retain(|it| {
-        it.is_risk || run.is_at_least(it, MATTERS, MATTERS_OF_IO, MATTERS_MEASURED)
-    });
+    held.retain(|it| it.is_risk || run.is_at_least(it, MATTERS, MATTERS_OF_IO, MATTERS_MEASURED));
     // Whoever does not know which file it is can do nothing about it.
     held.retain(|it| it.path.as_deref() != Some(UNKNOWN));
     held.sort_by_cached_key(|it| {

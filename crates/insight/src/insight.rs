@@ -22,7 +22,7 @@ pub struct Insight {
 }
 
 impl Insight {
-    /// Tells the frames of a call stack before the first event that names it.
+    /// Defines the frames of a call stack before the first event that names it.
     pub fn define_context(&mut self, id: ContextId, frames: &str) {
         self.tally.define_context(id, frames);
         self.frames.define(id, frames);
@@ -33,7 +33,7 @@ impl Insight {
         self.frames.define_source(frame, source);
     }
 
-    /// Tells the path of a file.
+    /// Defines the path of a file.
     pub fn define_file(&mut self, id: FileId, path: &str) {
         if self.paths.len() < MAX_PATHS {
             self.paths.insert(id, path.into());

@@ -42,18 +42,18 @@ impl JobAnalysis {
         }
     }
 
-    /// Tells the frames of a call stack before the first event that names it.
+    /// Defines the frames of a call stack before the first event that names it.
     pub fn define_context(&mut self, id: ContextId, frames: &str) {
         self.insight.define_context(id, frames);
         self.engine.define_context(id, frames);
     }
 
-    /// Tells where a frame, as call stacks name it, is in the source.
+    /// Defines where a frame, as call stacks name it, is in the source.
     pub fn define_source(&mut self, frame: &str, source: FrameSource) {
         self.insight.define_source(frame, source);
     }
 
-    /// Tells the path of a file before the first event that names it.
+    /// Defines the path of a file before the first event that names it.
     pub fn define_file(&mut self, id: FileId, path: &str) {
         self.insight.define_file(id, path);
         self.engine.define_file(id, path);

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_is_told_with_its_turn_and_count() {
+    fn a_loop_is_reported_with_its_turn_and_count() {
         let grammar = learn(&"owwwc".repeat(7));
         let loops = loops(grammar.grammar(), &name);
         let first = loops.first().unwrap();

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn one_thing_is_told_in_the_singular() {
+    fn one_thing_is_reported_in_the_singular() {
         assert_eq!(counted(1, "process"), "1 process");
         assert_eq!(counted(0, "process"), "0 processes");
         assert_eq!(counted(2000, "call"), "2,000 calls");

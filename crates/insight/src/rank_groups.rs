@@ -2,7 +2,7 @@
 
 //! Ranks that behave alike: those of a thousand that do the same are one.
 //!
-//! A rank is all processes that were told its number; what it does is what their
+//! A rank is all processes that have its number; what it does is what their
 //! threads do ([`CallsHash`]). Calls inside MPI count: where one rank writes for
 //! others it is another kind.
 
@@ -159,12 +159,12 @@ mod tests {
         let ranks = ranks(&job);
         let written = ranks.bytes().into_iter().map(|it| (it.rank, it.written.bytes));
         assert_eq!(written.take(2).collect::<Vec<_>>(), [(0, 202), (1, 103)]);
-        let told = ranks.groups().unwrap();
-        assert_eq!((told.ranks, told.kinds), (5, 2));
-        assert_eq!(told.groups[0].ranks, [(1, 3), (5, 5)]);
-        assert_eq!(told.groups[0].bytes_written, Between { least: 102, most: 105 });
-        assert_eq!(told.groups[0].operations, Between { least: 2, most: 2 });
-        assert_eq!((&told.groups[1].ranks[..], told.groups[1].n_ranks), (&[(0, 0)][..], 1));
+        let grouped = ranks.groups().unwrap();
+        assert_eq!((grouped.ranks, grouped.kinds), (5, 2));
+        assert_eq!(grouped.groups[0].ranks, [(1, 3), (5, 5)]);
+        assert_eq!(grouped.groups[0].bytes_written, Between { least: 102, most: 105 });
+        assert_eq!(grouped.groups[0].operations, Between { least: 2, most: 2 });
+        assert_eq!((&grouped.groups[1].ranks[..], grouped.groups[1].n_ranks), (&[(0, 0)][..], 1));
     }
 
     #[test]
@@ -175,9 +175,9 @@ mod tests {
             (Some(0), &["read"]),
             (Some(1), &["read"]),
         ];
-        let told = ranks(&job).groups().unwrap();
-        assert_eq!((told.ranks, told.kinds), (2, 1));
-        assert_eq!(told.groups[0].operations, Between { least: 2, most: 2 });
+        let grouped = ranks(&job).groups().unwrap();
+        assert_eq!((grouped.ranks, grouped.kinds), (2, 1));
+        assert_eq!(grouped.groups[0].operations, Between { least: 2, most: 2 });
     }
 
     #[test]

@@ -208,9 +208,8 @@ fn loops(oracle: &Oracle, tally: &JobTally, groups: &FileGroups) -> Vec<LoopSeen
     let mut loops: Vec<LoopSeen> = Vec::new();
     for found in loops_of(oracle) {
         let files = names_of(&found.symbols, &files_of, groups);
-        let told_already =
-            loops.iter().any(|other| other.turn == found.turn && other.files == files);
-        if loops.len() < MAX_LOOPS && found.covered() as f64 >= least && !told_already {
+        let is_listed = loops.iter().any(|other| other.turn == found.turn && other.files == files);
+        if loops.len() < MAX_LOOPS && found.covered() as f64 >= least && !is_listed {
             loops.push(LoopSeen {
                 turn: found.turn,
                 operations: found.operations,

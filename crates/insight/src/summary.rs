@@ -47,7 +47,7 @@ pub struct Summary {
     pub advice: Vec<Finding>,
 }
 
-/// Ranks that make the same calls in the same order are told together.
+/// Ranks that make the same calls in the same order are listed together.
 #[derive(Clone, Debug, Serialize)]
 pub struct RankGroups {
     /// Ranks that were seen, and how many different ones.
@@ -388,7 +388,7 @@ pub struct Finding {
     /// What share of the run that is, in percent; of several threads side by side,
     /// of one of them.
     pub share_of_run: f64,
-    /// Whether it is told for what the calls cost on other file systems.
+    /// Whether the reason is what the calls cost on other file systems.
     pub is_cheap_here: bool,
     /// What was seen.
     pub seen: String,

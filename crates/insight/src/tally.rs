@@ -41,7 +41,7 @@ pub use self::variables::{SelectionPattern, Touched, VariableTallies, VariableTa
 const MAX_FILES: usize = 1 << 16;
 /// Threads counted apart, and processes.
 const MAX_STREAMS: usize = 1 << 16;
-/// Places remembered to tell jumps; all are forgotten when there are more.
+/// Positions remembered to detect jumps; all are forgotten when there are more.
 const MAX_PLACES: usize = 1 << 16;
 /// Stands for all threads beyond the bound.
 const OTHER_STREAMS: StreamId = StreamId { rank: u32::MAX, thread: u32::MAX };
@@ -402,7 +402,7 @@ pub mod tests {
         assert_eq!((independent.moved.operations, independent.processes.n()), (0, 0));
     }
 
-    /// The calls that took most time were once told by their number where a library
+    /// The calls that took most time were once listed by their number where a library
     /// made them.
     #[test]
     fn calls_inside_a_library_have_their_own_time_and_the_file_that_of_the_library() {
@@ -413,8 +413,8 @@ pub mod tests {
         tally.add(&Event { depth: 1, end_ns, ..event("pwrite", 1, Some((0, 500))) });
         tally.add(&Event { depth: 1, ..event("lseek", 1, None) });
         let file = &tally.files[&FileId(1)];
-        let told = file.calls.iter().map(|(function, moved)| (function.name(), moved.io_ns));
-        assert_eq!(told.collect::<Vec<_>>(), [("lseek", 20_000), ("pwrite", 150_000)]);
+        let times = file.calls.iter().map(|(function, moved)| (function.name(), moved.io_ns));
+        assert_eq!(times.collect::<Vec<_>>(), [("lseek", 20_000), ("pwrite", 150_000)]);
         assert_eq!((file.io_ns, file.file_system_ns), (200_000, 150_000));
         assert_eq!((file.written.moved.io_ns, tally.written.io_ns), (150_000, 150_000));
     }
@@ -422,7 +422,7 @@ pub mod tests {
     /// Compression by netCDF-4 took 9.42 s, of which POSIX calls took 0.62 s; all of
     /// it was time in I/O.
     #[test]
-    fn time_in_libraries_is_told_from_that_in_the_file_system() {
+    fn time_in_libraries_is_separated_from_that_in_the_file_system() {
         let mut tally = JobTally::default();
         tally.add(&Event { end_ns: 201_000, ..event("nc_put_vara", 1, Some((0, 500))) });
         tally.add(&Event { depth: 1, end_ns: 151_000, ..event("H5Dwrite", 1, Some((0, 500))) });
@@ -448,7 +448,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_was_mapped_is_told_by_file_and_purpose() {
+    fn what_was_mapped_is_reported_by_file_and_purpose() {
         let mut tally = JobTally::default();
         let map = |file, offset, bytes, detail: &str| Event {
             result: 0,
@@ -467,7 +467,7 @@ pub mod tests {
     }
 
     #[test]
-    fn writes_of_several_ranks_on_their_own_are_told_from_collective_ones() {
+    fn writes_of_several_ranks_on_their_own_are_separated_from_collective_ones() {
         let mut tally = JobTally::default();
         for rank in [0, 0, 3] {
             let mut write = event("mpi_write_at", 1, Some((0, 500)));
@@ -499,7 +499,7 @@ pub mod tests {
     }
 
     #[test]
-    fn accesses_that_go_on_are_told_from_jumps() {
+    fn accesses_that_go_on_are_separated_from_jumps() {
         let mut tally = JobTally::default();
         for offset in [0, 100, 200, 5000, 5100, 0] {
             tally.add(&event("pread", 1, Some((offset, 100))));

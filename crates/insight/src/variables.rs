@@ -2,7 +2,7 @@
 
 //! The variables that took most time. Programs make new ones for every step,
 //! `/step_17/x` or `x` in `out_0017.nc`: many that differ by numbers in their
-//! names only are told as one.
+//! names only are grouped.
 
 use std::collections::{HashMap, HashSet};
 
@@ -144,7 +144,7 @@ mod tests {
     use crate::tally::tests::event;
     use crate::tally::{CountedLibrary, JobTally};
 
-    fn told(events: impl Iterator<Item = (u32, String)>) -> Vec<(String, String, usize, u64)> {
+    fn grouped(events: impl Iterator<Item = (u32, String)>) -> Vec<(String, String, usize, u64)> {
         let mut tally = JobTally::default();
         for (file, detail) in events {
             let call = event("nc_put_vara", file, Some((0, 100)));
@@ -171,21 +171,21 @@ mod tests {
             row("T10", "out_1.nc", 1, 100),
             row("T2", "out_2.nc", 1, 100),
         ];
-        assert_eq!(told(steps.chain(others)), expected);
+        assert_eq!(grouped(steps.chain(others)), expected);
     }
 
     #[test]
     fn a_variable_of_many_files_is_one_row() {
         let files = (0..9).map(|file| (file, "T2".to_owned()));
-        assert_eq!(told(files), [row("T2", "out_*.nc", 9, 900)]);
+        assert_eq!(grouped(files), [row("T2", "out_*.nc", 9, 900)]);
         let named = (0..9).map(|file| (file, "at%202%20m".to_owned()));
-        assert_eq!(told(named), [row("at 2 m", "out_*.nc", 9, 900)]);
+        assert_eq!(grouped(named), [row("at 2 m", "out_*.nc", 9, 900)]);
         let many = (0..50).map(|n| (1, format!("{}", char::from(b'A' + n))));
-        assert_eq!(told(many).len(), MAX_VARIABLES);
+        assert_eq!(grouped(many).len(), MAX_VARIABLES);
     }
 
     #[test]
-    fn parts_are_told_where_all_of_a_row_have_them_in_common() {
+    fn parts_are_reported_where_all_of_a_row_have_them_in_common() {
         let part = |steps: u32| {
             let mut tally = JobTally::default();
             for n in 0..steps * 10 {
@@ -205,7 +205,7 @@ mod tests {
 
     /// Two ranks of h5bench that write 8 datasets in each of 160 steps.
     #[test]
-    fn datasets_of_a_real_trace_are_told_by_their_series() {
+    fn datasets_of_a_real_trace_are_reported_by_their_series() {
         let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces/h5bench-write");
         let trace = Trace::open(&place, ReadOptions::default()).unwrap();
         let mut tally = JobTally::default();

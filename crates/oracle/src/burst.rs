@@ -15,7 +15,7 @@ const N_CLASSES: usize = 64;
 /// The line is drawn again after so many operations.
 const REDRAW_EVERY: u32 = 128;
 
-/// Counts waits and tells quiet spells.
+/// Counts waits and detects quiet spells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuietLine {
     /// By the position of the highest bit of the wait in nanoseconds.
@@ -53,7 +53,7 @@ impl QuietLine {
         interarrival_ns >= self.threshold_ns
     }
 
-    /// From where on a wait is quiet, once that can be told.
+    /// From where on a wait is quiet, once that is known.
     pub fn threshold_ns(&self) -> Option<u64> {
         (self.threshold_ns < u64::MAX).then_some(self.threshold_ns)
     }
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn computing_phases_are_told_from_waits_within_a_burst() {
+    fn computing_phases_are_separated_from_waits_within_a_burst() {
         let line = line(&[(2_000, 30), (9_000, 20), (400_000_000, 1)]);
         assert!(line.is_quiet(400_000_000) && !line.is_quiet(9_000));
     }

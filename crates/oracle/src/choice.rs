@@ -72,7 +72,7 @@ impl Default for Rates {
 }
 
 /// A share of times right: 13 bits of it, and in the lowest three how often it
-/// was told, up to 7, because the first times should count most.
+/// was updated, up to 7, because the first times should count most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Rate(u16);
 
@@ -84,7 +84,7 @@ const MAX_SHARE: u16 = !7;
 const ALWAYS: u16 = MAX_SHARE - 512;
 
 /// What part of the way a rate moves towards the outcome, in 1/65536, by times
-/// told: from a half to one in 32.
+/// updated: from a half to one in 32.
 const PACES: [u32; 8] =
     [65536 / 2, 65536 / 3, 65536 / 4, 65536 / 6, 65536 / 8, 65536 / 12, 65536 / 20, 65536 / 32];
 
@@ -96,12 +96,12 @@ impl Rate {
     }
 
     fn learn(&mut self, right: bool) {
-        let told = self.0 & 7;
-        let pace = PACES[usize::from(told)];
+        let n_seen = self.0 & 7;
+        let pace = PACES[usize::from(n_seen)];
         let part = |distance: u16| ((u32::from(distance) * pace) >> 16) as u16;
         let share = self.share();
         let share = if right { share + part(MAX_SHARE - share) } else { share - part(share) };
-        self.0 = (share & !7) | (told + 1).min(7);
+        self.0 = (share & !7) | (n_seen + 1).min(7);
     }
 }
 
@@ -172,7 +172,7 @@ impl Rates {
         rates[kind].share()
     }
 
-    /// The same rates, to be told anew: a symbol starts from what holds overall
+    /// The same rates, to be learned anew: a symbol starts from what holds overall
     /// but soon follows its own.
     pub fn as_prior(mut self) -> Rates {
         for rate in self.untried.iter_mut().chain(&mut self.proven) {

@@ -12,7 +12,7 @@ pub struct Config {
     pub grammar: ioracle_grammar::Config,
     /// Predictions that [`predict`](crate::Oracle::predict) gives at most.
     pub max_predictions: usize,
-    /// Context symbols told apart; later ones share one symbol per kind of
+    /// Context symbols distinguished; later ones share one symbol per kind of
     /// operation.
     pub max_symbols: usize,
     /// Files remembered; beyond, the one unused for longest is forgotten.
@@ -63,7 +63,7 @@ impl Default for Config {
 
 impl Config {
     /// Whether names of files are learned from operations of this kind. Who has
-    /// files without opening them names them by the first use: those who tell
+    /// files without opening them names them by the first use: those who pass
     /// operations themselves, and libraries whose opens are no operations.
     pub(crate) fn learns_names_of(&self, access: Access, is_first_use: bool) -> bool {
         self.improvements.name_templates && (is_first_use || self.naming.is_by(access))

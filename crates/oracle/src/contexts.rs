@@ -6,7 +6,7 @@
 //! to run is the text of the frames (module-relative addresses). So a symbol
 //! belongs to the hash of the frames and the function, and the source's numbers
 //! are mapped to it when they are first used. A number whose frames were never
-//! told is a context of its own, known by the number.
+//! given is a context of its own, known by the number.
 
 use ioracle_events::{ContextId, Function};
 use serde::{Deserialize, Serialize};
@@ -23,10 +23,10 @@ pub struct Contexts {
     by_identity: SeedlessMap<ContextIdentity, u32>,
     #[serde(skip)]
     by_source: SeedlessMap<(ContextId, Function), u32>,
-    /// Hashes of frames told for ids.
+    /// Hashes of the frames given for ids.
     frames: SeedlessMap<ContextId, u64>,
     max_symbols: usize,
-    /// How often a context came whose frames had not been told.
+    /// How often a context came whose frames had not been given.
     n_anonymous: u64,
 }
 
@@ -46,7 +46,7 @@ impl ContextIdentity {
     }
 }
 
-/// Ids whose frames or symbols are kept; beyond, all of them are told again or
+/// Ids whose frames or symbols are kept; beyond, all of them are given again or
 /// found again by their frames.
 const MAX_IDS: usize = 1 << 17;
 /// Frames of the contexts that share a symbol once there are too many.
@@ -65,7 +65,7 @@ impl Contexts {
         }
     }
 
-    /// Tells the frames of a source's call stack.
+    /// Defines the frames of a source's call stack.
     pub fn define(&mut self, context: ContextId, StackId(frames): StackId) {
         let known = self.frames.get(&context).copied();
         if known == Some(frames) || (known.is_none() && self.frames.len() >= MAX_IDS) {
@@ -168,8 +168,8 @@ impl Contexts {
     }
 
     fn identity(&self, context: ContextId, function: Function) -> ContextIdentity {
-        let told = self.frames.get(&context).copied();
-        let frames = told.unwrap_or_else(|| combine(8, u64::from(context.0)).max(1));
+        let defined = self.frames.get(&context).copied();
+        let frames = defined.unwrap_or_else(|| combine(8, u64::from(context.0)).max(1));
         ContextIdentity { frames, function }
     }
 }

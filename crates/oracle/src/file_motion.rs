@@ -15,14 +15,14 @@ pub struct FileMotion {
     pub tag: u32,
     /// End of the last access; where a contiguous one would start.
     pub end: u64,
-    /// The size, as far as accesses, opens and truncations tell.
+    /// The size, as far as accesses, opens and truncations show it.
     pub size: u64,
     /// Whether nothing can be read beyond `size`: the file was cut or made by
     /// this stream, or a read found its end.
     pub size_known: bool,
     /// How many opens are not closed.
     pub n_open: u32,
-    /// Whether an open of it was seen; if not, closing tells nothing.
+    /// Whether an open of it was seen; if not, closing means nothing.
     pub was_opened: bool,
     /// The symbol that opened it last.
     pub opener: u32,

@@ -13,7 +13,7 @@ use crate::tracker::Evidence;
 /// A file that the stream has used, or that a loaded model knows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct KnownFile {
-    /// Its path; `None` if the source never told.
+    /// Its path; `None` if the source never gave it.
     name: Option<Box<str>>,
     /// Its number in the present source; `None` once a new run begins.
     source: Option<FileId>,
@@ -28,14 +28,14 @@ pub struct KnownFiles {
     by_source: SeedlessMap<FileId, u32>,
     #[serde(skip)]
     by_name: SeedlessMap<u64, u32>,
-    /// Paths told for ids that no operation has used yet.
+    /// Paths given for ids that no operation has used yet.
     #[serde(skip)]
     defined: SeedlessMap<FileId, Box<str>>,
     clock: u64,
     max_files: usize,
 }
 
-/// Paths told in advance; further ones are ignored until some are used.
+/// Paths given in advance; further ones are ignored until some are used.
 const MAX_DEFINED: usize = 1 << 16;
 /// Longer paths are cut in the table, which only makes them unknown names.
 const MAX_PATH_BYTES: usize = 4096;
@@ -97,7 +97,7 @@ impl KnownFiles {
         self.known.len() as u32
     }
 
-    /// The path of a file, if the source told it.
+    /// The path of a file, if the source gave it.
     pub fn name(&self, file: u32) -> Option<&str> {
         self.known.get(file as usize)?.name.as_deref()
     }

@@ -21,8 +21,8 @@ impl Oracle {
 
     /// The next burst and those after it, as far as the path is known.
     pub fn bursts(&self) -> impl Iterator<Item = Burst> + '_ {
-        let can_be_told = self.quiet.threshold_ns().is_some();
-        let mut path = can_be_told.then(|| self.path().zip(1..).peekable());
+        let has_bursts = self.quiet.threshold_ns().is_some();
+        let mut path = has_bursts.then(|| self.path().zip(1..).peekable());
         std::iter::from_fn(move || {
             let path = path.as_mut()?;
             let (first, mut n_read) = path.next()?;
@@ -49,13 +49,13 @@ impl Oracle {
         })
     }
 
-    /// From where on a wait lies between bursts, once that can be told.
+    /// From where on a wait lies between bursts, once that is known.
     pub fn quiet_threshold_ns(&self) -> Option<u64> {
         self.quiet.threshold_ns()
     }
 
     /// Operations still expected before the present burst ends; 0 if it just
-    /// ended, `None` while bursts cannot be told from quiet.
+    /// ended, `None` while bursts and quiet cannot be distinguished.
     pub fn operations_left_in_burst(&self) -> Option<u64> {
         self.quiet.threshold_ns()?;
         let left = self.path().take_while(|next| !self.quiet.is_quiet(next.interarrival_ns));

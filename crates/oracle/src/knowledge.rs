@@ -54,7 +54,7 @@ pub struct Expected {
     pub interarrival_spread: Spread,
     /// How long it takes.
     pub io_time_ns: u64,
-    /// How often lately what tells the file was right.
+    /// How often what predicts the file was right lately.
     pub file_certainty: f64,
     /// The same of the offset; 1 where there is none.
     pub offset_certainty: f64,

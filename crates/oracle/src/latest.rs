@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The latest values of a quantity, as small hashes: contexts need to tell
+//! The latest values of a quantity, as small hashes: contexts need to distinguish
 //! sequences apart, not to know them.
 
 use serde::{Deserialize, Serialize};

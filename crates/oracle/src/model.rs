@@ -172,7 +172,7 @@ impl Model {
         oracle.unwrap_or_else(|| Oracle::new(crate::Config::default()))
     }
 
-    /// One of its oracles, by the number that [`RoleView`] tells.
+    /// One of its oracles, by the number in its [`RoleView`].
     pub fn into_oracle(mut self, number: usize) -> Option<Oracle> {
         (number < self.oracles.len()).then(|| self.oracles.swap_remove(number).oracle)
     }

@@ -106,7 +106,7 @@ impl Oracle {
         oracle
     }
 
-    /// Tells the frames of a call stack before an operation names it.
+    /// Defines the frames of a call stack before an operation names it.
     pub fn define_context(&mut self, context: ContextId, frames: &str) {
         self.define_stack(context, StackId::of(frames));
     }
@@ -126,17 +126,17 @@ impl Oracle {
         self.contexts.stack(symbol.0)
     }
 
-    /// Tells the path of a file before an operation names it.
+    /// Defines the path of a file before an operation names it.
     pub fn define_file(&mut self, file: FileId, path: &str) {
         self.files.define(file, path);
     }
 
-    /// Whether the frames of a call stack were told.
+    /// Whether the frames of a call stack were given.
     pub fn knows_context(&self, context: ContextId) -> bool {
         self.contexts.knows(context)
     }
 
-    /// Whether the path of a file need not be told (again).
+    /// Whether the path of a file need not be given (again).
     pub fn knows_file(&self, file: FileId) -> bool {
         self.files.knows(file)
     }

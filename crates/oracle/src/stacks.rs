@@ -7,7 +7,7 @@
 //! What mostly stays is through which functions it came, and by which of their
 //! calls. A model keeps that of each context: a [`Site`] per frame, in a table
 //! that all share. When a module has been rebuilt, a new call stack is looked
-//! for among those: by functions, the order of calls telling which is nearest,
+//! for among those: by functions, the order of calls deciding which is nearest,
 //! else where one lacks some functions of the other, as it happens when a
 //! compiler inlines more or less. Names are hashed: they are compared and never shown.
 
@@ -52,7 +52,7 @@ impl StackId {
 pub struct Build(u64);
 
 impl Build {
-    /// Of what tells builds apart.
+    /// Of what distinguishes builds.
     pub fn of(identity: &[u8]) -> Build {
         Build(hash::bytes(identity))
     }
@@ -115,7 +115,7 @@ impl Stacks {
         self.modules.get(module).is_some_and(|known| *known != build)
     }
 
-    /// The stack that was told by this text in the build that is known.
+    /// The stack that this text stood for in the known build.
     pub fn known(&self, text: StackId) -> Option<StackId> {
         self.by_text.get(&text).copied()
     }
@@ -151,7 +151,7 @@ impl Stacks {
         }
     }
 
-    /// What a stack is told as now, and the way it came.
+    /// The text that stands for a stack now, and the functions it came through.
     pub fn define(&mut self, id: StackId, text: StackId, sites: Vec<Site>) {
         self.insert(id, Stack { text, is_stale: false, sites });
     }

@@ -17,7 +17,7 @@ use crate::names::Opener;
 use crate::oracle::Oracle;
 use crate::supposed_motions::{MotionOverlay, SupposedMotions};
 
-/// New files on one path that are told apart; further ones count as the last.
+/// New files on one path that are distinguished; further ones count as the last.
 const MAX_NEW_FILES: usize = 1024;
 /// KnownFiles that a path which is kept for long may have used before it is derived
 /// anew.

@@ -47,7 +47,7 @@ pub struct TimeStatistics {
     errors: [f32; N_ESTIMATES],
 }
 
-/// Below this a program cannot tell one wait from another.
+/// Waits below this are all the same to a program.
 const IMMEDIATE_NS: f32 = 100_000.0;
 
 impl TimeStatistics {

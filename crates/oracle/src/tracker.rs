@@ -172,7 +172,7 @@ impl Tracker {
     pub fn learn(&mut self, looked: &Looked, rates: &mut Rates, actual: i64, is_young: bool) {
         let all_right = rates.learn(&looked.guesses, actual);
         // New symbols start from how symbols began, so what old ones do counts
-        // no more; nor does a moment that tells the hypotheses not apart.
+        // no more; nor does a moment that does not distinguish the hypotheses.
         if is_young && !all_right {
             self.overall.learn(&looked.guesses, actual);
         }

@@ -56,7 +56,7 @@ impl Transitions {
     pub fn learn(&mut self, motions: &impl Motions, to: u32, interarrival_ns: u64) {
         let place = self.place_of(Transition { from: motions.now().symbol, to });
         let times = &mut self.tracked[place].1;
-        // Where one operation always follows at once there is nothing to tell
+        // Where one operation always follows at once there is nothing to distinguish
         // apart, and most transitions are so.
         if times.follows_at_once(interarrival_ns) {
             times.learn(interarrival_ns, [None; 3]);

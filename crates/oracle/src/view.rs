@@ -29,13 +29,13 @@ impl Oracle {
     }
 
     /// The files that the source has numbered in this run, with their paths as
-    /// far as they were told.
+    /// far as they are known.
     pub fn files_in_use(&self) -> impl Iterator<Item = (FileId, Option<&str>)> {
         (0..self.files.len())
             .filter_map(|file| Some((self.files.source(file)?, self.files.name(file))))
     }
 
-    /// The paths that are known, as far as they were told.
+    /// The paths that are known, as far as they are known.
     pub fn file_paths(&self) -> impl Iterator<Item = &str> {
         (0..self.files.len()).filter_map(|file| self.files.name(file))
     }

@@ -78,7 +78,7 @@ fn a_prediction_that_does_not_exist_leads_nowhere() {
 fn the_next_burst_is_known_before_it_starts() {
     let mut program = Program::new();
     checkpoints(&mut program, 0..20);
-    let burst = program.oracle.next_burst().expect("bursts are told from quiet");
+    let burst = program.oracle.next_burst().expect("bursts are distinguished from quiet");
     assert!((45_000_000..60_000_000).contains(&burst.starts_in_ns), "{burst:?}");
     assert!(burst.ends_in_ns > burst.starts_in_ns && burst.ends_in_ns < 61_000_000, "{burst:?}");
     assert_eq!((burst.operations, burst.bytes), (15, 6 * (512 + 16) + 64));
@@ -104,7 +104,7 @@ fn inside_a_burst_what_is_left_of_it_is_known() {
     checkpoints(&mut program, 0..20);
     program.compute(50_000_000).open(1, "out_0020.dat").write(2, "out_0020.dat", 100, 512);
     assert_eq!(program.oracle.operations_left_in_burst(), Some(13));
-    let burst = program.oracle.next_burst().expect("bursts are told from quiet");
+    let burst = program.oracle.next_burst().expect("bursts are distinguished from quiet");
     assert_eq!((burst.starts_in_ns, burst.operations), (0, 13));
 }
 
@@ -118,16 +118,16 @@ fn the_accesses_within_a_span_are_counted() {
     assert_eq!(program.oracle.within(130_000_000).operations, 30);
 }
 
-/// As many operations as are looked ahead were once told as a forecast.
+/// As many operations as are looked ahead were once reported as a forecast.
 #[test]
-fn a_burst_whose_end_is_not_in_sight_is_told_as_cut() {
+fn a_burst_whose_end_is_not_in_sight_is_reported_as_cut() {
     let mut program = Program::new();
     checkpoints(&mut program, 0..20);
-    assert!(!program.oracle.next_burst().expect("bursts are told from quiet").is_cut);
+    assert!(!program.oracle.next_burst().expect("bursts are distinguished from quiet").is_cut);
     for n in 0..5000 {
         program.write(9, "endless", n * 10, 10);
     }
-    let burst = program.oracle.next_burst().expect("bursts are told from quiet");
+    let burst = program.oracle.next_burst().expect("bursts are distinguished from quiet");
     assert_eq!((burst.operations, burst.is_cut), (1 << 16, true));
 }
 
@@ -152,7 +152,7 @@ fn a_name_never_seen_is_the_less_certain_the_further_away() {
 }
 
 /// 'At once' is a good guess for waits, but no call takes no time: beside a slow
-/// first call the fast ones that followed were once told to take none.
+/// first call the fast ones that followed were once predicted to take none.
 #[test]
 fn a_call_is_expected_to_take_some_time() {
     let mut oracle = Oracle::new(Config::default());

@@ -272,7 +272,7 @@ fn a_file_in_use_is_open_whatever_was_closed() {
     assert_eq!((program.name_of(&next).as_str(), next.offset), ("from", Some(200)));
 }
 
-/// Who tells operations itself names no opens; the files it read were once never
+/// Callers that pass operations themselves name no opens; the files it read were once never
 /// predicted by name.
 #[test]
 fn names_are_predicted_where_files_are_used_without_opening_them() {

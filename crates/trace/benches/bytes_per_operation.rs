@@ -61,7 +61,7 @@ fn row(path: &Path) -> String {
     let write = best(|n| record(&trace, &events, &directory.path().join(format!("pass-{n}"))));
     let exact = open(&directory.path().join("exact"));
     let read = best(|_| assert!(exact.events(None).unwrap().all(|event| event.is_ok())));
-    // Processor time is told in steps of 10 ms: a short trace may take none.
+    // Processor time is counted in steps of 10 ms: a short trace may take none.
     let rate = |time: Duration| match time {
         Duration::ZERO => "–".to_owned(),
         time => format!("{:.2}", events.len() as f64 / time.as_secs_f64() / 1e6),
@@ -111,7 +111,7 @@ fn best(mut pass: impl FnMut(usize)) -> Duration {
     passes.min().unwrap_or_default()
 }
 
-/// Tells the events as `ioracle run --record` does, each rank a process.
+/// Passes the events on as `ioracle run --record` does, each rank a process.
 fn record(trace: &Trace, events: &[Event], target: &Path) {
     let mut recorder = TraceRecorder::create(target, TimePrecision::Exact).unwrap();
     trace.contexts().iter().for_each(|(id, frames)| recorder.context(id, frames));

@@ -201,7 +201,7 @@ fn stream_error(path: &Arc<str>, line: u64, error: io::Error) -> Error {
 /// Entries of a directory that are looked at for traces.
 const MAX_ENTRIES: usize = 4096;
 
-/// Names of traces that are told.
+/// Names of traces that a message lists.
 const MAX_NAMES: usize = 3;
 
 /// The directories in this one that look like traces, in words: those of ranks
@@ -218,10 +218,11 @@ fn traces_in(directory: &Path) -> Option<String> {
         traces.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     // So that rank-10 comes after rank-9.
     names.sort_by_key(|name| (name.len(), name.clone()));
-    let told: Vec<String> = names.iter().take(MAX_NAMES).map(|name| format!("'{name}'")).collect();
+    let listed: Vec<String> =
+        names.iter().take(MAX_NAMES).map(|name| format!("'{name}'")).collect();
     let more = match names.len().checked_sub(MAX_NAMES) {
         None | Some(0) => String::new(),
         Some(more) => format!(" and {more} more"),
     };
-    (!told.is_empty()).then(|| format!("{}{more}", told.join(", ")))
+    (!listed.is_empty()).then(|| format!("{}{more}", listed.join(", ")))
 }

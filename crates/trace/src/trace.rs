@@ -107,7 +107,7 @@ impl Trace {
         &self.contexts
     }
 
-    /// What tells the calls that MPI made for itself, by the call stacks.
+    /// Recognises the calls that MPI made for itself by their call stacks.
     pub fn mpi_internals(&self) -> MpiInternals {
         let mut mpi = MpiInternals::default();
         self.contexts.iter().for_each(|(id, frames)| mpi.define_context(id, frames));
@@ -136,7 +136,7 @@ impl Trace {
     /// ([`Trace::process_ranks`] says which rank it is), process by process; times
     /// count from the start of each. In the CSV form, and after an import from it,
     /// they come in the order and with the times of [`Trace::events`], and have the
-    /// ranks of these if the trace does not tell the processes of a rank apart.
+    /// ranks of these if the trace does not distinguish the processes of a rank.
     pub fn events_by_process(&self) -> Result<Events<'_>, Error> {
         Events::new(self, None, Grouping::Processes)
     }

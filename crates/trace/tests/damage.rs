@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Traces that were cut off, spoiled, or are still being written: what is good
-//! is read, what is not is told in one sentence.
+//! is read, what is not is reported in one sentence.
 
 use std::fs;
 use std::path::Path;
@@ -37,8 +37,8 @@ fn write(process: u32, n: u64) -> Event {
     }
 }
 
-/// Tells two ranks, and `n_events` writes of each in turn.
-fn tell(recorder: &mut TraceRecorder, n_events: u64) {
+/// Reports two ranks, and `n_events` writes of each in turn.
+fn report(recorder: &mut TraceRecorder, n_events: u64) {
     recorder.context(ContextId(1), "app+0x10");
     recorder.file(FileId(1), "out.dat");
     for rank in 0..2 {
@@ -57,7 +57,7 @@ fn recording(n_events: u64) -> (TempDir, TraceRecorder) {
     let directory = tempfile::tempdir().unwrap();
     let recorder = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
     let mut recorder = recorder.with_log_limit(2000);
-    tell(&mut recorder, n_events);
+    report(&mut recorder, n_events);
     recorder.flush().unwrap();
     (directory, recorder)
 }
@@ -144,7 +144,7 @@ fn a_recording_cut_off_at_any_byte_is_recovered() {
 }
 
 #[test]
-fn a_trace_cut_off_at_any_byte_is_told_and_recovered() {
+fn a_trace_cut_off_at_any_byte_is_reported_and_recovered() {
     let whole = finished(60);
     assert_eq!(read_bytes(&whole, STRICT), (120, 0, None));
     let mut last = 0;
@@ -169,7 +169,7 @@ fn a_trace_cut_off_at_any_byte_is_told_and_recovered() {
 }
 
 #[test]
-fn a_flipped_bit_costs_a_block_and_is_told() {
+fn a_flipped_bit_costs_a_block_and_is_reported() {
     let whole = finished(60);
     for place in 0..whole.len() {
         let mut spoiled = whole.clone();
@@ -250,12 +250,12 @@ fn ranks_that_do_the_same_are_stored_once() {
     assert!(eight < one + one / 2, "{one} bytes of one rank, {eight} of eight");
 }
 
-/// A call that encloses more calls than wait for it is told after them.
+/// A call that encloses more calls than wait for it is recorded after them.
 #[test]
-fn calls_that_are_told_late_have_their_place() {
+fn calls_that_are_reported_late_have_their_place() {
     let directory = tempfile::tempdir().unwrap();
     let mut recorder = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
-    tell(&mut recorder, 5);
+    report(&mut recorder, 5);
     let outer = Event { sequence: 2, start_ns: 1500, end_ns: 9000, ..write(0, 2) };
     recorder.event(ProcessNumber(0), &outer);
     recorder.event(ProcessNumber(0), &write(0, 5));

@@ -34,7 +34,7 @@ static void tell(ioracle_oracle *oracle, uint64_t *clock_ns, ioracle_observation
     check(ioracle_oracle_observe(oracle, &call));
 }
 
-// A new oracle that was told of all files; the one before is freed.
+// A new oracle that knows all files; the one before is freed.
 static void observe_all(ioracle_oracle **oracle, int by_path)
 {
     uint64_t clock_ns = 0;

@@ -4,7 +4,7 @@
 //! Rust: `cargo bench --package ioracle-capi`.
 //!
 //! The C side is a program of its own, `cost.c`, built here and linked with the
-//! shared library, as a middleware would be. Both tell the same stream: files of
+//! shared library, as a middleware would be. Both observe the same stream: files of
 //! sixteen blocks, opened, read in a scattered order, closed. Each figure is the
 //! best of several rounds, as others use the machine too.
 
@@ -16,7 +16,7 @@ use std::time::Instant;
 use ::ioracle_oracle::{Config, Oracle};
 use ioracle_events::{ContextId, FileId, Function, Layer, Operation};
 
-/// Files told; `cost.c` has the same.
+/// Files used; `cost.c` has the same.
 const N_FILES: u64 = 2_000;
 const N_ROUNDS: usize = 9;
 const N_BLOCKS: u64 = 16;
@@ -26,7 +26,7 @@ fn main() {
     let mut oracle = Oracle::new(Config::default());
     let observe_ns = ns_per(N_OPERATIONS, || {
         oracle = Oracle::new(Config::default());
-        tell(&mut oracle);
+        observe_all(&mut oracle);
     });
     let predict_ns = ns_per(100_000, || {
         for _ in 0..100_000 {
@@ -70,7 +70,7 @@ fn ns_per(n: u64, mut body: impl FnMut()) -> f64 {
     (0..N_ROUNDS).map(round).fold(f64::INFINITY, f64::min)
 }
 
-fn tell(oracle: &mut Oracle) {
+fn observe_all(oracle: &mut Oracle) {
     let function = |name| Function::from_name(Layer::Posix, name).expect("it is in the table");
     let [open, read, close] = ["open", "pread", "close"].map(function);
     oracle.define_context(ContextId(1), "id:0x1");

@@ -31,7 +31,7 @@ pub(super) struct InProcessLearner {
     next: u64,
 }
 
-/// Passes what a stream tells on to an engine.
+/// Passes the events and definitions of a stream on to an engine.
 struct EngineObserver {
     engine: Engine,
 }
@@ -73,7 +73,7 @@ impl InProcessLearner {
     ///
     /// # Safety
     /// There is room for so many predictions.
-    pub(super) unsafe fn tell(&self, to: *mut ioracle_prediction, room: usize) -> ioracle_basis {
+    pub(super) unsafe fn answer(&self, to: *mut ioracle_prediction, room: usize) -> ioracle_basis {
         let Some(oracle) = self.events.engine.oracle(STREAM) else {
             return ioracle_basis::default();
         };
@@ -98,9 +98,9 @@ impl InProcessLearner {
             PredictedFile::New(_) => (identity::of(&path), true),
         };
         let name = PredictedName { id, path: "", is_new };
-        let mut told = ioracle_prediction::new(prediction, name);
-        set_path(&mut told, &path);
-        told
+        let mut converted = ioracle_prediction::new(prediction, name);
+        set_path(&mut converted, &path);
+        converted
     }
 
     fn take_definitions(&mut self, inside: &CaptureFunctions) {

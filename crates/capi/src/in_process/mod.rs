@@ -86,7 +86,7 @@ unsafe extern "C" fn answer(question: *mut c_void) {
         let question = &mut *question.cast::<Question<'_>>();
         question.answer = question.thread.attend(|learner| {
             learner.learn(question.inside);
-            learner.tell(question.predictions, question.n_predictions)
+            learner.answer(question.predictions, question.n_predictions)
         });
     }
 }

@@ -14,7 +14,7 @@ const ROUNDS: usize = 30;
 
 struct Application {
     name: &'static str,
-    /// Tells whether it is installed.
+    /// A command that shows whether it is installed.
     program: &'static str,
     /// Shell commands that make its input in the working directory.
     prepare: &'static str,

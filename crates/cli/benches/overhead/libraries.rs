@@ -19,7 +19,7 @@ struct Measured {
     more: &'static [&'static str],
     /// Without it the program is left out.
     header: Option<&'static str>,
-    /// What is called, and how the program is told.
+    /// What is called, and the argument that selects it.
     calls: &'static [(&'static str, &'static str)],
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::pairs::Pairs;
 use crate::tools::{Tools, summary_of};
 
-/// Tells this program that it is run inside a job.
+/// The argument with which this program runs inside a job.
 pub const INSIDE: &str = "start-inside";
 
 const ROUNDS: usize = 300;

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_are_told_by_their_names() {
+    fn libraries_are_recognised_by_their_names() {
         let [mpi, hdf5, netcdf, pnetcdf] = &LIBRARIES;
         let place = tempfile::tempdir().unwrap();
         for name in [

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_low_limits_are_told() {
+    fn only_low_limits_are_reported() {
         assert_eq!(file_size(None), None);
         assert_eq!(file_size(Some(1 << 40)), None);
         assert!(file_size(Some(1_000_000)).is_some_and(|finding| finding.text.contains("1.0 MB")));

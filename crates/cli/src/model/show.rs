@@ -54,7 +54,7 @@ struct Document {
     oracle: OracleDocument,
 }
 
-/// A thread of the job that is told apart.
+/// A thread of the job that is distinguished.
 #[derive(Serialize)]
 struct RoleRow {
     program: String,

@@ -12,7 +12,7 @@ pub struct RecoveredTrace {
     pub source: PathBuf,
     /// The trace that was written.
     pub written: Written,
-    /// What only a job tells.
+    /// What is only known of a job.
     pub job: Option<FoundJob>,
     /// Whether the job's directory was deleted, if that was asked for.
     pub removed: Option<bool>,

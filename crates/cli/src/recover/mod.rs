@@ -101,7 +101,7 @@ fn finish_recording(arguments: &Arguments) -> Result<RecoveredTrace> {
     Ok(RecoveredTrace::recording(&arguments.directory, written))
 }
 
-/// Tells how to go on if a directory holds a recording per rank.
+/// Explains how to continue if a directory holds a recording per rank.
 fn refuse_ranks(directory: &Path) -> Result<()> {
     let entries = directory.read_dir().into_iter().flatten().flatten();
     let mut ranks: Vec<PathBuf> = entries
@@ -121,7 +121,7 @@ fn refuse_ranks(directory: &Path) -> Result<()> {
     }
 }
 
-/// Tells that there is nothing to do if a directory holds a whole trace.
+/// Explains that there is nothing to do if a directory holds a whole trace.
 fn refuse_trace(directory: &Path) -> Result<()> {
     match Trace::open(directory, ReadOptions::default()) {
         Ok(_) => bail!(

@@ -36,7 +36,7 @@ pub fn render(found: &RecoveredTrace, colours: Colours) -> String {
         (Some(_), None) => {
             text.push_str("The job's directory was kept; --remove deletes it.\n");
         }
-        // Why it could not be deleted is told on standard error.
+        // The reason why it could not be deleted is on standard error.
         _ => {}
     }
     text

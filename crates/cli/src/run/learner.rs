@@ -98,12 +98,12 @@ impl Learner {
         self.publisher.sleep(at_most, |at_most| follower.wait(at_most));
     }
 
-    /// Tells threads that ask what was learned of them.
+    /// Publishes what was learned for the threads that ask.
     pub fn publish(&mut self, follower: &mut Follower) {
         self.publisher.publish(&self.engine, follower);
     }
 
-    /// Tells them more of it; false if they know all.
+    /// Publishes more of it; false if all is published.
     pub fn publish_more(&mut self, follower: &mut Follower) -> bool {
         self.publisher.complete(&mut self.engine, follower)
     }

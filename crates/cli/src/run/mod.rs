@@ -109,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     match done {
         Ok(summary) => {
-            tell(arguments, &summary);
+            deliver(arguments, &summary);
             summary.ending.imitate();
             Ok(ExitCode::from(summary.ending.shell_code()))
         }
@@ -120,9 +120,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Tells the summary wherever it was asked for. If that fails somewhere, it is
+/// Prints or writes the summary wherever it was asked for. If that fails somewhere, it is
 /// said, and the program's run is no failure for it.
-fn tell(arguments: &Arguments, summary: &RunSummary) {
+fn deliver(arguments: &Arguments, summary: &RunSummary) {
     let place = summary.rank.map(|rank| RankInJob { rank, world_size: summary.world_size });
     if !arguments.settings.quiet {
         output::print_error_text(&summary::render(summary, Screen::of_stderr()));

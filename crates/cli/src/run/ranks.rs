@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Which rank of a parallel job this command is, told by the launcher's
+//! Which rank of a parallel job this command is, from the launcher's
 //! variables.
 
 use std::env;
@@ -21,17 +21,17 @@ const LAUNCHERS: [(&str, &str, Option<&str>); 5] = [
 pub struct RankInJob {
     /// This rank.
     pub rank: u32,
-    /// How many there are, if that is told.
+    /// How many there are, if that is known.
     pub world_size: Option<u32>,
 }
 
 impl RankInJob {
     /// Of this process; `None` outside a parallel job.
     pub fn of_environment() -> Option<RankInJob> {
-        RankInJob::told_by(&|name| env::var(name).ok())
+        RankInJob::from_variables(&|name| env::var(name).ok())
     }
 
-    /// The file of this rank where all were told to write the same one:
+    /// The file of this rank where all were given the same one:
     /// `summary.json` becomes `summary.rank-1.json`.
     pub fn own_file(&self, file: &Path) -> PathBuf {
         let mark = format!("rank-{}", self.rank);
@@ -43,7 +43,7 @@ impl RankInJob {
         file.with_file_name(name)
     }
 
-    fn told_by(variable: &dyn Fn(&str) -> Option<String>) -> Option<RankInJob> {
+    fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Option<RankInJob> {
         let number = |name: &str| variable(name)?.parse::<u32>().ok();
         LAUNCHERS.into_iter().find_map(|(rank, size, needed)| {
             if needed.is_some_and(|needed| variable(needed).is_none()) {
@@ -62,11 +62,11 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
         };
-        assert_eq!(RankInJob::told_by(&variable), expected);
+        assert_eq!(RankInJob::from_variables(&variable), expected);
     }
 
     #[test]
-    fn ranks_are_told_by_their_launcher() {
+    fn ranks_are_numbered_by_their_launcher() {
         let place = |rank, world_size| Some(RankInJob { rank, world_size });
         check(&[], None);
         check(&[("OMPI_COMM_WORLD_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "8")], place(3, Some(8)));

@@ -63,11 +63,11 @@ pub fn summarise(
 }
 
 fn who_took_part(ran: &Ran, processes: &[JobProcess], totals: &JobTotals) -> ProcessTotals {
-    let told: BTreeSet<u32> = processes.iter().filter_map(|process| process.rank).collect();
+    let ranks: BTreeSet<u32> = processes.iter().filter_map(|process| process.rank).collect();
     let expected = processes.iter().filter_map(|process| process.world_size).max().unwrap_or(0);
     // One of many ranks itself, this command cannot miss the others.
     let (ranks_seen, ranks_expected) =
-        if ran.place.is_some() { (0, 0) } else { (told.len() as u32, expected) };
+        if ran.place.is_some() { (0, 0) } else { (ranks.len() as u32, expected) };
     ProcessTotals {
         seen: totals.spool.n_processes,
         threads: totals.spool.n_streams,

@@ -152,7 +152,7 @@ impl Plan<'_> {
             let wall_s = started.elapsed().as_secs_f64();
             ended.store(true, Ordering::Release);
             waker.wake();
-            // What was read before it failed is still worth telling.
+            // What was read before it failed is still worth reporting.
             if let Ok(Err(error)) = following.join() {
                 say(sentence(&error));
             }

@@ -57,18 +57,18 @@ impl Settings {
         JobSettings { limit_bytes: self.limit, wait_ms: self.wait_ms }
     }
 
-    /// What the library must be told.
+    /// What the library has to know.
     pub fn variables(&self) -> EnvironmentVariables {
         let text = |variable, value: &Option<OsString>| Some((variable, value.clone()?));
         let switch = |variable, on: bool| on.then(|| (variable, OsString::from("1")));
-        let told = [
+        let variables = [
             text(settings::INCLUDE, &self.include),
             text(settings::EXCLUDE, &self.exclude),
             switch(settings::ANONYMISE, self.anonymise),
             switch(settings::QUIET, self.quiet),
             switch(settings::INPROCESS, self.in_process),
         ];
-        told.into_iter().flatten().collect()
+        variables.into_iter().flatten().collect()
     }
 }
 

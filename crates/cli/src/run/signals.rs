@@ -4,11 +4,11 @@
 //!
 //! They are blocked and read from a signalfd, so that no handler runs and every
 //! disposition stays as it was inherited: what `nohup` ignores is ignored in the
-//! program, too. The siginfo tells who sent a signal. What the kernel sends
+//! program, too. The siginfo says who sent a signal. What the kernel sends
 //! because of the terminal (ctrl-C, ctrl-\, ctrl-Z, a changed window) goes to
 //! the whole process group, so the program has it already; what a process sent
 //! to us alone is passed on. A signal that was sent to the group by `kill`
-//! cannot be told from one that was sent to us, and reaches the program twice.
+//! cannot be distinguished from one that was sent to us, and reaches the program twice.
 
 use std::fs;
 use std::io;

@@ -45,7 +45,7 @@ pub fn supervise(program: Pid, signals: &Signals) -> io::Result<Ending> {
                 return Ok(ending);
             }
         } else if arrived.is_for(&receiver) {
-            // Between its end and the news of it there is nobody to tell.
+            // Between its end and the news of it there is no process to signal.
             let _ = kill(program, arrived.signal);
         }
     }

@@ -243,7 +243,7 @@ impl Observer for RunObserver<'_> {
     }
 
     fn stream_asks(&mut self, id: StreamId) {
-        // It is told what earlier runs have learned before it does anything.
+        // It receives what earlier runs have learned before it does anything.
         if let Some(recognition) = &mut self.recognition {
             recognition.event(ProcessNumber(id.rank), id, &mut self.learner.engine);
         }

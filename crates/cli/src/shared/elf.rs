@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The few fields of an ELF file that tell how it is started.
+//! The few fields of an ELF file that decide how it is started.
 //!
 //! Only the file header, the program headers and the interpreter's path are
 //! read, each with a bound, so that a hostile file costs a few KiB. What cannot

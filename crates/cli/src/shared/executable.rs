@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What kind of program a command is, told before it is started: a library
+//! What kind of program a command is, found out before it is started: a library
 //! preloaded into a musl program would keep it from starting, and into a static
 //! one it would never come.
 
@@ -21,7 +21,7 @@ const SET_GROUP_ID: u32 = 0o2000;
 /// What capture can do with a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecutableKind {
-    /// Dynamically linked against glibc, or not to be told: it is tried.
+    /// Dynamically linked against glibc, or unknown: it is tried.
     Ordinary,
     /// Statically linked: no library can be preloaded.
     Static,
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_told_apart() {
+    fn programs_are_distinguished() {
         check(&program(Some(LINKER)), 0o755, ExecutableKind::Ordinary);
         check(&program(None), 0o755, ExecutableKind::Static);
         check(&program(Some("/lib/ld-musl-x86_64.so.1")), 0o755, ExecutableKind::Musl);

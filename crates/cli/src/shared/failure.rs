@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How a failure is told: one sentence on standard error, exit code 1, or 2
+//! How a failure is reported: one sentence on standard error, exit code 1, or 2
 //! where the command was used wrongly.
 
 use std::fmt;
@@ -40,7 +40,7 @@ pub fn open_trace(path: &Path, options: ReadOptions) -> Result<Trace> {
     })
 }
 
-/// Tells why the command failed and with which code it ends.
+/// Prints why the command failed, and returns the code it ends with.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         // Whoever read our output has seen enough.
@@ -51,7 +51,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 }
 
 /// The causes of a failure in one sentence, from what was tried to why not. An
-/// error whose text already tells its cause is not told twice.
+/// error whose text already includes its cause does not repeat it.
 pub fn sentence(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |text, cause| {
         if text.is_empty() {
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_reported_once() {
         let error = anyhow::anyhow!("no space left").context("could not write 'a': no space left");
         assert_eq!(sentence(&error), "could not write 'a': no space left");
         let error = Err::<(), _>(anyhow::anyhow!("it is damaged")).context("could not use 'a'");

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_but_not_executable_is_told_with_126() {
+    fn what_is_found_but_not_executable_is_reported_with_126() {
         let plain = directory_with("tool", 0o644);
         let error = find(OsStr::new("tool"), Some(plain.path().as_os_str())).unwrap_err();
         assert_eq!(error.code, 126);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nowhere_is_told_with_127() {
+    fn what_is_nowhere_is_reported_with_127() {
         for name in ["/no/such/program", "no-such-program", ""] {
             assert_eq!(find(OsStr::new(name), None).unwrap_err().code, 127, "{name}");
         }

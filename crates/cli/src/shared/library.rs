@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_that_is_not_there_is_told_with_its_variable() {
+    fn a_library_that_is_not_there_is_reported_with_its_variable() {
         let error = named(Path::new("/no/lib.so")).unwrap_err().to_string();
         assert!(error.contains("/no/lib.so") && error.contains("IORACLE_LIBRARY"), "{error}");
     }

@@ -3,7 +3,7 @@
 //! I/O libraries that are linked into a program itself: their calls never pass the
 //! dynamic linker, so that nothing preloaded sees them.
 //!
-//! A library is told by a text among its constants that nothing else has: most
+//! A library is recognised by a text among its constants that nothing else has: most
 //! programs have no table of symbols. Only a module's constants are read, piece by
 //! piece and up to a bound, from the file on disk.
 

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_not_there_is_told() {
+    fn a_missing_directory_is_reported() {
         let error = Lock::take("/no/such/place/app.model".as_ref(), Duration::ZERO).map(drop);
         assert!(error.unwrap_err().to_string().contains("app.model"));
     }

@@ -15,7 +15,7 @@ use crate::shared::output::write_file;
 /// No model of ours comes near this; a file beyond it is something else.
 const MAX_MODEL_BYTES: u64 = 1 << 28;
 
-/// Reads a model; any damage is told in one sentence.
+/// Reads a model; any damage is reported in one sentence.
 pub fn read(path: &Path) -> Result<Model> {
     let name = path.display();
     let unreadable = || {

@@ -23,7 +23,7 @@ pub fn print_text(text: &str) -> Result<()> {
 }
 
 /// Prints text on standard error, in one piece. If that is closed or full there
-/// is nobody to tell.
+/// is nobody to report to.
 pub fn print_error_text(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
@@ -32,7 +32,7 @@ const NOT_PRINTED: &str =
     "could not write to standard output; make room where it goes, or send it elsewhere";
 
 /// Says a sentence on standard error. If that is closed or full there is nobody
-/// to tell, and the work goes on.
+/// to report to, and the work goes on.
 pub fn say(sentence: impl std::fmt::Display) {
     let _ = writeln!(io::stderr(), "ioracle: {sentence}");
 }

@@ -3,7 +3,7 @@
 //! SVG pictures as PNG, for slides and viewers that do not read SVG.
 //!
 //! Text needs a font of the machine. Compute nodes often have none; then the
-//! picture has no text, and the user is told.
+//! picture has no text, and a message says so.
 
 use std::sync::Arc;
 

@@ -38,7 +38,7 @@ impl Progress {
         self.change(|state| state.of += amount);
     }
 
-    /// Tells that work was done.
+    /// Advances the bar.
     pub fn advance(&self, amount: u64) {
         self.change(|state| state.done += amount);
     }

@@ -33,7 +33,7 @@ pub struct Symbols {
 
 struct Function {
     address: u64,
-    /// 0 if the table does not tell.
+    /// 0 if the table does not have it.
     size: u64,
     name: Box<str>,
 }
@@ -129,7 +129,7 @@ fn functions<'a>(symbols: impl Iterator<Item = impl ObjectSymbol<'a>>) -> Vec<Fu
 }
 
 /// How many calls of the same callee stand before the one that the code ends
-/// with; 0 where the callee is not told by the instruction.
+/// with; 0 where the instruction does not name the callee.
 ///
 /// Instructions are not decoded: that five bytes by chance look like a call of
 /// the very same place is next to impossible.

@@ -37,7 +37,7 @@ fn demand(expected: &[Vec<Call>], recorded: &[Vec<Call>], done: &Done) {
     }
 }
 
-/// Like [`check`], for programs whose calls on some files cannot be told one by
+/// Like [`check`], for programs whose calls on some files cannot be compared one by
 /// one: only the calls on `files` are compared, and for each file alone, because
 /// a signal handler may come between a call and the note of it.
 pub fn check_files(program: &Program, files: &[&str]) -> Done {
@@ -71,7 +71,7 @@ pub fn behaves_the_same(program: &Program) -> Done {
     captured
 }
 
-/// The first difference, told with what is around it. Threads are found by what
+/// The first difference, with the calls around it. Threads are found by what
 /// they did: process and thread numbers are not part of a trace.
 fn difference(expected: &[Vec<Call>], recorded: &[Vec<Call>]) -> Option<String> {
     let mut left: Vec<&Vec<Call>> = recorded.iter().collect();
@@ -169,7 +169,7 @@ fn a_missing_a_changed_and_a_superfluous_call_are_found() {
     }
     let any = Call { offset: ANY, file: "*".to_owned(), ..call(0) };
     assert_eq!(difference(&[vec![any]], &[vec![call(77)]]), None);
-    let told = |detail: &str| Call { detail: detail.to_owned(), ..call(0) };
-    assert!(difference(&[vec![told("U count=8")]], &[vec![call(0)]]).is_some());
-    assert_eq!(difference(&[vec![told("")]], &[vec![call(0)]]), None);
+    let with_detail = |detail: &str| Call { detail: detail.to_owned(), ..call(0) };
+    assert!(difference(&[vec![with_detail("U count=8")]], &[vec![call(0)]]).is_some());
+    assert_eq!(difference(&[vec![with_detail("")]], &[vec![call(0)]]), None);
 }

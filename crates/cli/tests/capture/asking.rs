@@ -83,7 +83,7 @@ pub fn counted(done: &Done) -> Vec<Counted> {
 const A_SECOND: u64 = 1_000_000_000;
 
 #[test]
-fn a_periodic_program_is_told_what_it_does_next() {
+fn a_periodic_program_learns_what_it_does_next() {
     for [threads, steps] in [[1, 1], [1, 12], [4, 3]] {
         let done = asks([threads, 60, steps, 5 * A_SECOND]).recorded();
         assert_eq!(done.code, Some(0), "{}", done.err);
@@ -97,7 +97,7 @@ fn a_periodic_program_is_told_what_it_does_next() {
 }
 
 #[test]
-fn who_does_not_wait_is_told_the_truth_or_that_it_is_not_known() {
+fn a_question_without_waiting_is_answered_correctly_or_as_stale() {
     let done = asks([1, 3000, 4, 0]).recorded();
     assert_eq!(done.code, Some(0), "{}", done.err);
     let thread = &counted(&done)[0];
@@ -159,7 +159,7 @@ fn one_can_ask_anywhere() {
 }
 
 #[test]
-fn a_thread_without_room_is_told_so() {
+fn a_thread_without_room_gets_limit() {
     let program = asks([1, 20, 1, A_SECOND]).option("--limit").option("30000");
     assert_eq!(counted(&program.recorded())[0].result, "IORACLE_LIMIT");
 }

@@ -12,7 +12,7 @@ use crate::run::{Done, Program};
 
 /// Deep stacks, handlers, alternate stacks, coroutines, plug-ins, threads, and
 /// code with and without frame pointers. A program whose parts lie 64 KiB apart
-/// has holes between them, which the dynamic linker tells in another way.
+/// has holes between them, which the dynamic linker describes in another way.
 fn programs() -> Vec<Program> {
     let mut programs: Vec<Program> = [
         "coroutines",

@@ -15,7 +15,7 @@ use crate::parallel::installed;
 use crate::run::{Done, Program};
 use crate::wheels;
 
-/// Builds with one of HDF5's compilers, which link it statically unless told not to.
+/// Builds with one of HDF5's compilers, which link it statically unless asked not to.
 fn built(compiler: &str, source: &str, more: &[&str]) -> Option<PathBuf> {
     other(compiler, source, &[&["-shlib", "-O2"], more].concat())
 }

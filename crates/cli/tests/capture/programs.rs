@@ -185,7 +185,7 @@ fn threads_with_the_smallest_stack_have_room_enough() {
     checked("threads_small");
 }
 
-/// A thread's end was told by a key's destructor, for whose value glibc allocates
+/// A thread's end was noticed by a key's destructor, for whose value glibc allocates
 /// where other libraries have made many keys: inside the program's call.
 #[test]
 fn threads_of_a_program_with_many_keys_cost_it_no_allocation_and_leave_nothing_behind() {
@@ -289,7 +289,7 @@ fn a_program_may_close_every_descriptor() {
 }
 
 /// The files of a closed range were looked up after they had been closed, when
-/// another thread had been given the descriptors: its file was told as closed.
+/// another thread had been given the descriptors: its file was recorded as closed.
 #[test]
 fn a_range_of_descriptors_is_closed_for_whoever_had_them() {
     checked("range_closes");
@@ -303,7 +303,7 @@ fn standard_descriptors_may_become_files() {
 }
 
 #[test]
-fn ten_thousand_open_files_are_told_apart() {
+fn ten_thousand_open_files_are_distinguished() {
     checked("many_files");
 }
 

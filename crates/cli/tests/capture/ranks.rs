@@ -17,8 +17,8 @@ fn mpi_tells_the_rank_where_the_launcher_does_not() {
         let Some(program) = mpi.c("mpi_ranks") else { continue };
         let done = behaves_the_same(&mpi.run(&program, 4));
         let processes = &done.summary()["processes"];
-        let told = (processes["ranks_seen"].as_u64(), processes["ranks_expected"].as_u64());
-        assert_eq!(told, (Some(4), Some(4)), "{}: {}", mpi.name, done.err);
+        let ranks = (processes["ranks_seen"].as_u64(), processes["ranks_expected"].as_u64());
+        assert_eq!(ranks, (Some(4), Some(4)), "{}: {}", mpi.name, done.err);
         check_alike(&done.summary()["ranks"], mpi.name);
         let trace = Trace::open(&done.beside().join("trace"), ReadOptions::default()).unwrap();
         let mut places = BTreeSet::new();
@@ -45,7 +45,7 @@ fn check_alike(ranks: &serde_json::Value, mpi: &str) {
 /// Shared memory and files of the session were once the busiest files of a program
 /// that writes 600 bytes.
 #[test]
-fn what_mpi_does_for_itself_is_told_apart() {
+fn what_mpi_does_for_itself_is_kept_separate() {
     for mpi in installed() {
         let Some(program) = mpi.c("mpi_ranks") else { continue };
         let done = behaves_the_same(&mpi.run(&program, 2));

@@ -157,7 +157,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Exit status as a shell tells it, which is what `ioracle run` ends with.
+    /// Exit status as a shell reports it, which is what `ioracle run` ends with.
     pub fn status(&self) -> i32 {
         self.code.unwrap_or_else(|| 128 + self.signal.unwrap_or(0))
     }

@@ -51,8 +51,8 @@ fn check_same(done: &Done) {
     assert!(checked >= 12, "{shown:#}");
     let left_out = shown["not_in_trace"].as_array().expect("a list");
     for (name, _) in live.as_object().expect("an object") {
-        let is_told = shown.get(name).is_some() || left_out.iter().any(|it| it == name.as_str());
-        assert!(is_told, "{name} is neither shown nor named as left out");
+        let is_listed = shown.get(name).is_some() || left_out.iter().any(|it| it == name.as_str());
+        assert!(is_listed, "{name} is neither shown nor named as left out");
     }
     let said = |text: &str| -> Vec<String> {
         let lines = text.lines().skip_while(|line| !line.starts_with("ioracle:")).skip(1);

@@ -3,7 +3,7 @@
 //! The rows of MPI's functions against the `mpi.h` that is installed: a C file
 //! is made of the table, in which every function is assigned to a pointer of the
 //! type that its row says. Handles differ between libraries, so a row only says
-//! that there is one; which one is told by the argument's name.
+//! that there is one; the argument's name says which one.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -49,21 +49,21 @@ fn what_fortran_prints_is_not_also_flushed() {
 }
 
 #[test]
-fn mapped_files_are_told_as_what_is_not_seen_and_msync_counts() {
+fn mapped_files_are_reported_as_what_is_not_seen_and_msync_counts() {
     let done = check(&Program::new(c("mapped")));
     let summary = done.summary();
     let mapped = &summary["mapped"];
-    let told = ["files", "bytes_for_reading", "bytes_for_writing"];
-    assert_eq!(told.map(|field| mapped[field].as_u64()), [Some(1), Some(4096), Some(65536)]);
+    let fields = ["files", "bytes_for_reading", "bytes_for_writing"];
+    assert_eq!(fields.map(|field| mapped[field].as_u64()), [Some(1), Some(4096), Some(65536)]);
     assert_eq!(mapped["largest"][0]["path"], "mapped");
     assert_eq!(summary["io"]["operations"], 4, "open, ftruncate, msync, close");
     let expected = "mapped        4.1 KB for reading and 65.5 KB for writing of 'mapped'";
     assert!(done.err.contains(expected), "{}", done.err);
 }
 
-/// Compression by netCDF was once told as time of the file system.
+/// Compression by netCDF was once reported as time of the file system.
 #[test]
-fn time_in_libraries_is_told_from_time_in_the_file_system() {
+fn time_in_libraries_is_separated_from_time_in_the_file_system() {
     if !has_header("netcdf.h", "libnetcdf-dev") {
         return;
     }
@@ -84,14 +84,14 @@ fn variable<'a>(summary: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn variables_are_told_with_what_was_done_to_them_and_what_to_do() {
+fn variables_are_reported_with_what_was_done_to_them_and_what_to_do() {
     let Some(program) = other("h5cc", "hdf5_habits.c", &["-shlib", "-O2"]) else { return };
     let done = behaves_the_same(&Program::new(program));
     let summary = done.summary();
     let hdf5 = &summary["hdf5"];
-    let told = ["writes", "bytes_written", "collective_calls"].map(|field| hdf5[field].as_u64());
+    let fields = ["writes", "bytes_written", "collective_calls"].map(|field| hdf5[field].as_u64());
     let bytes = 300 * 8000 + 200 * 8 + 12 * 8000;
-    assert_eq!(told, [Some(300 + 200 + 12), Some(bytes), Some(0)]);
+    assert_eq!(fields, [Some(300 + 200 + 12), Some(bytes), Some(0)]);
 
     let rows = variable(&summary, "/rows");
     assert_eq!((&rows["part"], &rows["counts"]), (&json!({"slices": 1}), &json!([1, 1000])));
@@ -170,7 +170,7 @@ fn what_hdf5_tells_of_a_variable_of_netcdf_is_put_together_with_it() {
 }
 
 /// One wait for several requests, and one write of several variables, was once
-/// told as a call for each, and what was given up as written.
+/// counted as a call for each, and what was given up as written.
 #[test]
 fn requests_that_are_waited_for_together_are_one_call_of_their_variables() {
     let Some(program) = pnetcdf::built_in_c("pnetcdf_requests.c") else { return };
@@ -189,7 +189,7 @@ fn requests_that_are_waited_for_together_are_one_call_of_their_variables() {
     const BYTES: u64 = 512 * 8;
     let written = ["writes", "bytes_written"].map(|field| summary["pnetcdf"][field].as_u64());
     assert_eq!(written, [Some(2 * (STEPS * 2 + 1)), Some(2 * (STEPS * 2 + 2) * BYTES)]);
-    let told = |name| {
+    let fields = |name| {
         let row = variable(&summary, name);
         let of = |function: &str| {
             let calls = row["calls"].as_array().expect("calls");
@@ -201,8 +201,8 @@ fn requests_that_are_waited_for_together_are_one_call_of_their_variables() {
     for name in ["temperature", "pressure"] {
         let writes = 2 * (STEPS + 1);
         let calls = [Some(json!(2 * STEPS)), None];
-        assert_eq!(told(name), (Some(writes), Some(writes * BYTES), calls), "{name}");
+        assert_eq!(fields(name), (Some(writes), Some(writes * BYTES), calls), "{name}");
         assert!(variable(&summary, name)["io_time_s"].as_f64() > Some(0.0));
     }
-    assert_eq!(told("given_up"), (Some(0), Some(0), [None, Some(json!(2 * STEPS))]));
+    assert_eq!(fields("given_up"), (Some(0), Some(0), [None, Some(json!(2 * STEPS))]));
 }

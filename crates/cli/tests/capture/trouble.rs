@@ -29,7 +29,7 @@ fn a_spool_on_a_full_file_system_costs_records_and_nothing_else() {
     every_call_is_recorded_or_counted(&behaves_the_same(&program));
 }
 
-/// On a file system of 64 KiB, 648 operations by 1 process were once told of 18,627
+/// On a file system of 64 KiB, 648 operations by 1 process were once reported of 18,627
 /// by 5, without a word of those that are missing, and with advice on a file that
 /// nobody knew.
 #[test]

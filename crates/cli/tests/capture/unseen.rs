@@ -49,7 +49,7 @@ fn a_setuid_program_runs_and_is_named_as_such() {
     assert!(done.err.contains("set-user-ID"), "{}", done.err);
 }
 
-/// Debian's h5cc links statically unless it is told not to; of such a program's
+/// Debian's h5cc links statically unless asked not to; of such a program's
 /// calls of HDF5 nothing was seen, and nothing said so.
 #[test]
 fn a_library_that_is_linked_into_the_program_is_named() {

@@ -45,7 +45,7 @@ fn datasets_in_blocks_are_predicted_in_the_files_of_the_steps_to_come() {
 
 /// netCDF-4 stores by HDF5: what the program does is one access, not two.
 #[test]
-fn an_access_to_a_variable_of_netcdf_4_is_told_once() {
+fn an_access_to_a_variable_of_netcdf_4_is_reported_once() {
     if !has_header("netcdf.h", "libnetcdf-dev") {
         return;
     }

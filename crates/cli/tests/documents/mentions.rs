@@ -22,7 +22,7 @@ pub fn check(root: &Path, mention: &str) -> Result<(), String> {
     }
 }
 
-/// A subcommand, and options that its help tells of.
+/// A subcommand, and options that its help mentions.
 fn check_ioracle(words: &[&str]) -> Result<(), String> {
     let is_name = |word: &&str| word.chars().all(|it| it.is_ascii_lowercase());
     let Some(subcommand) = words.first().filter(|word| is_name(word)) else { return Ok(()) };
@@ -36,7 +36,7 @@ fn check_ioracle(words: &[&str]) -> Result<(), String> {
         let option = word.split('=').next().unwrap_or_default();
         let is_there = help.split([' ', ',', '\n', '=', '<', '[', ']']).any(|it| it == option);
         if !is_there {
-            return Err(format!("its help does not tell of {option}"));
+            return Err(format!("its help does not mention {option}"));
         }
     }
     Ok(())
@@ -45,11 +45,11 @@ fn check_ioracle(words: &[&str]) -> Result<(), String> {
 fn help(path: &[&str]) -> Option<String> {
     static HELP: LazyLock<Mutex<HashMap<String, Option<String>>>> = LazyLock::new(Mutex::default);
     let mut known = HELP.lock().expect("no test failed here");
-    let told = known.entry(path.join(" ")).or_insert_with(|| {
+    let help = known.entry(path.join(" ")).or_insert_with(|| {
         let done = ioracle(path.iter().copied().chain(["--help"]));
         (done.code == Some(0)).then_some(done.out)
     });
-    told.clone()
+    help.clone()
 }
 
 /// A package, and a test or bench of it.

@@ -78,9 +78,9 @@ fn omniscio_tells_what_ioracle_run_publishes_and_nothing_without() {
     assert_eq!(run(command(&program).arg(&file).arg("alone")), "0\n");
     let mut watched = command(prefix().join("bin/ioracle"));
     watched.env("IORACLE_DIR", directory.path());
-    let told = run(watched.args(["run", "--"]).arg(program).arg(file).arg("watched"));
+    let watched_run = run(watched.args(["run", "--"]).arg(program).arg(file).arg("watched"));
     let expected: String = (64..69).map(|i| format!("1 {} 512 data.bin\n", i * 512)).collect();
-    assert_eq!(told, expected);
+    assert_eq!(watched_run, expected);
 }
 
 #[test]

@@ -29,8 +29,8 @@ fn place() -> Place {
     place
 }
 
-/// Two runs that ask after so many periods; what the second one was told.
-fn told_in_the_second_run(asks_after: &str) -> String {
+/// Two runs that ask after so many periods; the answer that the second one got.
+fn answer_in_the_second_run(asks_after: &str) -> String {
     let place = place();
     let run = || {
         let ran = place.run(&["./app", asks_after]);
@@ -48,12 +48,12 @@ fn told_in_the_second_run(asks_after: &str) -> String {
 }
 
 #[test]
-fn who_asks_before_its_first_call_is_told_what_the_model_expects() {
-    let told = told_in_the_second_run("0");
-    assert!(told.starts_with("IORACLE_OK open ") && told.ends_with("/state\n"), "{told}");
+fn a_question_before_the_first_call_is_answered_from_the_model() {
+    let answer = answer_in_the_second_run("0");
+    assert!(answer.starts_with("IORACLE_OK open ") && answer.ends_with("/state\n"), "{answer}");
 }
 
 #[test]
 fn who_asks_soon_has_a_model_too() {
-    assert!(told_in_the_second_run("2").starts_with("IORACLE_OK open "));
+    assert!(answer_in_the_second_run("2").starts_with("IORACLE_OK open "));
 }

@@ -76,7 +76,7 @@ fn a_stripped_program_is_known_by_its_addresses_only() {
     assert!(place.run(&["./app"]).first() >= 95.0);
 }
 
-/// A new version under a new name, which the user tells to be the same.
+/// A new version under a new name, which the user says is the same.
 #[test]
 fn a_renamed_program_keeps_its_contexts_if_it_is_named() {
     let place = Place::new();

@@ -26,7 +26,7 @@ fn every_tool_of_a_script_finds_its_own() {
         assert_eq!(of(program), [0, 1], "{program} was run twice");
     }
     assert_eq!((of("tar"), of("sort")), (vec![0], vec![0]));
-    // Whose future is shown is told.
+    // The output says whose future is shown.
     let model = place.model();
     let model = model.to_str().unwrap();
     let busiest = ioracle(["predict", model]).out;
@@ -63,7 +63,7 @@ fn threads_find_their_own() {
     assert!(second.first() >= 95.0, "{}", second.model);
 }
 
-/// Ranks as a launcher would begin them: told by the environment.
+/// Ranks as a launcher would start them: numbered by the environment.
 #[test]
 fn new_ranks_begin_with_what_others_know() {
     let place = Place::with_checkpoints();

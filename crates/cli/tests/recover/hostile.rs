@@ -63,10 +63,10 @@ fn files_cut_or_overwritten_anywhere_never_stop_the_rest() {
     }
 }
 
-/// A count of 128 whose bits were turned over was once told as 18 trillion million
+/// A count of 128 whose bits were flipped was once reported as 18 trillion million
 /// calls that were not recorded.
 #[test]
-fn counts_that_cannot_be_are_left_out_and_told() {
+fn impossible_counts_are_left_out_and_reported() {
     let (spool, target) = (Spool::new(), Target::new());
     let mut stream = Stream::writing(NOBODY, NOBODY, 3, "/out");
     stream.unrecorded[1] = !128;

@@ -60,7 +60,7 @@ fn a_recording_that_was_not_finished_is_finished_where_it_is() {
 }
 
 #[test]
-fn a_recording_without_an_event_yet_is_told_apart_from_an_empty_trace() {
+fn a_recording_without_an_event_yet_is_kept_separate_from_an_empty_trace() {
     let target = Target::new();
     interrupted_recording(&target.path(), 0);
     let done = ioracle(["eval", &target.name()]);

@@ -62,7 +62,7 @@ fn what_is_no_job_is_refused_in_one_sentence() {
 }
 
 #[test]
-fn wrong_use_is_told_apart_from_failure() {
+fn wrong_use_is_kept_separate_from_failure() {
     let spool = Spool::new();
     ioracle(["recover", spool.name()]).fails_saying(2, &["-o"]);
     assert_eq!(ioracle(["recover"]).code, Some(2));

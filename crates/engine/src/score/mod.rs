@@ -68,7 +68,7 @@ pub struct ObservedOperation<'a> {
     pub operation: &'a Operation,
     /// Its symbol, if it was seen before.
     pub symbol: Option<ContextSymbol>,
-    /// The path of its file, if the source told it.
+    /// The path of its file, if the source gave it.
     pub path: Option<&'a str>,
     /// The wait before it, unless it is the first of its stream.
     pub interarrival_ns: Option<u64>,

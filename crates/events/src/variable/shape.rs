@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How long a variable is along its dimensions, as far as accesses tell, and so
+//! How long a variable is along its dimensions, as far as accesses show, and so
 //! where in it a part lies.
 
 /// Dimensions looked at; the first ones of a variable with more.
@@ -16,7 +16,7 @@ pub struct VariablePart {
     pub counts: Option<Vec<u64>>,
 }
 
-/// What accesses have told of a variable.
+/// What is known of a variable from its accesses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shape {
     /// How far they have reached, by dimension.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Files that hold a program rather than its data, told by their names: what an
+//! Files that hold a program rather than its data, recognised by their names: what an
 //! interpreter imports is many small files, and nobody can put them together.
 
 use std::path::Path;
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_told_from_data() {
+    fn code_is_separated_from_data() {
         for path in [
             "/usr/lib/python3.11/json/__pycache__/decoder.cpython-311.pyc",
             "/usr/lib/python3.11/json/decoder.py",

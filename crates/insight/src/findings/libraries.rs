@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn tiny_accesses_to_a_variable_are_told_with_the_function_and_what_to_do() {
+    fn tiny_accesses_to_a_variable_are_reported_with_the_function_and_what_to_do() {
         let point = |n| on_variable("nc_put_var1", 8, format!("T start={n}:0"));
         assert_eq!(
             found((0..200).map(point)),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_that_do_not_fit_are_told_with_what_is_too_much() {
+    fn chunks_that_do_not_fit_are_reported_with_what_is_too_much() {
         let opened = on_variable("H5Dopen", 0, "/T chunk=100:10".to_owned());
         let row = |n| on_variable("H5Dread", 80_000, format!("/T start={n}:0 count=1:1000"));
         let events = std::iter::once(opened.clone()).chain((0..200).map(row));

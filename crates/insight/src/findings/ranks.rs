@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn one_rank_that_writes_for_all_is_told() {
+    fn one_rank_that_writes_for_all_is_reported() {
         let given = said(&[1_000_000_000, 10, 0]);
         assert!(
             given[0].starts_with("rank 0 wrote 1.0 GB of the 1.0 GB that all ranks wrote, taking"),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_moves_much_more_than_others_is_told() {
+    fn a_rank_that_moves_much_more_than_others_is_reported() {
         let even = [100_000_000; 4];
         assert!(said(&even).is_empty());
         let given = said(&[100_000_000, 100_000_000, 100_000_000, 700_000_000]);

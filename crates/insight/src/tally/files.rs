@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What was done to a file, or to many that are told as one.
+//! What was done to a file, or to many that are treated as one.
 //!
 //! Counts decide what is said about a file, so that the same program hears the
 //! same in every run; times are kept to say how much it matters.
@@ -17,7 +17,7 @@ pub const BLOCK: u64 = 4096;
 /// A call of stdio that takes less went to a buffer of the C library. One of an
 /// unbuffered stream is a system call each: 4.2 µs against 0.5 to 0.8 µs, measured.
 const SYSTEM_CALL_NS: u64 = 1500;
-/// Processes that are told apart for each file.
+/// Processes that are distinguished for each file.
 const MAX_PROCESSES: usize = 64;
 
 /// What was done to one file.
@@ -79,7 +79,7 @@ pub struct ByteExtent {
     others: u64,
 }
 
-/// The processes that share something, as far as they are told apart.
+/// The processes that share something, as far as they are distinguished.
 #[derive(Clone, Debug, Default)]
 pub struct Shared(Vec<u32>);
 

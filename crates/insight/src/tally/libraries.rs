@@ -115,7 +115,7 @@ impl Libraries {
         }
     }
 
-    /// The names of HDF5's and netCDF's functions do not tell what is
+    /// The names of HDF5's and netCDF's functions do not say what is
     /// collective; what they ask of MPI-IO does.
     fn enclose(&mut self, event: &Event, library: CountedLibrary, is_collective: bool) {
         let Some(calls) = entry(&mut self.enclosing, event.stream, MAX_STREAMS) else { return };
@@ -171,18 +171,18 @@ mod tests {
         libraries.add(&Event { depth: 1, ..event("mpi_set_view", 1, None) });
         libraries.add(&Event { result: -1, ..event("H5Fopen", 1, None) });
         libraries.add(&Event { depth: 1, ..event("mpi_open", 1, None) });
-        let told = |library| {
+        let counted = |library| {
             let of: &LibraryTally = libraries.of(library);
             (of.calls, of.collective, of.read.bytes, of.written.bytes, of.io_ns)
         };
-        assert_eq!(told(CountedLibrary::NetCdf), (1, 1, 0, 800, 10_000));
+        assert_eq!(counted(CountedLibrary::NetCdf), (1, 1, 0, 800, 10_000));
         // With the time of the call that failed.
-        assert_eq!(told(CountedLibrary::Hdf5), (2, 1, 0, 1100, 30_000));
-        assert_eq!(told(CountedLibrary::MpiIo), (5, 4, 0, 1900, 50_000));
-        assert_eq!(told(CountedLibrary::PnetCdf), (2, 1, 70, 70, 20_000));
+        assert_eq!(counted(CountedLibrary::Hdf5), (2, 1, 0, 1100, 30_000));
+        assert_eq!(counted(CountedLibrary::MpiIo), (5, 4, 0, 1900, 50_000));
+        assert_eq!(counted(CountedLibrary::PnetCdf), (2, 1, 70, 70, 20_000));
     }
 
-    /// One `ncmpi_wait_all` for 100 requests was once told as 100 collective calls.
+    /// One `ncmpi_wait_all` for 100 requests was once reported as 100 collective calls.
     #[test]
     fn a_call_of_several_parts_is_one_that_has_moved_all_of_them() {
         let mut libraries = Libraries::default();

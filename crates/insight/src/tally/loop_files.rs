@@ -7,7 +7,7 @@ use ioracle_events::{ContextId, FastMap, FileId, Function, Operation};
 
 use super::entry;
 
-/// Calls that are told apart, and files that are kept of each.
+/// Calls that are distinguished, and files that are kept of each.
 const MAX_CALLS: usize = 1 << 14;
 const MAX_FILES: usize = 64;
 

@@ -26,7 +26,7 @@ pub enum RequestOutcome {
 }
 
 impl PendingRequests {
-    /// Takes an event in, and tells what became of the request that it is the
+    /// Takes an event in, and returns what became of the request that it is the
     /// end of.
     pub fn add(&mut self, event: &Event) -> Option<RequestOutcome> {
         if CountedLibrary::of(event.function) != Some(CountedLibrary::PnetCdf) {

@@ -3,7 +3,7 @@
 //! What is done to the variables and datasets of files.
 //!
 //! Only calls of the program itself count: a netCDF variable that HDF5 stores
-//! as a dataset is one. What HDF5 tells of the dataset, its chunks, is taken
+//! as a dataset is one. What HDF5 knows of the dataset, its chunks, is taken
 //! from the calls inside.
 
 mod part;
@@ -78,7 +78,7 @@ impl VariableTallies {
         }
         let Some(name) = event.object().filter(|name| !name.is_empty()) else { return };
         let name = if name == "?" { NAMELESS } else { name };
-        let told = event.selection().unwrap_or_default();
+        let selection = event.selection().unwrap_or_default();
         let access = event.function.access();
         if event.depth == 0 && (access.is_data() || outcome.is_some()) {
             let Some(variable) = self.number(event.file, name) else { return };
@@ -92,7 +92,7 @@ impl VariableTallies {
             }
             calls_of(&mut tally.calls, event.function).operations += u64::from(is_new_call);
             let way = match outcome {
-                None => tally.add(event, told),
+                None => tally.add(event, selection),
                 Some(outcome) => tally.add_outcome(event, outcome),
             };
             if let Some(call) = self.last_calls.get_mut(&event.stream) {
@@ -100,7 +100,7 @@ impl VariableTallies {
                 call.push(Counted { variable, function, way, bytes });
             }
         } else if access == Access::Define
-            && let Some(chunk) = part::numbers(told, "chunk")
+            && let Some(chunk) = part::numbers(selection, "chunk")
             && let Some(variable) = self.number(event.file, name)
         {
             self.known[variable].1.chunk = Some(chunk.into());
@@ -157,7 +157,7 @@ impl VariableTallies {
 }
 
 impl VariableTally {
-    /// Counts an access, and tells which way its data goes.
+    /// Counts an access, and returns which way its data goes.
     fn add(&mut self, event: &Event, selection: &str) -> Access {
         let (bytes, io_ns) = (event.transferred(), duration_ns(event));
         let way = event.function.access();
@@ -252,9 +252,9 @@ mod tests {
         variables.add(&call("ncmpi_wait_all", 1, 0, "request=3"), None);
         variables.add(&call("H5Aread", 2, 8, "/T@units"), None);
         variables.add(&call("nc_get_vara", 2, 30, "? start=0 count=1"), None);
-        let mut told: Vec<_> =
+        let mut rows: Vec<_> =
             variables.iter().map(|(file, it)| (file.0, &*it.name, it.read, it.written)).collect();
-        told.sort_unstable_by_key(|row| (row.0, row.1));
+        rows.sort_unstable_by_key(|row| (row.0, row.1));
         let moved =
             |operations, bytes| TransferTally { operations, bytes, io_ns: operations * 10_000 };
         let none = TransferTally::default();
@@ -264,7 +264,7 @@ mod tests {
             (2, NAMELESS, of_second, none),
             (2, "T", of_second, none),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(rows, expected);
     }
 
     /// netCDF names a variable `T` and HDF5 the dataset that it is `/T`.
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!((library.read.operations, library.written.operations), (0, 1));
     }
 
-    /// Ten waits for ten requests each were once told as 100 calls.
+    /// Ten waits for ten requests each were once reported as 100 calls.
     #[test]
     fn a_call_of_several_parts_is_one_call_of_each_of_its_variables() {
         let mut tally = JobTally::default();
@@ -339,15 +339,15 @@ mod tests {
                 tally.add(&call("ncmpi_wait_all", 1, 8, &completed));
             }
         }
-        let mut told: Vec<_> = tally
+        let mut rows: Vec<_> = tally
             .variables
             .iter()
             .flat_map(|(_, it)| it.calls.iter().map(|(f, calls)| (&*it.name, f.name(), calls)))
             .map(|(name, function, calls)| (name, function, calls.operations, calls.bytes))
             .collect();
-        told.sort_unstable();
+        rows.sort_unstable();
         assert_eq!(
-            told,
+            rows,
             [
                 ("T", "ncmpi_iput_var", 70, 560),
                 ("T", "ncmpi_wait_all", 10, 0),

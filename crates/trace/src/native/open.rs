@@ -29,7 +29,7 @@ pub(crate) const EVENTS: &str = "events.ioracle";
 pub(crate) struct OpenTrace {
     path: Arc<str>,
     chunks: Chunks,
-    /// What was told and is not, or not all, in blocks yet.
+    /// What was recorded and is not, or not completely, in blocks yet.
     log: Option<(File, Arc<str>)>,
 }
 
@@ -155,7 +155,7 @@ impl Log {
         let reason = "it is not what was written";
         let position = match &self.reader {
             Some((reader, _)) => reader.damaged_at()?,
-            // Shorter than its head, it was cut before anything was told.
+            // Shorter than its head, it was cut off before anything was recorded.
             None => (self.n_bytes >= HEAD_BYTES).then_some(0)?,
         };
         Some(Damage::At { position, reason })

@@ -108,8 +108,8 @@ fn read(
     let numbered = numbers.zip(events).map(|(number, event)| match order {
         EventOrder::Numbered if is_numbered => event,
         EventOrder::Numbered => Event { sequence: number, ..event },
-        // A second reader of the spool shall not tell them again.
-        EventOrder::ByTime => Event { sequence: head.last_told, ..event },
+        // A second reader of the spool must not report them again.
+        EventOrder::ByTime => Event { sequence: head.last_sequence, ..event },
     });
     Some(numbered.collect())
 }

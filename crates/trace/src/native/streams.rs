@@ -17,7 +17,7 @@ use super::code::{BlockEncoder, EventOrder, First, MAX_BLOCK_EVENTS, N_SECTIONS}
 use super::container::{BlockHead, BlockPlace, ChunkWriter, LaneId, SectionPlace};
 use super::times::TimePrecision;
 
-/// Lanes of a stream. A call that encloses very many others is told after them
+/// Lanes of a stream. A call that encloses very many others is recorded after them
 /// and goes into a lane of its own; beyond the last one, late calls are moved.
 const MAX_LANES: usize = 4;
 
@@ -36,7 +36,7 @@ struct StreamWriter {
     lanes: Vec<Lane>,
     n_events: u64,
     /// The highest number that an event of the current blocks had.
-    last_told: u64,
+    last_sequence: u64,
 }
 
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl StreamWriters {
         for block in blocks {
             let stream = self.streams.entry(block.lane.stream).or_default();
             stream.n_events += u64::from(block.n_events);
-            stream.last_told = stream.last_told.max(block.last_told);
+            stream.last_sequence = stream.last_sequence.max(block.last_sequence);
             let place = usize::from(block.lane.lane).min(MAX_LANES - 1);
             stream.lanes.resize_with(stream.lanes.len().max(place + 1), Lane::default);
             let lane = &mut stream.lanes[place];
@@ -83,16 +83,16 @@ impl StreamWriters {
     }
 
     /// The highest number that an event of a stream had.
-    pub(crate) fn last_told(&self, number: u32) -> Option<u64> {
+    pub(crate) fn last_sequence(&self, number: u32) -> Option<u64> {
         let stream = self.streams.get(&number).filter(|stream| stream.n_events > 0);
-        stream.map(|stream| stream.last_told)
+        stream.map(|stream| stream.last_sequence)
     }
 
     /// Adds an event to a stream.
     pub(crate) fn push(&mut self, number: u32, event: &Event) -> BlockRoom {
         let stream = self.streams.entry(number).or_default();
         stream.n_events += 1;
-        stream.last_told = stream.last_told.max(event.sequence);
+        stream.last_sequence = stream.last_sequence.max(event.sequence);
         let lane = stream.lanes.iter().position(|lane| lane.last_start_ns <= event.start_ns);
         let lane = lane.unwrap_or_else(|| {
             if stream.lanes.len() < MAX_LANES {
@@ -119,7 +119,7 @@ impl StreamWriters {
                 first_start_ns: first.start_ns,
                 first_sequence: first.sequence,
                 last_start_ns: lane.last_start_ns,
-                last_told: stream.last_told,
+                last_sequence: stream.last_sequence,
                 generation: self.generation,
                 unit_ns: precision.unit_ns,
                 n_kept: precision.n_kept,

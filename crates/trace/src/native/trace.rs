@@ -22,7 +22,7 @@ use crate::writing::ranks::ProcessRanks;
 pub(crate) struct Native {
     path: Arc<str>,
     order: EventOrder,
-    /// The file, and what was told but is not yet in it.
+    /// The file, and what was recorded but is not in it yet.
     parts: Vec<Chunks>,
     functions: Arc<Functions>,
     streams: Vec<StreamKey>,

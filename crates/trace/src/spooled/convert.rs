@@ -40,7 +40,7 @@ pub(crate) fn event(call: &Call, of: CallOrigin<'_>) -> Option<Event> {
     })
 }
 
-/// What the call itself does not tell.
+/// What the call itself does not contain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallOrigin<'a> {
     pub(crate) stream: StreamId,

@@ -4,7 +4,7 @@
 //!
 //! The application names call stacks, files and modules by 64-bit hashes and
 //! defines each of them in every thread that uses it. Here the first definition
-//! is told to the observer under a small number, and only the number is kept:
+//! is passed to the observer under a small number, and only the number is kept:
 //! memory goes with the number of different things, not with their text. Of
 //! modules the name is kept, because frames are made of it.
 
@@ -22,7 +22,7 @@ use crate::spooled::objects::Objects;
 use crate::spooled::observer::Observer;
 use crate::spooled::text;
 
-/// The most call stacks, and the most files, that are told apart.
+/// The most call stacks, and the most files, that are distinguished.
 pub const MAX_DEFINITIONS: usize = 1 << 20;
 
 /// The most modules whose names are kept.
@@ -40,7 +40,7 @@ pub(crate) struct DefinitionNumbers {
 }
 
 impl DefinitionNumbers {
-    /// Paths inside `directory` will be told relative to it.
+    /// Paths inside `directory` will be given relative to it.
     pub(crate) fn relative_to(&mut self, directory: &Path) {
         self.inside = directory.as_os_str().as_encoded_bytes().to_vec();
         if !self.inside.ends_with(b"/") {
@@ -48,7 +48,7 @@ impl DefinitionNumbers {
         }
     }
 
-    /// Takes a definition and tells the observer, if it is the first of its
+    /// Takes a definition and passes it to the observer, if it is the first of its
     /// identity.
     pub(crate) fn define(
         &mut self,
@@ -87,7 +87,7 @@ impl DefinitionNumbers {
             && (call.object == 0 || self.objects.get(call.object).is_some())
     }
 
-    /// The number of a call stack. One that was never defined is told apart
+    /// The number of a call stack. One that was never defined is distinguished
     /// from others all the same, only its frames are not known.
     pub(crate) fn context(&mut self, id: u64, observer: &mut impl Observer) -> ContextId {
         if let Some(number) = self.contexts.find(id) {
@@ -121,7 +121,7 @@ impl DefinitionNumbers {
         self.files.identity(file.0)
     }
 
-    /// The bytes of a path that was told, or could be, as the program has it.
+    /// The bytes of a path as the program has it, whether it was passed on or not.
     pub(crate) fn untold(&self, path: &str) -> Vec<u8> {
         let bytes = unescaped(path);
         // What is no path of the file system stays what it is.
@@ -226,16 +226,16 @@ mod tests {
     }
 
     #[test]
-    fn the_first_definition_is_told_and_repetitions_are_not() {
-        let mut told = Notes::default();
+    fn the_first_definition_is_reported_and_repetitions_are_not() {
+        let mut notes = Notes::default();
         let mut definitions = DefinitionNumbers::default();
         definitions.relative_to("/data/run".as_ref());
-        definitions.define(DefinitionKind::Module, 5, b"\x01x/bin/app", &mut told);
+        definitions.define(DefinitionKind::Module, 5, b"\x01x/bin/app", &mut notes);
         for _ in 0..2 {
-            definitions.define(DefinitionKind::Context, 11, &stack(&[(5, 16)]), &mut told);
-            definitions.define(DefinitionKind::File, 21, b"/data/run/out/a.dat", &mut told);
-            definitions.define(DefinitionKind::File, 22, b"/data/runner", &mut told);
-            definitions.define(DefinitionKind::File, 23, b"/data/run/", &mut told);
+            definitions.define(DefinitionKind::Context, 11, &stack(&[(5, 16)]), &mut notes);
+            definitions.define(DefinitionKind::File, 21, b"/data/run/out/a.dat", &mut notes);
+            definitions.define(DefinitionKind::File, 22, b"/data/runner", &mut notes);
+            definitions.define(DefinitionKind::File, 23, b"/data/run/", &mut notes);
         }
         let expected = [
             "module app [120] /bin/app",
@@ -244,45 +244,45 @@ mod tests {
             "file 2 /data/runner",
             "file 3 /data/run/",
         ];
-        assert_eq!(told.0, expected);
-        assert_eq!(definitions.context(11, &mut told), ContextId(1));
+        assert_eq!(notes.0, expected);
+        assert_eq!(definitions.context(11, &mut notes), ContextId(1));
         assert_eq!(definitions.context_identity(ContextId(1)), 11);
         assert_eq!([0, 1, 2, 9].map(|n| definitions.file_identity(FileId(n))), [0, 21, 22, 0]);
         assert_eq!(definitions.untold("out/a%2Cb.dat"), b"/data/run/out/a,b.dat");
         assert_eq!(definitions.untold("/data/runner"), b"/data/runner");
         assert_eq!(definitions.file(22), FileId(2));
-        assert_eq!(told.0.len(), expected.len());
+        assert_eq!(notes.0.len(), expected.len());
     }
 
     #[test]
     fn what_was_never_defined_is_unknown_but_stacks_stay_apart() {
-        let mut told = Notes::default();
+        let mut notes = Notes::default();
         let mut definitions = DefinitionNumbers::default();
-        let ids = [0, 7, 8, 7, 0].map(|id| definitions.context(id, &mut told).0);
+        let ids = [0, 7, 8, 7, 0].map(|id| definitions.context(id, &mut notes).0);
         assert_eq!(ids, [1, 2, 3, 2, 1]);
-        assert_eq!(told.0, ["context 1 ?", "context 2 ?", "context 3 ?"]);
+        assert_eq!(notes.0, ["context 1 ?", "context 2 ?", "context 3 ?"]);
         assert_eq!(definitions.file(9), FileId::UNKNOWN);
         assert_eq!(definitions.file(0), FileId::UNKNOWN);
     }
 
     #[test]
     fn identity_0_cannot_be_defined() {
-        let mut told = Notes::default();
+        let mut notes = Notes::default();
         let mut definitions = DefinitionNumbers::default();
-        definitions.define(DefinitionKind::File, 0, b"a", &mut told);
-        definitions.define(DefinitionKind::Context, 0, &stack(&[(0, 0)]), &mut told);
-        assert!(told.0.is_empty());
+        definitions.define(DefinitionKind::File, 0, b"a", &mut notes);
+        definitions.define(DefinitionKind::Context, 0, &stack(&[(0, 0)]), &mut notes);
+        assert!(notes.0.is_empty());
     }
 
     #[test]
     fn beyond_the_bound_all_is_unknown() {
-        let mut told = Notes::default();
+        let mut notes = Notes::default();
         let mut definitions = DefinitionNumbers::default();
         definitions.contexts.numbers = (1..=MAX_DEFINITIONS as u64).map(|id| (id, 1)).collect();
         let unknown = ContextId(MAX_DEFINITIONS as u32 + 1);
-        assert_eq!(definitions.context(u64::MAX, &mut told), unknown);
-        assert_eq!(definitions.context(u64::MAX - 1, &mut told), unknown);
-        definitions.define(DefinitionKind::Context, u64::MAX, b"", &mut told);
-        assert_eq!(told.0, [format!("context {} ?", unknown.0)]);
+        assert_eq!(definitions.context(u64::MAX, &mut notes), unknown);
+        assert_eq!(definitions.context(u64::MAX - 1, &mut notes), unknown);
+        definitions.define(DefinitionKind::Context, u64::MAX, b"", &mut notes);
+        assert_eq!(notes.0, [format!("context {} ?", unknown.0)]);
     }
 }

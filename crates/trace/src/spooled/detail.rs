@@ -32,7 +32,7 @@ const FLAGS: [(i32, &str); 13] = [
 /// In the place of a name that is not known.
 const UNKNOWN: &str = "?";
 
-/// The text for what a record tells of the call's arguments.
+/// The text for what a record holds of the call's arguments.
 pub(crate) fn detail(function: Function, recorded: u32) -> Box<str> {
     match function {
         Function::Open => flags(recorded as i32).into(),
@@ -57,7 +57,7 @@ pub(crate) fn library_detail(
     let mut text = String::with_capacity(object.len() + 96);
     text.push_str(object);
     if let Some(selection) = selection {
-        // Behind a name; one that is not known is told as such.
+        // Behind a name; an unknown one is marked as such.
         if text.is_empty() {
             text.push_str(UNKNOWN);
         }
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn further_parts_of_a_call_are_told_as_such() {
+    fn further_parts_of_a_call_are_reported_as_such() {
         let check = |text: &str, part, expected| {
             assert_eq!(&*with_part(text.into(), part), expected);
         };

@@ -25,14 +25,14 @@ pub struct JobSettings {
     pub wait_ms: u32,
 }
 
-/// Reads the spool of a job and tells an [`Observer`] of it.
+/// Reads the spool of a job and reports it to an [`Observer`].
 pub struct Follower {
     job: Job,
     state: State,
 }
 
 impl Follower {
-    /// Makes a directory for a new job in `base`; processes that are told its
+    /// Makes a directory for a new job in `base`; processes that are given its
     /// name will record into it.
     pub fn create(base: &Path, settings: JobSettings) -> Result<Follower, Error> {
         let job = Job::create(base, settings.limit_bytes, settings.wait_ms)?;
@@ -44,7 +44,7 @@ impl Follower {
         Ok(Follower { job: Job::open(directory)?, state: State::new() })
     }
 
-    /// Tells paths inside `directory`, the working directory of the job,
+    /// Reports paths inside `directory`, the working directory of the job,
     /// relative to it from now on.
     pub fn relative_to(&mut self, directory: &Path) {
         self.state.known.definitions.relative_to(directory);
@@ -60,7 +60,7 @@ impl Follower {
         self.job.other_reader()
     }
 
-    /// Tells what is new; gives the number of records that were read, 0 if
+    /// Reports what is new; returns the number of records that were read, 0 if
     /// there is nothing now.
     pub fn poll(&mut self, observer: &mut impl Observer) -> Result<usize, Error> {
         Ok(self.job.poll(&mut self.state.with(observer))?)
@@ -71,14 +71,14 @@ impl Follower {
         Ok(self.job.poll_awake(&mut self.state.with(observer))?)
     }
 
-    /// The same for threads that want to be told what comes next, and at the
+    /// The same for threads that ask what comes next, and at the
     /// smallest cost: for looking again and again, after
     /// [`stay_awake`](Follower::stay_awake).
     pub fn poll_asking(&mut self, observer: &mut impl Observer) -> usize {
         self.job.poll_asking(&mut self.state.with(observer))
     }
 
-    /// Whether threads that want to be told what comes next have done something
+    /// Whether threads that ask what comes next have done something
     /// since.
     pub fn asking_have_news(&mut self) -> bool {
         self.job.asking_have_news()
@@ -89,8 +89,8 @@ impl Follower {
         self.job.stay_awake();
     }
 
-    /// Tells a thread that asked what is expected of it; false if it cannot be
-    /// told any more.
+    /// Publishes what is expected of a thread that asked; false if that is no longer
+    /// possible.
     pub fn publish(&mut self, stream: StreamId, outlook: &OutlookBuilder) -> bool {
         let number = self.state.asking(stream);
         number.is_some_and(|number| self.job.publish(number, outlook))
@@ -120,7 +120,7 @@ impl Follower {
     pub fn waker(&self) -> Waker {
         self.job.waker()
     }
-    /// Tells all that is left, when nothing more will come.
+    /// Reports all that is left, when nothing more will come.
     pub fn finish(&mut self, observer: &mut impl Observer) -> Result<usize, Error> {
         let n_records = self.job.drain(&mut self.state.with(observer))?;
         self.state.end_all(observer);

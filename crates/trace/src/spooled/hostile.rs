@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Whatever a spool says, in whatever order: the trace that is written of it can
-//! be read strictly and holds every event that was told.
+//! be read strictly and holds every event that was reported.
 
 use ioracle_spool::layout::{Call, DefinitionKind};
 use ioracle_spool::{Function, Sink, StreamInfo, StreamNumber};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::spooled::state::State;
 use crate::{Description, ReadOptions, TimePrecision, Trace, TraceRecorder};
 
-/// Something that a spool tells.
+/// Something that a spool contains.
 #[derive(Clone, Debug)]
 enum News {
     Stream(u32, StreamInfo),
@@ -95,14 +95,14 @@ proptest! {
         let mut writer = TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap();
         let mut state = State::new();
         for piece in &news {
-            let mut told = state.with(&mut writer);
+            let mut sink = state.with(&mut writer);
             match piece {
-                News::Stream(stream, info) => told.stream(StreamNumber(*stream), info),
+                News::Stream(stream, info) => sink.stream(StreamNumber(*stream), info),
                 News::Definition(stream, kind, id, payload) => {
-                    told.definition(StreamNumber(*stream), *kind, *id, payload);
+                    sink.definition(StreamNumber(*stream), *kind, *id, payload);
                 }
-                News::Record(stream, call) => told.record(StreamNumber(*stream), call),
-                News::Ended(stream) => told.ended(StreamNumber(*stream)),
+                News::Record(stream, call) => sink.record(StreamNumber(*stream), call),
+                News::Ended(stream) => sink.ended(StreamNumber(*stream)),
             }
         }
         state.end_all(&mut writer);
@@ -113,7 +113,7 @@ proptest! {
             _ => trace.events(None).unwrap().collect(),
         };
         prop_assert_eq!(events.unwrap().len() as u64, written.n_events);
-        // Only a call that is told twice is written once.
+        // A call that is reported twice is written once.
         prop_assert!(written.n_events <= state.known.n_events);
     }
 }

@@ -2,7 +2,7 @@
 
 //! From the records of a running (or dead) job to events.
 //!
-//! A [`Follower`] reads the spool of a job and tells an [`Observer`] what the
+//! A [`Follower`] reads the spool of a job and reports to an [`Observer`] what the
 //! records say: processes as they appear, call stacks and paths once each,
 //! before the first event that names them, and the events of every thread in
 //! the order in which its calls began. A [`TraceRecorder`](crate::TraceRecorder) is an
@@ -10,7 +10,7 @@
 //!
 //! What the spool holds is not trusted: times that run backwards, numbers that
 //! do not fit, text that is none and definitions that never come change what is
-//! told, never whether. All that is kept has a bound:
+//! reported, never whether. All that is kept has a bound:
 //!
 //! | what | at most | beyond it |
 //! | --- | --- | --- |
@@ -18,7 +18,7 @@
 //! | objects | [`MAX_DEFINITIONS`], [`MAX_OBJECT_BYTES`] of text in all | events do not name them |
 //! | modules | [`MAX_MODULES`] | frames name no module |
 //! | processes | [`MAX_PROCESSES`] | the last one stands for all that follow |
-//! | nested calls of a thread that wait for the call around them | [`MAX_WAITING`] | they are told before it |
+//! | nested calls of a thread that wait for the call around them | [`MAX_WAITING`] | they are reported before it |
 //! | text of a call stack or a path | [`MAX_TEXT_BYTES`] | it is cut |
 
 mod follower;

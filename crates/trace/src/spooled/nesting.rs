@@ -122,9 +122,9 @@ mod tests {
         selection.set(SelectionPart::Start, |dimension| dimension as i64);
         selection.set(SelectionPart::Count, |_| 9);
         let mut nesting = Nesting::default();
-        let mut told = Vec::new();
+        let mut finished = Vec::new();
         let mut push = |call: &Call| {
-            nesting.push(call, |it| told.push((it.call.began, it.selection.clone())));
+            nesting.push(call, |it| finished.push((it.call.began, it.selection.clone())));
         };
         let call = |began, depth| Call { began, depth, ..Call::default() };
         // One whose call never came, one with a handler's call between, one inside another.
@@ -136,6 +136,6 @@ mod tests {
         push(&call(5, 1));
         push(&call(4, 0));
         let whole = Some(Box::new(selection));
-        assert_eq!(told, [(3, None), (2, whole.clone()), (4, None), (5, whole)]);
+        assert_eq!(finished, [(3, None), (2, whole.clone()), (4, None), (5, whole)]);
     }
 }

@@ -36,7 +36,7 @@ impl Objects {
     }
 }
 
-/// The name, and what was told with it behind a blank: so a blank in the name
+/// The name, and what came with it, after a blank: so a blank in the name
 /// is not one.
 fn text(payload: &[u8]) -> String {
     let mut parts = payload.splitn(2, |&byte| byte == 0);

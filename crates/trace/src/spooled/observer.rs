@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Who is told what a job does.
+//! The interface that receives what a job does.
 
 use std::path::Path;
 
@@ -47,9 +47,9 @@ pub struct OpenedFile<'a> {
 /// Takes what a [`Follower`](crate::Follower) finds.
 ///
 /// Numbers of contexts and files are common to all processes of the job, count
-/// up from 1 without gaps, and are told before the first event that names them.
-/// [`FileId::UNKNOWN`] needs no telling; a context whose frames are not known is
-/// told as `?`, like any other, when it is first met.
+/// up from 1 without gaps, and come before the first event that names them.
+/// [`FileId::UNKNOWN`] has no definition; a context whose frames are not known is
+/// given as `?`, like any other, when it is first met.
 pub trait Observer {
     /// A process, before its first event; again when its program and arguments,
     /// or its rank, become known.
@@ -84,7 +84,7 @@ pub trait Observer {
     /// counts within the stream.
     fn event(&mut self, process: ProcessNumber, event: &Event);
 
-    /// A thread wants to be told what comes next, by
+    /// A thread asks what comes next, by
     /// [`Follower::publish`](crate::Follower::publish).
     fn stream_asks(&mut self, id: StreamId) {
         let _ = id;
@@ -93,7 +93,7 @@ pub trait Observer {
     /// A thread has ended and nothing more comes from it.
     fn stream_ended(&mut self, id: StreamId);
 
-    /// What was told so far is about to go from the spool. An observer that
+    /// What was reported so far is about to leave the spool. An observer that
     /// stores it does so now: then nothing is lost when it is killed, but calls
     /// inside one that has not ended.
     fn keep(&mut self) {}

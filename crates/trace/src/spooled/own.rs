@@ -37,7 +37,7 @@ impl OwnStream {
         self.definitions.define(kind, id, payload, observer);
     }
 
-    /// Takes the next record, and tells the events whose turn it is. Times are
+    /// Takes the next record, and passes on the events whose turn it is. Times are
     /// those of the record.
     pub fn record(&mut self, call: &Call, observer: &mut impl Observer) {
         let OwnStream { definitions, nesting } = self;

@@ -8,7 +8,7 @@ use ioracle_spool::StreamInfo;
 
 use crate::spooled::observer::ProcessNumber;
 
-/// The most processes that are told apart. The last one stands for all that
+/// The most processes that are distinguished. The last one stands for all that
 /// follow: its events are theirs too, each of their threads is one of its own.
 pub const MAX_PROCESSES: usize = 1 << 16;
 
@@ -24,9 +24,9 @@ pub struct JobProcess {
     /// Its arguments, beginning with the name it was called by, as far as
     /// [`MAX_COMMAND_BYTES`](crate::MAX_COMMAND_BYTES) hold them.
     pub arguments: Vec<String>,
-    /// MPI rank, if a launcher told it one, or else MPI.
+    /// MPI rank, from the launcher or else from MPI.
     pub rank: Option<u32>,
-    /// Ranks of the launcher's job, if it told, or MPI.
+    /// Ranks of the launcher's job, if it or MPI gave the number.
     pub world_size: Option<u32>,
     /// When it began, on the system's monotonic clock.
     pub start_ns: u64,
@@ -75,7 +75,7 @@ impl JobProcess {
         !self.executable.is_empty()
     }
 
-    /// Takes the rank that MPI told, if no launcher did; says whether it is news.
+    /// Takes the rank from MPI, if no launcher gave one; says whether it is news.
     pub(crate) fn take_rank(&mut self, payload: &[u8]) -> bool {
         let Some((rank, size)) = rank_and_size(payload) else { return false };
         let is_news = self.rank.is_none() && rank < size;
@@ -97,7 +97,7 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// All processes, found by what their streams tell.
+/// All processes, found by what their streams say.
 #[derive(Debug, Default)]
 pub(crate) struct JobProcesses {
     all: Vec<JobProcess>,
@@ -152,13 +152,16 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_is_taken_once_and_only_where_none_was_told() {
-        let told = |rank: u32, size: u32| [rank.to_ne_bytes(), size.to_ne_bytes()].concat();
+    fn a_rank_is_taken_once_and_only_where_none_was_given() {
+        let rank_and_size =
+            |rank: u32, size: u32| [rank.to_ne_bytes(), size.to_ne_bytes()].concat();
         let mut process = JobProcess::default();
-        for senseless in [&told(4, 4)[..], &told(1, 4)[..7], b""] {
+        for senseless in [&rank_and_size(4, 4)[..], &rank_and_size(1, 4)[..7], b""] {
             assert!(!process.take_rank(senseless));
         }
-        assert!(process.take_rank(&told(1, 4)) && !process.take_rank(&told(2, 4)));
+        assert!(
+            process.take_rank(&rank_and_size(1, 4)) && !process.take_rank(&rank_and_size(2, 4))
+        );
         assert_eq!((process.rank, process.world_size), (Some(1), Some(4)));
     }
 

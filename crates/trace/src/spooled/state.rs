@@ -20,12 +20,12 @@ use crate::spooled::processes::{Appearance, JobProcess, JobProcesses};
 pub(crate) struct State {
     /// Threads that have not ended; the space of the spool bounds them.
     streams: HashMap<StreamNumber, Stream, RandomState>,
-    /// Those among them that want to be told what comes next.
+    /// Those among them that ask what comes next.
     asking: HashMap<StreamId, StreamNumber, RandomState>,
     pub(crate) known: JobTables,
 }
 
-/// A thread and its calls that are not told yet.
+/// A thread and its calls that are not reported yet.
 #[derive(Debug)]
 struct Stream {
     thread: Thread,
@@ -63,7 +63,7 @@ impl State {
         self.asking.get(&id).copied()
     }
 
-    /// This state as what a job can tell its news to.
+    /// This state as a sink for what is read from a job.
     pub(crate) fn with<'a, O: Observer>(&'a mut self, observer: &'a mut O) -> JobSink<'a, O> {
         JobSink { state: self, observer }
     }
@@ -80,8 +80,8 @@ impl State {
 }
 
 impl JobTables {
-    /// Tells the event of a call.
-    fn tell(&mut self, thread: Thread, finished: &Finished, observer: &mut impl Observer) {
+    /// Passes on the event of a call.
+    fn report(&mut self, thread: Thread, finished: &Finished, observer: &mut impl Observer) {
         let Finished { call, selection } = finished;
         let origin = CallOrigin {
             stream: thread.id,
@@ -140,7 +140,7 @@ impl<O: Observer> Sink for JobSink<'_, O> {
     fn record(&mut self, number: StreamNumber, call: &Call) {
         let State { streams, known, .. } = &mut *self.state;
         let Some(Stream { thread, nesting }) = streams.get_mut(&number) else { return };
-        nesting.push(call, |finished| known.tell(*thread, finished, self.observer));
+        nesting.push(call, |finished| known.report(*thread, finished, self.observer));
     }
 
     fn knows(&self, call: &Call) -> bool {
@@ -159,7 +159,7 @@ impl<O: Observer> Sink for JobSink<'_, O> {
         let State { streams, asking, known } = &mut *self.state;
         let Some(Stream { thread, mut nesting }) = streams.remove(&number) else { return };
         asking.remove(&thread.id);
-        nesting.release(|finished| known.tell(thread, finished, self.observer));
+        nesting.release(|finished| known.report(thread, finished, self.observer));
         self.observer.stream_ended(thread.id);
     }
 
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use crate::spooled::processes::JobProcess;
 
-    /// Notes all it is told, a line each.
+    /// Notes all that is reported, a line each.
     #[derive(Default)]
     struct Notes(String);
 
@@ -235,21 +235,21 @@ mod tests {
     fn what_a_spool_tells_becomes_events_of_numbered_things() {
         let mut notes = Notes::default();
         let mut state = State::new();
-        let mut told = state.with(&mut notes);
+        let mut sink = state.with(&mut notes);
         let [first, second, third] = [0, 1, 2].map(StreamNumber);
-        told.stream(first, &info(10, 10, 900));
-        told.definition(first, DefinitionKind::Process, 0, b"/bin/app\0app\0");
-        told.definition(first, DefinitionKind::File, 77, b"out.dat");
-        told.record(first, &call(0, 0, 0, 77));
-        told.stream(second, &info(10, 11, 900));
-        told.record(second, &call(2, 1, 5, 78));
+        sink.stream(first, &info(10, 10, 900));
+        sink.definition(first, DefinitionKind::Process, 0, b"/bin/app\0app\0");
+        sink.definition(first, DefinitionKind::File, 77, b"out.dat");
+        sink.record(first, &call(0, 0, 0, 77));
+        sink.stream(second, &info(10, 11, 900));
+        sink.record(second, &call(2, 1, 5, 78));
         // A new program in the same process.
-        told.stream(third, &info(10, 10, 950));
-        told.record(third, &call(0, 0, 0, 77));
-        told.record(second, &call(1, 0, 5, 77));
-        told.ended(first);
-        told.record(first, &call(9, 0, 0, 77));
-        told.record(second, &call(3, 1, 5, 77));
+        sink.stream(third, &info(10, 10, 950));
+        sink.record(third, &call(0, 0, 0, 77));
+        sink.record(second, &call(1, 0, 5, 77));
+        sink.ended(first);
+        sink.record(first, &call(9, 0, 0, 77));
+        sink.record(second, &call(3, 1, 5, 77));
         state.end_all(&mut notes);
         expect_test::expect![[r#"
             process 0 is 10 ''
@@ -285,10 +285,10 @@ mod tests {
         let mut state = State::new();
         for number in 0..MAX_PROCESSES as u32 + 2 {
             let stream = StreamNumber(number);
-            let mut told = state.with(&mut notes);
-            told.stream(stream, &info(number, number, 500 + u64::from(number)));
-            told.record(stream, &call(100_000, 0, 0, 0));
-            told.ended(stream);
+            let mut sink = state.with(&mut notes);
+            sink.stream(stream, &info(number, number, 500 + u64::from(number)));
+            sink.record(stream, &call(100_000, 0, 0, 0));
+            sink.ended(stream);
         }
         let last = state.known.processes.all().last().unwrap();
         assert_eq!((last.n_events, last.n_threads), (3, 3));

@@ -7,7 +7,7 @@ use ioracle_spool::layout::UnrecordedCause;
 /// Counts of a job so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobTotals {
-    /// Events that were told to the observer.
+    /// Events that were passed to the observer.
     pub n_events: u64,
     /// What the spool counted.
     pub spool: ioracle_spool::SpoolTotals,

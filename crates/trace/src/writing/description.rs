@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::trace::{Form, ReadOptions, Trace};
 use crate::writing::ranks::ProcessRanks;
 
-/// What the events do not tell of a run. What is left empty is taken from the
+/// What the events do not contain about a run. What is left empty is taken from the
 /// first process that was seen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Description {
@@ -94,7 +94,7 @@ impl Counts {
     }
 
     /// Fills in what was counted.
-    pub(crate) fn tell(self, document: &mut MetaDocument, ranks: &ProcessRanks) {
+    pub(crate) fn write_into(self, document: &mut MetaDocument, ranks: &ProcessRanks) {
         let mut whole: Option<(u64, u64)> = None;
         for (process, span) in self.per_process {
             let (rank, shift_ns) = ranks.shift_ns(process);

@@ -21,7 +21,7 @@ use crate::writing::recorder::refuse_trace;
 
 /// Writes a trace, or one rank of it, as tables into a directory of its own.
 ///
-/// `progress` is told the number of events from time to time.
+/// `progress` is called with the number of events from time to time.
 pub fn export_csv(
     trace: &Trace,
     directory: &Path,

@@ -59,7 +59,7 @@ pub(crate) struct About<'a> {
 pub(crate) fn describe(about: About<'_>, description: &Description) -> Result<Written, Error> {
     let About { directory, processes, counts, n_contexts, n_files, n_damaged, incomplete } = about;
     let mut document = document(description, processes);
-    counts.tell(&mut document, &ProcessRanks::new(processes));
+    counts.write_into(&mut document, &ProcessRanks::new(processes));
     document.distinct_stacks = n_contexts;
     document.distinct_files = n_files;
     document.incomplete.clone_from(&incomplete);

@@ -27,7 +27,7 @@ use crate::writing::recorder::refuse_trace;
 /// Writes `trace` into a directory of its own. Its tables, description and, but
 /// for the precision of times, its events come back as they are.
 ///
-/// `progress` is told the number of events from time to time.
+/// `progress` is called with the number of events from time to time.
 pub fn import(
     trace: &Trace,
     directory: &Path,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The log of a recording: entries in the order in which they were told.
+//! The log of a recording: entries in the order in which they arrived.
 //!
 //! ```text
 //! "ioracle recording 5\n"
@@ -46,7 +46,7 @@ const MAX_ENTRY_BYTES: usize = 2 * MAX_LINE_BYTES;
 /// The greatest number of a column of a trace.
 pub(crate) const MOST: u64 = i64::MAX as u64;
 
-/// Something that was told.
+/// An entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum LogEntry {
     Event(LoggedEvent),
@@ -271,7 +271,7 @@ impl From<LoggedEvent> for Event {
 }
 
 /// Text as a table can hold it: without line breaks, not too long. What a
-/// follower tells is so already.
+/// follower reports is so already.
 pub(crate) fn line(text: &str) -> Box<str> {
     let mut end = text.len().min(MAX_TEXT_BYTES);
     while !text.is_char_boundary(end) {
@@ -332,7 +332,7 @@ enum Checks {
 const LENGTH_BITS: u32 = 18;
 
 impl Checks {
-    /// The word that tells a length.
+    /// The word that stores a length.
     fn word(self, length: u32) -> u32 {
         match self {
             Checks::Each => length | crc32fast::hash(&length.to_le_bytes()) << LENGTH_BITS,
@@ -340,7 +340,7 @@ impl Checks {
         }
     }
 
-    /// The length that a word tells, unless none of ours does.
+    /// The length that a word stores, unless none of ours does.
     fn length(self, word: u32) -> Option<u32> {
         let length = match self {
             Checks::Each => word & ((1 << LENGTH_BITS) - 1),

@@ -4,7 +4,7 @@
 //! was read; in the CSV form from any trace.
 //!
 //! Events come in the order in which they are read from the threads of a job.
-//! They go, with everything else that is told, into one file of entries as they
+//! They go, with everything else that is recorded, into one file of entries as they
 //! come ([`log`]), at most a second behind the job, and each stream's into the
 //! block that is being made of it. A block that is full is added to the trace;
 //! when the log is long all of them are, and another log begins. If the writer

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Numbers of contexts or files in a log, by the numbers that are told.
+//! Numbers of contexts or files in a log, by the numbers of the job's reader.
 //!
-//! The first writer of a log keeps the numbers it is told. One that takes up
-//! the log is told other numbers for the same things and finds them again by
+//! The first writer of a log keeps the numbers it is given. One that takes up
+//! the log is given other numbers for the same things and finds them again by
 //! their text, of which a hash is kept: eight bytes instead of a path.
 
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use crate::writing::earlier::Loaded;
 pub(crate) struct Numbers {
     /// By hash of the text, what the writers before this one have numbered.
     earlier: HashMap<u64, u32>,
-    /// Number in the log for each number told; 0 where none was.
+    /// Number in the log for each number given; 0 where there is none.
     numbers: Vec<u32>,
     /// The highest number in the log.
     last: u32,
@@ -61,12 +61,12 @@ impl Numbers {
         (1..=self.last).contains(&number)
     }
 
-    /// Takes a number that is told with its text, once. Gives the log's number
+    /// Takes a number with its text, once. Gives the log's number
     /// if it is a new one there.
-    pub(crate) fn add(&mut self, told: u32, text: &str) -> Option<u32> {
+    pub(crate) fn add(&mut self, given: u32, text: &str) -> Option<u32> {
         let known = self.earlier.get(&hash(text)).copied();
         let number = known.unwrap_or(self.last.saturating_add(1));
-        let place = told as usize;
+        let place = given as usize;
         if place >= self.numbers.len() {
             self.numbers.resize(place + 1, 0);
         }
@@ -78,9 +78,9 @@ impl Numbers {
         known.is_none().then_some(number)
     }
 
-    /// The log's number for one that was told.
-    pub(crate) fn get(&self, told: u32) -> Option<u32> {
-        self.numbers.get(told as usize).copied().filter(|&number| number > 0)
+    /// The log's number for a given number.
+    pub(crate) fn get(&self, given: u32) -> Option<u32> {
+        self.numbers.get(given as usize).copied().filter(|&number| number > 0)
     }
 }
 
@@ -99,7 +99,7 @@ mod tests {
             [numbers.add(1, "a"), numbers.add(2, "?"), numbers.add(3, "?")],
             [Some(1), Some(2), Some(3)]
         );
-        let found = [1, 2, 3, 4, 0].map(|told| numbers.get(told));
+        let found = [1, 2, 3, 4, 0].map(|number| numbers.get(number));
         assert_eq!(found, [Some(1), Some(2), Some(3), None, None]);
     }
 
@@ -112,6 +112,6 @@ mod tests {
         assert_eq!(numbers.load(4, "c"), Loaded::Damaged);
         assert_eq!(numbers.add(1, "b"), None);
         assert_eq!(numbers.add(2, "c"), Some(3));
-        assert_eq!([1, 2].map(|told| numbers.get(told)), [Some(2), Some(3)]);
+        assert_eq!([1, 2].map(|number| numbers.get(number)), [Some(2), Some(3)]);
     }
 }

@@ -3,7 +3,7 @@
 //! Which rank of the trace each process is, and when the rank began.
 //!
 //! Without MPI all processes of the job are rank 0. With it a process has the
-//! rank that the launcher told it, and those that were told none (the launcher
+//! rank that the launcher gave it, and those without one (the launcher
 //! itself, a script around it) get numbers of their own after the last rank.
 //! Times of a rank count from the start of its first process.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Takes what is told of a job and makes a trace of it.
+//! Writes what a job does into a trace.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -59,7 +59,7 @@ const TRACE: [&str; 8] = [
 /// Writes a trace in the native form into a directory of its own.
 ///
 /// A failure to write is kept and given by the next [`TraceRecorder::flush`]; what
-/// is told after it is not written. Dropped before it is finished, it leaves a
+/// arrives after it is not written. Dropped before it is finished, it leaves a
 /// recording that [`TraceRecorder::reopen`] takes up again.
 #[derive(Debug)]
 pub struct TraceRecorder {
@@ -72,7 +72,7 @@ pub struct TraceRecorder {
     marker: Option<LossMarker>,
     max_log_bytes: u64,
     failure: Option<Failure>,
-    /// Numbers of the trace by those that are told: they differ if it was begun
+    /// Numbers of the trace by those of the job's reader: they differ if it was begun
     /// by another writer.
     contexts: Numbers,
     files: Numbers,
@@ -99,13 +99,13 @@ pub struct TraceRecorder {
     mounts: HashMap<Mount, u32>,
 }
 
-/// A stream that is told.
+/// A stream that is being recorded.
 #[derive(Clone, Copy, Debug)]
 struct Thread {
     stream: StreamKey,
     number: u32,
-    /// Up to which event another writer was told it.
-    told: Option<u64>,
+    /// The last event that another writer has recorded.
+    recorded_up_to: Option<u64>,
 }
 
 impl TraceRecorder {
@@ -231,7 +231,7 @@ impl TraceRecorder {
         &self.directory
     }
 
-    /// Hands all that was told to the system, so that it outlives this process.
+    /// Hands all that was recorded to the system, so that it outlives this process.
     /// To be called once a second: the spool may be lost together with it.
     pub fn flush(&mut self) -> Result<(), Error> {
         while let Some((number, process)) = self.news.pop_first() {
@@ -408,7 +408,7 @@ impl TraceRecorder {
         if number == next {
             self.define(&LogEntry::Stream { process, thread, tid });
         }
-        let thread = Thread { stream, number, told: self.streams.last_told(number) };
+        let thread = Thread { stream, number, recorded_up_to: self.streams.last_sequence(number) };
         self.threads.insert(id, thread);
         thread
     }
@@ -499,7 +499,7 @@ impl Observer for TraceRecorder {
         });
         // A second reader of a spool finds what the first one had read but not
         // yet given back.
-        if thread.told.is_some_and(|told| event.sequence <= told) {
+        if thread.recorded_up_to.is_some_and(|recorded_up_to| event.sequence <= recorded_up_to) {
             return;
         }
         if !self.news.is_empty()
@@ -621,7 +621,7 @@ fn next_log(
     Ok(log)
 }
 
-/// An error of the system that can be told more than once. The log says that
+/// An error of the system that can be reported more than once. The log says that
 /// there was one, and at the end what it cost.
 #[derive(Debug)]
 struct Failure {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is told to a writer can be read again.
+//! What is given to a writer can be read again.
 
 mod interrupted;
 mod refused;
@@ -37,7 +37,7 @@ fn write(process: u32, thread: u32, n: u64, start_ns: u64) -> Event {
     }
 }
 
-/// Tells a process, a thread in it, and one context and file.
+/// Reports a process, a thread in it, and one context and file.
 fn begin(writer: &mut TraceRecorder, number: u32, process: &JobProcess) {
     writer.process(ProcessNumber(number), process);
     writer.stream_began(StreamId { rank: number, thread: 0 }, process.pid);

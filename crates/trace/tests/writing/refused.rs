@@ -57,17 +57,17 @@ fn a_file_system_that_is_full_in_the_middle_loses_nothing_from_before() {
     let mut writer =
         TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap().with_log_limit(2000);
     begin(&mut writer, 0, &process(10, None, 5000));
-    let mut n_told = 0;
+    let mut n_written = 0;
     symlink("/dev/full", directory.path().join("recording.next")).unwrap();
     while writer.flush().is_ok() {
-        writer.event(ProcessNumber(0), &write(0, 0, n_told, 10 * n_told));
-        n_told += 1;
+        writer.event(ProcessNumber(0), &write(0, 0, n_written, 10 * n_written));
+        n_written += 1;
     }
     let error = writer.finish(&Description::default()).unwrap_err();
     assert!(error.to_string().contains("No space left on device"), "{error}");
     std::fs::remove_file(directory.path().join("recording.next")).unwrap();
     let writer = TraceRecorder::reopen(directory.path()).unwrap();
     let written = writer.finish(&Description::default()).unwrap();
-    assert_eq!(written.n_events, n_told);
-    assert_eq!(events(directory.path()).len() as u64, n_told);
+    assert_eq!(written.n_events, n_written);
+    assert_eq!(events(directory.path()).len() as u64, n_written);
 }

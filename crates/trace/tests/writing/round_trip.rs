@@ -41,7 +41,7 @@ fn a_real_trace_is_the_same_after_reading_and_writing() {
     }
 }
 
-/// Tells a writer all of a trace.
+/// Passes all of a trace to a writer.
 fn copy(trace: &Trace, directory: &Path) -> PathBuf {
     let target = directory.join("copy");
     let mut writer = TraceRecorder::create(&target, TimePrecision::Exact).unwrap();

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_fails_hangs_or_is_not_there_is_told() {
+    fn a_command_that_fails_hangs_or_is_not_there_is_reported() {
         assert!(run_for("exit 3", 20_000).unwrap_err().contains("3"));
         assert!(run_for("/no/such/command", 20_000).unwrap_err().contains("127"));
         let started = Instant::now();

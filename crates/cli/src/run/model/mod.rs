@@ -64,7 +64,7 @@ impl RunModel {
         (RunModel { file: file.to_owned(), begun }, model)
     }
 
-    /// Saves what was learned, and tells what the model was good for.
+    /// Saves what was learned, and returns how useful the model was.
     pub fn finish(self, engine: Engine, recognition: Option<RunRecognition>) -> ModelUse {
         let mut used = ModelUse {
             file: self.file,
@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// What nobody's role tells is in no model, and an empty one is of no use.
+    /// A stream without a role is in no model, and an empty one is of no use.
     #[test]
     fn operations_of_unknown_streams_are_not_saved() {
         let directory = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ use ioracle_trace::{JobProcess, ProcessNumber};
 use super::roles::{Roles, base_name};
 use super::stacks::SeenStacks;
 
-/// Told of all that a job does, it tells the engine what it has in common with
+/// Observes all that a job does, and gives the engine what it has in common with
 /// earlier ones.
 pub struct RunRecognition {
     roles: Roles,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Which role each stream of a running job plays, from what the spool tells of
+//! Which role each stream of a running job plays, from what the spool contains about
 //! processes and threads.
 
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ impl Roles {
         Roles { alias, ..Roles::default() }
     }
 
-    /// A process; again when its program becomes known. A rank that is told later
+    /// A process; again when its program becomes known. A rank that becomes known later
     /// yet comes too late for its role: what it did until then has one.
     pub fn process(&mut self, number: ProcessNumber, process: &JobProcess) {
         if process.executable.is_empty() || self.processes.contains_key(&number) {
@@ -146,7 +146,7 @@ mod tests {
         let at = [2, 1, 0, 0].map(|thread| roles.at_event(number, stream(0, thread)));
         let expected = [1, 0, 2].map(|thread| role("app", None, 0, thread));
         assert_eq!(at[..3], expected);
-        assert_eq!(at[3], None, "it is told once");
+        assert_eq!(at[3], None, "it is reported once");
     }
 
     #[test]

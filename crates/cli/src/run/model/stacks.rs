@@ -2,7 +2,7 @@
 
 //! Which call stack of earlier runs each one of this run is.
 //!
-//! As long as nothing was rebuilt that is told by its frames, and no file is
+//! As long as nothing was rebuilt, the frames identify a stack, and no file is
 //! looked into. Of a rebuilt program or library the functions are read, when
 //! the first call stack through it appears, and in the end those of all call
 //! stacks that are to be saved and were not before.
@@ -20,7 +20,7 @@ use ioracle_oracle::{Build, Site, StackId, Stacks};
 use crate::shared::symbols::Symbols;
 
 /// Call stacks of a run whose text is kept, and frames whose place is.
-const MAX_TOLD: usize = 1 << 14;
+const MAX_STACKS: usize = 1 << 14;
 const MAX_SITES: usize = 1 << 16;
 
 /// The call stacks of a run.
@@ -29,15 +29,15 @@ pub struct SeenStacks {
     /// What the executable is called in frames, and what it goes by.
     alias: Option<(String, String)>,
     modules: HashMap<String, Module>,
-    told: HashMap<StackId, Told>,
+    stacks: HashMap<StackId, NamedStack>,
     /// Of frames that were looked up.
     sites: HashMap<Box<str>, Site>,
 }
 
 /// A call stack of this run.
-struct Told {
+struct NamedStack {
     frames: Box<str>,
-    /// Which one it was, if its frames told that.
+    /// Which one it was, if its frames identify it.
     known: Option<StackId>,
 }
 
@@ -55,7 +55,7 @@ impl SeenStacks {
             known,
             alias,
             modules: HashMap::new(),
-            told: HashMap::new(),
+            stacks: HashMap::new(),
             sites: HashMap::new(),
         }
     }
@@ -73,7 +73,7 @@ impl SeenStacks {
         self.modules.insert(name, module);
     }
 
-    /// Tells the engine which call stack a context is, or may be.
+    /// Gives the engine the call stack that a context is, or may be.
     pub fn context(&mut self, id: ContextId, frames: &str, engine: &mut Engine) {
         let frames = self.by_alias(frames);
         let text = StackId::of(&frames);
@@ -86,8 +86,8 @@ impl SeenStacks {
             }
             None => engine.define_stack(id, text),
         }
-        if self.told.len() < MAX_TOLD {
-            self.told.insert(text, Told { frames: frames.into(), known });
+        if self.stacks.len() < MAX_STACKS {
+            self.stacks.insert(text, NamedStack { frames: frames.into(), known });
         }
     }
 
@@ -95,11 +95,11 @@ impl SeenStacks {
     pub fn finish(mut self, engine: &Engine) -> Stacks {
         let recognised: HashMap<StackId, StackId> =
             engine.recognised().map(|(known, new)| (new, known)).collect();
-        for (text, told) in std::mem::take(&mut self.told) {
+        for (text, stack) in std::mem::take(&mut self.stacks) {
             if self.known.known(text).is_none() {
-                let known = told.known.or_else(|| recognised.get(&text).copied());
+                let known = stack.known.or_else(|| recognised.get(&text).copied());
                 let id = known.unwrap_or(text);
-                let sites = self.sites(&told.frames);
+                let sites = self.sites(&stack.frames);
                 self.known.define(id, text, sites);
             }
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Tells threads that ask what is expected of them, in their slots.
+//! Publishes predictions for threads that ask, in their prediction slots.
 //!
 //! Nothing is done for the others. For a thread that asks, the engine keeps the
 //! path ahead ([`ioracle_engine::PathAhead`]), and what is known of it is put into
@@ -31,7 +31,7 @@ use self::steps::Steps;
 /// Steps that are added between two looks at whether there is something to learn.
 const STEPS_AT_ONCE: usize = 2;
 
-/// The threads that ask, and what they were told.
+/// The threads that ask, and what was published for them.
 pub struct Publisher {
     asking: BTreeMap<StreamId, Asking>,
     polling: AdaptivePolling,
@@ -46,7 +46,7 @@ struct Asking {
     rests_on: u64,
     /// Operations learned, in earlier runs too.
     n_operations: u64,
-    told: Told,
+    sent: SentSteps,
     /// The first step of the path has been made: a call of a library has ended, of
     /// which only the next event says whether it was an operation.
     is_ahead: bool,
@@ -59,7 +59,7 @@ struct Asking {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum SentSteps {
     /// Not what was learned last.
     Outdated,
     /// The first steps of it.
@@ -86,7 +86,7 @@ impl Publisher {
             n_waiting,
             rests_on,
             n_operations: 0,
-            told: Told::Outdated,
+            sent: SentSteps::Outdated,
             is_ahead: false,
             steps: VecDeque::new(),
             first_number: 0,
@@ -127,7 +127,7 @@ impl Publisher {
     pub fn learned(&mut self, event: &Event, is_operation: bool, engine: &Engine) {
         let Some(asking) = self.asking.get_mut(&event.stream) else { return };
         asking.rests_on = asking.rests_on.max(event.sequence);
-        asking.told = Told::Outdated;
+        asking.sent = SentSteps::Outdated;
         let now = Instant::now();
         let is_library = matches!(event.function.layer(), Layer::MpiIo | Layer::HighLevel);
         // Whether a call of a library is one comes out later.
@@ -169,21 +169,21 @@ impl Publisher {
     pub fn publish(&mut self, engine: &Engine, follower: &mut Follower) {
         let Publisher { asking, steps, outlook, .. } = self;
         asking.retain(|&stream, asking| {
-            if asking.told != Told::Outdated {
+            if asking.sent != SentSteps::Outdated {
                 return true;
             }
-            asking.told = Told::First;
-            asking.tell(stream, outlook, steps, (engine, follower))
+            asking.sent = SentSteps::First;
+            asking.publish(stream, outlook, steps, (engine, follower))
         });
     }
 
-    /// Publishes all steps for threads that were told the first; false if there
+    /// Publishes all steps for threads that have only the first; false if there
     /// is none. When something is to be learned meanwhile, that comes first.
     pub fn complete(&mut self, engine: &mut Engine, follower: &mut Follower) -> bool {
         let Publisher { asking, steps, outlook, .. } = self;
         let mut any = false;
         asking.retain(|&stream, asking| {
-            if asking.told != Told::First {
+            if asking.sent != SentSteps::First {
                 return true;
             }
             any = true;
@@ -193,8 +193,8 @@ impl Publisher {
                     return true;
                 }
             }
-            asking.told = Told::All;
-            asking.tell(stream, outlook, steps, (engine, follower))
+            asking.sent = SentSteps::All;
+            asking.publish(stream, outlook, steps, (engine, follower))
         });
         any
     }
@@ -215,8 +215,8 @@ fn is_next(event: &Event, engine: &Engine) -> bool {
 }
 
 impl Asking {
-    /// Tells the thread what is known; false if it cannot be told any more.
-    fn tell(
+    /// Publishes what is known for the thread; false if that is no longer possible.
+    fn publish(
         &mut self,
         stream: StreamId,
         outlook: &mut OutlookBuilder,
@@ -227,7 +227,7 @@ impl Asking {
         if let (Some(oracle), Some(path)) = (engine.oracle(stream), engine.path_ahead(stream)) {
             self.n_operations = oracle.operations();
             if path.is_complete() {
-                self.told = Told::All;
+                self.sent = SentSteps::All;
             }
             self.keep_up(path, steps, (engine, follower));
             self.fill(path, outlook);
@@ -236,7 +236,7 @@ impl Asking {
         self.arrival.expect(next);
         outlook.header.rests_on = self.rests_on;
         outlook.header.n_operations = self.n_operations;
-        outlook.header.is_whole = u32::from(self.told == Told::All);
+        outlook.header.is_whole = u32::from(self.sent == SentSteps::All);
         follower.publish(stream, outlook)
     }
 
@@ -268,8 +268,8 @@ impl Asking {
             (made.from_now_ns.saturating_add(made.io_time_ns), made.operation_probability)
         });
         let share = |probability: f64| (probability / made_probability.max(1e-300)).min(1.0);
-        let told = path.steps().zip(&self.steps).skip(usize::from(made.is_some()));
-        for (seen, (step, name)) in told {
+        let published = path.steps().zip(&self.steps).skip(usize::from(made.is_some()));
+        for (seen, (step, name)) in published {
             let step = Step {
                 from_now_ns: seen.from_now_ns.saturating_sub(made_ns),
                 probability: share(seen.probability),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Predictions in the words of a slot: numbers become the identities that the
-//! application itself uses, so that it can tell whether it did what was
+//! application itself uses, so that it can check whether it did what was
 //! predicted, and files have their whole paths.
 
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ impl Steps {
         Steps { files: HashMap::new() }
     }
 
-    /// A predicted operation, to be told under the name of its file.
+    /// A predicted operation and the path of its file.
     pub fn of(
         &mut self,
         prediction: &Prediction,

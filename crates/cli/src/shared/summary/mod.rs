@@ -37,7 +37,7 @@ pub struct RunSummary {
     pub linked_in: Vec<LinkedIn>,
     /// Only when that was asked for.
     pub stacks: Option<StacksCompared>,
-    /// Why there is nothing to tell.
+    /// Why there is nothing to report.
     pub unseen: Option<Unseen>,
     /// The recorded trace.
     pub trace: Option<PathBuf>,
@@ -58,7 +58,7 @@ pub struct TraceSummary {
     pub application: String,
     /// The words of the command, joined by spaces.
     pub command: Vec<String>,
-    /// Duration of the run, if the trace tells it.
+    /// Duration of the run, if the trace has it.
     pub wall_s: Option<f64>,
     /// From the start of the first event to the end of the last one.
     pub event_span_s: f64,
@@ -127,7 +127,7 @@ pub struct ProcessTotals {
     pub threads: u64,
     /// Those that live on; what they do now is not recorded.
     pub still_running: u64,
-    /// Ranks that a launcher below this command told of.
+    /// Ranks that a launcher below this command started.
     pub ranks_expected: u32,
     pub ranks_seen: u32,
 }
@@ -154,7 +154,7 @@ pub struct ModelUse {
 pub struct ModelKnown {
     pub application: String,
     pub runs: u32,
-    /// Threads of the job that are told apart.
+    /// Threads of the job that are distinguished.
     pub roles: usize,
     pub operations: u64,
 }
@@ -203,7 +203,7 @@ impl UnrecordedTotals {
         MissingCalls::lost(&self.calls)
     }
 
-    /// Whether what was seen does not tell what is slow.
+    /// Whether what was seen is too little to say what is slow.
     pub fn is_too_much(&self) -> bool {
         MissingCalls::are_too_many(&self.calls, self.recorded)
     }
@@ -241,13 +241,13 @@ impl MissingCalls {
         losses.map(|missing| missing.calls).fold(0, u64::saturating_add)
     }
 
-    /// Whether these are so many that the others do not tell what is slow.
+    /// Whether these are so many that the others are too few to say what is slow.
     pub fn are_too_many(calls: &[MissingCalls], recorded: u64) -> bool {
         let lost = MissingCalls::lost(calls) as f64;
         lost > MAX_LOST * (lost + recorded as f64)
     }
 
-    /// All causes for which calls are missing; `calls` tells how many, of a cause
+    /// All causes for which calls are missing; `calls` returns how many, of a cause
     /// and its name.
     pub fn all(calls: impl Fn(layout::UnrecordedCause, &str) -> u64) -> Vec<MissingCalls> {
         let of = |reason| {

@@ -320,7 +320,7 @@ static void *use_until_freed(void *shared)
         ioracle_observation call = a_read(0, 0);
         ioracle_result result = ioracle_oracle_observe(shared, &call);
         if (result != IORACLE_OK)
-            return result == IORACLE_DANGLING ? NULL : "not told that it was freed";
+            return result == IORACLE_DANGLING ? NULL : "a freed handle was not detected";
     }
 }
 

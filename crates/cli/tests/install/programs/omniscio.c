@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Reads a file block by block and asks by the names of Omnisc'IO what comes
-// next. Below 'ioracle run' the next reads are foretold; alone there are none.
+// next. Under 'ioracle run' the next reads are predicted; alone there are no predictions.
 
 #define _GNU_SOURCE
 #include <fcntl.h>

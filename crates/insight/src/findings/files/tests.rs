@@ -17,7 +17,7 @@ fn check_nothing(events: impl Iterator<Item = Event>) {
 }
 
 #[test]
-fn a_habit_is_told_with_its_file_figure_and_remedy() {
+fn a_habit_is_reported_with_its_file_figure_and_remedy() {
     check(
         (0..1000).map(|n| event("write", 7, Some((n * 48, 48)))),
         "1,000 writes to 'file-h' move 48 B on average, taking 10.0 ms (10 % of the run): collect",
@@ -47,7 +47,7 @@ fn a_habit_is_told_with_its_file_figure_and_remedy() {
 /// A code that spent 20 to 45 % of its run in 20,700 tiny writes and a sync of each
 /// of its files got no advice, as every rule looked at one file only.
 #[test]
-fn habits_spread_over_many_files_are_told_together() {
+fn habits_spread_over_many_files_are_reported_together() {
     let dump = |file: u32| {
         let writes = (0..90).map(move |n| event("write", 100 + file, Some((n * 48, 48))));
         let open = std::iter::once(event("open", 100 + file, None));
@@ -84,7 +84,7 @@ fn calls_that_a_library_makes_come_with_what_the_library_offers() {
 }
 
 #[test]
-fn scattered_accesses_are_told_once_and_not_to_be_buffered() {
+fn scattered_accesses_are_reported_once_and_not_to_be_buffered() {
     for (function, expected) in [("pread", "read in order"), ("pwrite", "write in order")] {
         let events = (0..500).map(|n| event(function, 1, Some((n * 7919 % 512 * 8192, 48))));
         let given = found(events);
@@ -112,7 +112,7 @@ fn small_calls_of_stdio_count_where_they_are_not_collected() {
 }
 
 #[test]
-fn much_data_through_a_small_buffer_is_told() {
+fn much_data_through_a_small_buffer_is_reported() {
     let events = |bytes: u64, n: u64| {
         (0..n).map(move |n| Event { end_ns: 1700, ..event("fwrite", 1, Some((n * bytes, bytes))) })
     };
@@ -152,7 +152,7 @@ fn what_an_interpreter_imports_is_not_many_files() {
 }
 
 #[test]
-fn files_that_every_process_reads_are_told_from_those_that_are_read_again() {
+fn files_that_every_process_reads_are_separated_from_those_that_are_read_again() {
     let by_four = |n: u64| {
         let mut read = event("pread", 1, Some((n / 4 * 65536, 65536)));
         read.stream.rank = (n % 4) as u32;
@@ -166,7 +166,7 @@ fn files_that_every_process_reads_are_told_from_those_that_are_read_again() {
 
 /// 30 `nc_open` took 473 ms of 1.10 s and were nowhere.
 #[test]
-fn opens_of_a_library_that_take_long_are_told() {
+fn slow_opens_of_a_library_are_reported() {
     let pair = |file: u32| {
         let open = Event { end_ns: 3_000_000, ..event("nc_open", 100 + file, None) };
         [open, event("nc_close", 100 + file, None)]
@@ -179,7 +179,7 @@ fn opens_of_a_library_that_take_long_are_told() {
 }
 
 #[test]
-fn writes_of_several_processes_that_share_blocks_are_told() {
+fn writes_of_several_processes_that_share_blocks_are_reported() {
     let write = |shift: u64, n_processes: u64| {
         (0..400).map(move |n| {
             // Each has a region of its own, or they would share larger blocks too.

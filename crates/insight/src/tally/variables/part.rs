@@ -29,7 +29,7 @@ pub enum SelectionPattern {
 #[derive(Clone, Debug, Default)]
 pub struct SelectionTally {
     n_whole: u64,
-    /// Accesses whose part is told in a way that is not understood.
+    /// Accesses whose part is described in a way that is not understood.
     n_unclear: u64,
     first: Option<Selected>,
     /// A bit for each dimension along which accesses differ.
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_accesses_have_in_common_is_told() {
+    fn what_accesses_have_in_common_is_found() {
         let slice = "start=0:0 count=1:9";
         check(&[], None, None);
         check(&["", "request=3"], Some(SelectionPattern::Whole), None);

@@ -88,7 +88,7 @@ impl SymbolModel {
     }
 }
 
-/// For numbers that nothing foretold, of all symbols together.
+/// For numbers that nothing predicted, of all symbols together.
 #[derive(Debug)]
 struct Others {
     handle: Magnitude,

@@ -14,7 +14,7 @@ use super::number::{Magnitude, Number, Tree};
 use super::range::Coder;
 use crate::lines::MAX_LINE_BYTES;
 
-/// Numbers of a detail that are told apart; those behind them are text.
+/// Numbers of a detail that are distinguished; those behind them are text.
 const MAX_NUMBERS: usize = 32;
 
 /// Text of templates in a block, beyond which the block should end.

@@ -97,7 +97,7 @@ impl CallClock {
             start = self.within(start).max(self.previous_start);
             end = self.within(end).max(start);
         }
-        // A distance back is told in full: what is cut off of it would put the
+        // A distance back is stored in full: what is cut off of it would put the
         // call behind the one that it was said to come before. So is one ahead
         // that would put the call before the last one if it were cut off; it
         // goes back around the end of the numbers.

@@ -154,7 +154,7 @@ pub(crate) struct BlockHead {
     pub(crate) first_sequence: u64,
     pub(crate) last_start_ns: u64,
     /// The highest number that the application's side gave to an event of it.
-    pub(crate) last_told: u64,
+    pub(crate) last_sequence: u64,
     /// The log whose events it holds.
     pub(crate) generation: u32,
     pub(crate) unit_ns: u64,
@@ -179,7 +179,7 @@ const MAX_UNIT_NS: u64 = 1_000_000_000;
 const MIN_KEPT: u32 = 4;
 
 /// The events of a stream that follow each other in time. All but the few that
-/// are told late are in lane 0.
+/// arrive late are in lane 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct LaneId {
     pub(crate) stream: u32,
@@ -211,7 +211,7 @@ pub(crate) struct BlockPlace {
     pub(crate) first_start_ns: u64,
     pub(crate) first_sequence: u64,
     pub(crate) last_start_ns: u64,
-    pub(crate) last_told: u64,
+    pub(crate) last_sequence: u64,
     pub(crate) generation: u32,
 }
 
@@ -224,7 +224,7 @@ impl BlockPlace {
             first_start_ns: head.first_start_ns,
             first_sequence: head.first_sequence,
             last_start_ns: head.last_start_ns,
-            last_told: head.last_told,
+            last_sequence: head.last_sequence,
             generation: head.generation,
         }
     }

@@ -20,7 +20,7 @@ use crate::shared::text::shorten_start;
 const ENOUGH: u64 = 50;
 /// Bursts from which on there is a pattern.
 const SEVERAL: u64 = 3;
-/// Confidence from which on the next burst is worth telling.
+/// Confidence from which on the next burst is worth mentioning.
 const LIKELY: f64 = 0.5;
 
 /// What share of a library's time calls without data must take to be named.
@@ -277,7 +277,7 @@ fn in_words(found: &LoopSeen, width: usize) -> String {
     format!("{turns} of {}{on}{runs}", beginning(&found.turn))
 }
 
-/// A turn that is very long, as far as it tells something.
+/// A turn that is very long, as far as it is informative.
 fn beginning(turn: &str) -> String {
     match turn.char_indices().nth(TURN) {
         None => turn.to_owned(),

@@ -58,7 +58,7 @@ fn width_of(place: impl AsFd) -> usize {
     if columns == 0 { USUAL_WIDTH } else { columns.clamp(LEAST_WIDTH, MOST_WIDTH) }
 }
 
-/// How much of what there may be much of is told.
+/// How many rows of each table are printed.
 #[derive(Clone, Copy, Debug)]
 pub struct RowLimits {
     pub kinds_of_ranks: usize,

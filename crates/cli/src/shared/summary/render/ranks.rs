@@ -6,18 +6,18 @@ use ioracle_insight::{Between, RankGroup, RankGroups};
 
 use crate::shared::numbers::{bytes, counted, grouped, noun_for, seconds};
 
-/// Runs of neighbours that are told of a group.
+/// Ranges of neighbouring ranks that are listed for a group.
 const RUNS: usize = 4;
 
 /// The largest groups, at most so many, each with what one of its ranks does.
 pub fn ranks_in_words(ranks: &RankGroups, at_most: usize) -> String {
-    let mut told = ranks.groups[..ranks.groups.len().min(at_most)].to_vec();
-    told.sort_by_key(|group| group.ranks.first().copied());
-    let mut parts: Vec<String> = told.iter().map(group).collect();
-    let n_told: usize = told.iter().map(|group| group.n_ranks).sum();
-    if ranks.ranks > n_told {
-        let others = counted((ranks.ranks - n_told) as u64, "more rank");
-        parts.push(match ranks.kinds - told.len() {
+    let mut listed = ranks.groups[..ranks.groups.len().min(at_most)].to_vec();
+    listed.sort_by_key(|group| group.ranks.first().copied());
+    let mut parts: Vec<String> = listed.iter().map(group).collect();
+    let n_listed: usize = listed.iter().map(|group| group.n_ranks).sum();
+    if ranks.ranks > n_listed {
+        let others = counted((ranks.ranks - n_listed) as u64, "more rank");
+        parts.push(match ranks.kinds - listed.len() {
             1 => others,
             kinds => format!("{others} in {}", counted(kinds as u64, "group")),
         });
@@ -48,12 +48,12 @@ fn numbers(group: &RankGroup) -> String {
         1 => format!("{first}, {last}"),
         _ => format!("{first}–{last}"),
     };
-    let told: Vec<String> = group.ranks.iter().take(RUNS).map(run).collect();
-    let told = told.join(", ");
+    let listed: Vec<String> = group.ranks.iter().take(RUNS).map(run).collect();
+    let listed = listed.join(", ");
     if group.ranks.len() > RUNS {
-        return format!("{told}, … ({} ranks)", grouped(group.n_ranks as u64));
+        return format!("{listed}, … ({} ranks)", grouped(group.n_ranks as u64));
     }
-    told
+    listed
 }
 
 fn between<T: Copy>(of: Between<T>, show: impl Fn(T) -> String, word: &str) -> String {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_told_by_runs_and_kinds() {
+    fn ranks_are_reported_by_runs_and_kinds() {
         check(
             4,
             2,
@@ -96,8 +96,8 @@ mod tests {
     #[test]
     fn one_rank_that_is_left_out_is_one_other() {
         let groups = (0..4).map(|n| of(&[(n, n)], 1_000_000)).collect();
-        let told = ranks_in_words(&RankGroups { ranks: 4, kinds: 4, groups }, 3);
-        assert!(told.ends_with("; 1 more rank"), "{told}");
+        let listed = ranks_in_words(&RankGroups { ranks: 4, kinds: 4, groups }, 3);
+        assert!(listed.ends_with("; 1 more rank"), "{listed}");
     }
 
     #[test]
@@ -106,10 +106,10 @@ mod tests {
         let groups = vec![of(&even, 1_000_000), of(&[(1, 1), (501, 502)], 1_000_000)];
         let mut groups = [groups, (600..700).map(|n| of(&[(n, n)], 1_000_000)).collect()].concat();
         groups.truncate(100);
-        let told = ranks_in_words(&RankGroups { ranks: 1000, kinds: 700, groups }, 3);
-        assert!(told.starts_with("ranks 0, 2, 4, 6, … (250 ranks) alike: 1,003"), "{told}");
-        assert!(told.contains("; ranks 1, 501, 502 alike: "), "{told}");
-        assert!(told.ends_with("; 746 more ranks in 697 groups"), "{told}");
-        assert!(told.chars().count() < 340, "{told}");
+        let listed = ranks_in_words(&RankGroups { ranks: 1000, kinds: 700, groups }, 3);
+        assert!(listed.starts_with("ranks 0, 2, 4, 6, … (250 ranks) alike: 1,003"), "{listed}");
+        assert!(listed.contains("; ranks 1, 501, 502 alike: "), "{listed}");
+        assert!(listed.ends_with("; 746 more ranks in 697 groups"), "{listed}");
+        assert!(listed.chars().count() < 340, "{listed}");
     }
 }

@@ -165,7 +165,7 @@ fn busy() -> RunSummary {
 }
 
 #[test]
-fn a_run_is_told_on_one_screen() {
+fn a_run_is_reported_on_one_screen() {
     check(
         &busy(),
         expect![[r#"
@@ -258,7 +258,7 @@ fn parallel() -> RunSummary {
 }
 
 #[test]
-fn calls_of_libraries_and_variables_are_told_and_still_fit() {
+fn calls_of_libraries_and_variables_are_reported_and_still_fit() {
     check(
         &parallel(),
         expect![[r#"
@@ -316,7 +316,7 @@ fn calls_of_libraries_and_variables_are_told_and_still_fit() {
 }
 
 #[test]
-fn a_program_that_was_killed_is_told_with_its_signal_and_what_was_kept() {
+fn a_program_that_was_killed_is_reported_with_its_signal_and_what_was_kept() {
     let summary =
         RunSummary { ending: Ending::Killed(11), unseen: Some(Unseen::NoFileIo), ..idle() };
     check(
@@ -367,7 +367,7 @@ fn unrecorded() -> UnrecordedTotals {
 }
 
 #[test]
-fn what_is_missing_is_told_by_cause() {
+fn what_is_missing_is_reported_by_cause() {
     let processes =
         ProcessTotals { seen: 9, threads: 1, still_running: 1, ranks_expected: 8, ranks_seen: 4 };
     let io = Io { operations: 5, files: 1, io_time_s: 0.1, busiest_thread_s: 0.1, ..Io::default() };
