@@ -49,7 +49,9 @@ fn without_a_position_half_of_the_trace_is_predicted_beside_what_came() {
     assert!(text.contains("after 120 operations, half of them all; choose"), "{text}");
     let text = ioracle(["predict", trace.name(), "--after", "120"]).out;
     assert!(text.contains("after 120 operations\n") && text.contains("observed"), "{text}");
-    ioracle(["predict", trace.name(), "--after", "some"]).fails_saying(2, &["'all'"]);
+    let wrong = ioracle(["predict", trace.name(), "--after", "some"]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.err.contains("give a number of operations, or 'all'"), "{}", wrong.err);
 }
 
 /// Of HDF5: eight datasets a time step, each step in a group of its own name.
