@@ -299,8 +299,14 @@ pub mod tests {
         let groups =
             FileGroups::new(&tally, &|file: FileId| Some(["", "in", "log"][file.0 as usize]));
         let advice = |wall_s: f64| -> Vec<(&str, Severity)> {
-            let measured =
-                Measured { tally: &tally, groups: &groups, series: &[], wall_s, ranks: &[] };
+            let measured = Measured {
+                tally: &tally,
+                groups: &groups,
+                series: &[],
+                wall_s,
+                ranks: &[],
+                frames: &Frames::default(),
+            };
             findings(&measured).into_iter().map(|it| (it.kind, it.severity)).collect()
         };
         let usual = advice(0.3);
