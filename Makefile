@@ -11,7 +11,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 IORACLE = $(TARGET_DIR)/release/ioracle
 LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 
-.PHONY: help demo test test-portable test-strangers test-apps eval eval-pattern bench sizes overhead models variables docs report-page report-size fuzz soak soak-pattern lint release install uninstall tools
+.PHONY: help demo test test-portable test-strangers test-apps eval eval-pattern eval-prefetch bench sizes overhead models variables docs report-page report-size fuzz soak soak-pattern lint release install uninstall tools
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -49,6 +49,10 @@ eval-pattern: release ## simulate a storage cluster, write docs/evaluation-patte
 	$(IORACLE) pattern document --server $(TARGET_DIR)/eval-pattern/server \
 	    --io-node $(TARGET_DIR)/eval-pattern/io-node $(RECORDED:%=--recorded %) -o docs \
 	    --how "these are simulated runs with a quarter (data servers) and a tenth (I/O nodes) of its data"
+
+eval-prefetch: release ## how much prefetching wins on slow storage: docs/evaluation-prefetch.md
+	@$(CARGO) build --release --quiet --package ioracle-storage-kit
+	scripts/eval-prefetch
 
 bench: tools ## cost per symbol, growth, worst update, memory: docs/benchmarks.md
 	CORPUS="$(CORPUS)" scripts/bench

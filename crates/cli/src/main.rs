@@ -13,6 +13,7 @@ mod import;
 mod model;
 mod pattern;
 mod predict;
+mod prefetch;
 mod recover;
 mod report;
 mod run;
@@ -61,6 +62,8 @@ enum Command {
     Doctor(doctor::Arguments),
     #[command(hide = true)]
     Generate(generate::Arguments),
+    #[command(hide = true)]
+    PerformPrefetch(prefetch::PerformArguments),
 }
 
 fn main() -> ExitCode {
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Command::Import(arguments) => import::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Export(arguments) => export::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::PerformPrefetch(arguments) => prefetch::perform(&arguments),
         Command::Generate(arguments) => {
             generate::run(&arguments, Arguments::command()).map(|()| ExitCode::SUCCESS)
         }

@@ -55,6 +55,14 @@ settings! {
         "Suppresses the library's warning and the summary on standard error.";
     INPROCESS "--in-process" "0 or 1" "0"
         "Learns each call on the thread that makes it, as soon as it has ended, so that ioracle_next() always takes all calls into account.";
+    PREFETCH "--prefetch" "0 or 1" "0"
+        "Reads what the program is going to read into the page cache before it asks.";
+    PREFETCH_BYTES "--prefetch-bytes" "size" "64M, less if memory is short"
+        "How many bytes may be read ahead and unused at a time.";
+    PREFETCH_RATE "--prefetch-rate" "size per second" "no limit"
+        "How many bytes are read ahead per second at most.";
+    PREFETCH_REQUESTS "--prefetch-requests" "number" "4"
+        "How many reads run ahead of the program at a time.";
     CHECK_STACKS "" "0 or 1" "0"
         "Compares every call stack with the result of backtrace(); slow.";
     LIBRARY "" "file" "beside the command, or in ../lib"

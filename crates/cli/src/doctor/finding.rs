@@ -52,12 +52,8 @@ impl Diagnosis {
     }
 }
 
-/// All findings, then whether capture works: for a program if one was named.
-pub fn findings_as_text(
-    findings: &[Diagnosis],
-    program: Option<&OsStr>,
-    colours: Colours,
-) -> String {
+/// All findings, one below the other.
+pub fn findings_below_each_other(findings: &[Diagnosis], colours: Colours) -> String {
     const WIDTH: usize = 100;
     const INDENT: usize = 24;
     let mut text = String::new();
@@ -77,6 +73,16 @@ pub fn findings_as_text(
             text.push_str(&format!("{before}{line}\n"));
         }
     }
+    text
+}
+
+/// All findings, then whether capture works: for a program if one was named.
+pub fn findings_as_text(
+    findings: &[Diagnosis],
+    program: Option<&OsStr>,
+    colours: Colours,
+) -> String {
+    let mut text = findings_below_each_other(findings, colours);
     let n_problems =
         findings.iter().filter(|finding| finding.level == DiagnosisLevel::Problem).count();
     let (what, command) = match program {

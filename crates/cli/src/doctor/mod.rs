@@ -9,13 +9,15 @@ mod machine;
 mod place;
 mod preload;
 mod program;
+mod storage;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
 
-use self::finding::{Diagnosis, DiagnosisLevel, findings_as_text};
+use self::finding::{Diagnosis, DiagnosisLevel, findings_as_text, findings_below_each_other};
 use crate::shared::table::Colours;
 use crate::shared::{jobs, output};
 
@@ -23,6 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   ioracle doctor              one line for each finding, and what to do
   ioracle doctor ./app        whether this program can be watched, then the same
+  ioracle doctor /scratch     how fast this directory's storage is, and whether prefetching helps
   ioracle doctor --json       the same for scripts
 
 Exit codes: 0 capture works here, 1 it does not, 2 wrong use.";
@@ -31,7 +34,9 @@ Exit codes: 0 capture works here, 1 it does not, 2 wrong use.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A program to check, as you would pass it to 'ioracle run'
+    /// A program to check, as you would pass it to 'ioracle run', or a directory whose storage is
+    /// to be measured
+    #[arg(value_name = "PROGRAM|DIR")]
     program: Option<OsString>,
     /// Print one JSON document
     #[arg(long)]
@@ -41,12 +46,28 @@ pub struct Arguments {
 /// Runs the subcommand; the exit code says whether capture works.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let program = arguments.program.as_deref();
+    if let Some(directory) = program.map(Path::new).filter(|path| path.is_dir()) {
+        return report(arguments, &storage::examine(directory), |findings| {
+            findings_below_each_other(findings, Colours::for_stdout())
+        });
+    }
     let of_program = program.into_iter().flat_map(program::examine);
     let findings: Vec<Diagnosis> = of_program.chain(examine()).collect();
+    report(arguments, &findings, |findings| {
+        findings_as_text(findings, program, Colours::for_stdout())
+    })
+}
+
+/// Prints findings; the exit code says whether there is a problem.
+fn report(
+    arguments: &Arguments,
+    findings: &[Diagnosis],
+    as_text: impl FnOnce(&[Diagnosis]) -> String,
+) -> Result<ExitCode> {
     if arguments.json {
         output::print_json(&findings)?;
     } else {
-        output::print_text(&findings_as_text(&findings, program, Colours::for_stdout()))?;
+        output::print_text(&as_text(findings))?;
     }
     let works = findings.iter().all(|finding| finding.level != DiagnosisLevel::Problem);
     Ok(if works { ExitCode::SUCCESS } else { ExitCode::FAILURE })

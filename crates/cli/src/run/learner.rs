@@ -12,10 +12,12 @@ use ioracle_engine::{Config, Engine};
 use ioracle_events::{Event, StreamId};
 use ioracle_insight::BurstTally;
 use ioracle_oracle::Model;
+use ioracle_prefetch::PrefetchReport;
 use ioracle_spool::slot::MAX_STEPS;
 use ioracle_trace::Follower;
 
 use super::publish::Publisher;
+use crate::prefetch::Prefetcher;
 
 /// Events that may wait, some fifty megabytes. What comes beyond them is not
 /// learned from.
@@ -30,6 +32,8 @@ pub struct Learner {
     waiting: VecDeque<Waiting>,
     /// Threads that ask what comes next.
     publisher: Publisher,
+    /// Reads ahead of the program, if that is wanted.
+    prefetcher: Option<Prefetcher>,
 }
 
 enum Waiting {
@@ -47,7 +51,30 @@ impl Learner {
             n_not_learned: 0,
             waiting: VecDeque::new(),
             publisher: Publisher::new(),
+            prefetcher: None,
         }
+    }
+
+    /// From now on the program's reads are read ahead of it.
+    pub fn prefetch_with(&mut self, prefetcher: Prefetcher) {
+        self.prefetcher = Some(prefetcher);
+    }
+
+    /// A process has begun.
+    pub fn begin_process(&mut self, number: u32, start_ns: u64) {
+        if let Some(prefetcher) = &mut self.prefetcher {
+            prefetcher.begin_process(number, start_ns);
+        }
+    }
+
+    /// Reads ahead; how long one may sleep then, if anything is going on.
+    pub fn prefetch(&mut self) -> Option<Duration> {
+        self.prefetcher.as_mut()?.act(&mut self.engine)
+    }
+
+    /// What reading ahead has brought.
+    pub fn finish_prefetching(&mut self) -> Option<PrefetchReport> {
+        self.prefetcher.take().map(Prefetcher::finish)
     }
 
     /// Streams begin with what earlier runs have learned.
@@ -58,7 +85,8 @@ impl Learner {
     /// Takes an event to learn from later, or at once if its thread asks what
     /// comes next.
     pub fn take(&mut self, event: &Event) {
-        if self.publisher.is_urgent(event) {
+        let acts_at_once = self.prefetcher.is_some() && self.waiting.is_empty();
+        if acts_at_once || self.publisher.is_urgent(event) {
             self.learn_from(event);
         } else if self.waiting.len() < MAX_WAITING {
             self.publisher.will_learn(event.stream);
@@ -139,10 +167,16 @@ impl Learner {
             self.bursts.add(event, quiet_ns);
         }
         self.publisher.learned(event, is_operation, &self.engine);
+        if let Some(prefetcher) = &mut self.prefetcher {
+            prefetcher.observe(event, &mut self.engine);
+        }
     }
 
     fn forget(&mut self, stream: StreamId) {
         self.publisher.end(stream);
+        if let Some(prefetcher) = &mut self.prefetcher {
+            prefetcher.end(stream);
+        }
         self.engine.drop_path_ahead(stream);
         self.engine.end_stream(stream);
         if self.engine.oracle(stream).is_none() {

@@ -16,6 +16,20 @@ const LAUNCHERS: [(&str, &str, Option<&str>); 5] = [
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", Some("SLURM_STEP_ID")),
 ];
 
+/// Variables for the number of ranks on this machine.
+const ON_THIS_MACHINE: [&str; 4] = [
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+    "MV2_COMM_WORLD_LOCAL_SIZE",
+    "SLURM_NTASKS_PER_NODE",
+];
+
+/// How many ranks of this command's job share the machine; 1 outside of one.
+pub fn local_ranks() -> u64 {
+    let number = |name: &&str| env::var(name).ok()?.parse().ok();
+    ON_THIS_MACHINE.iter().find_map(number).unwrap_or(1)
+}
+
 /// A place in a parallel job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankInJob {

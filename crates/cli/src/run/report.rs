@@ -58,6 +58,7 @@ pub fn summarise(
         unseen: (watch.insight.events() == 0).then(|| Unseen::why(&circumstances)),
         trace: None,
         model: None,
+        prefetch: None,
         own_cpu_s: ran.own_cpu_s,
     }
 }

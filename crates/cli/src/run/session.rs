@@ -20,12 +20,13 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::launch::{self, EnvironmentVariables, LD_PRELOAD};
 use super::model::{RunIdentity, RunModel, RunRecognition};
-use super::ranks::RankInJob;
+use super::ranks::{RankInJob, local_ranks};
 use super::report::summarise;
 use super::signals::Signals;
 use super::supervise::supervise;
 use super::watch::RunObserver;
 use super::{Arguments, Ran, settings};
+use crate::prefetch::Prefetcher;
 use crate::shared::executable::ExecutableKind;
 use crate::shared::failure::sentence;
 use crate::shared::find::NotStarted;
@@ -145,6 +146,12 @@ impl Plan<'_> {
             watch.begin_with(known, RunRecognition::new(stacks, &self.path, name));
             model
         });
+        if let Some(settings) = self.arguments.settings.prefetch(local_ranks()) {
+            match Prefetcher::start(settings) {
+                Ok(prefetcher) => watch.learner.prefetch_with(prefetcher),
+                Err(error) => say(sentence(&error)),
+            }
+        }
         let waker = follower.waker();
         let (ending, wall_s) = thread::scope(|scope| {
             let following = scope.spawn(|| watch.follow(follower));
@@ -169,6 +176,7 @@ impl Plan<'_> {
             own_cpu_s: own_cpu_s(),
         };
         let mut summary = summarise(&ran, &watch, follower.processes(), &follower.totals());
+        summary.prefetch = watch.learner.finish_prefetching();
         summary.trace = self.finish_recording(&mut watch, &summary);
         summary.model =
             model.map(|model| model.finish(watch.learner.engine, watch.recognition.take()));

@@ -12,10 +12,12 @@ use clap::builder::{
 use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, Command, Error};
+use ioracle_prefetch::PrefetchSettings;
 use ioracle_spool::settings::{self, EnvironmentSetting, SETTINGS};
 use ioracle_trace::JobSettings;
 
 use super::launch::EnvironmentVariables;
+use crate::shared::memory;
 use crate::shared::numbers::parse_bytes;
 use crate::shared::text::wrap;
 
@@ -49,12 +51,44 @@ pub struct Settings {
     #[arg(long, env = settings::INPROCESS, hide_env_values = true)]
     #[arg(help = help(settings::INPROCESS), value_parser = setting(FalseyValueParser::new()))]
     pub in_process: bool,
+    #[arg(long, env = settings::PREFETCH, hide_env_values = true)]
+    #[arg(help = help(settings::PREFETCH), value_parser = setting(FalseyValueParser::new()))]
+    #[arg(conflicts_with_all = ["anonymise", "in_process"])]
+    pub prefetch: bool,
+    #[arg(long, value_name = "SIZE", env = settings::PREFETCH_BYTES, hide_env_values = true)]
+    #[arg(help = help(settings::PREFETCH_BYTES), value_parser = setting(parse_bytes))]
+    prefetch_bytes: Option<u64>,
+    #[arg(long, value_name = "SIZE", env = settings::PREFETCH_RATE, hide_env_values = true)]
+    #[arg(help = help(settings::PREFETCH_RATE), value_parser = setting(parse_bytes))]
+    prefetch_rate: Option<u64>,
+    #[arg(long, value_name = "N", env = settings::PREFETCH_REQUESTS, hide_env_values = true)]
+    #[arg(help = help(settings::PREFETCH_REQUESTS))]
+    #[arg(default_value = row(settings::PREFETCH_REQUESTS).default)]
+    #[arg(value_parser = setting(clap::value_parser!(u16).range(1..=8)))]
+    prefetch_requests: u16,
 }
 
 impl Settings {
     /// What the job is allowed.
     pub fn job(&self) -> JobSettings {
         JobSettings { limit_bytes: self.limit, wait_ms: self.wait_ms }
+    }
+
+    /// What may be read ahead, if that is wanted. `n_sharing` commands of the same
+    /// job share this machine.
+    pub fn prefetch(&self, n_sharing: u64) -> Option<PrefetchSettings> {
+        if !self.prefetch {
+            return None;
+        }
+        let defaults = PrefetchSettings::default();
+        let n_sharing = n_sharing.max(1);
+        let default_bytes = || defaults.lead_bytes.min(memory::available_bytes() / 8) / n_sharing;
+        Some(PrefetchSettings {
+            lead_bytes: self.prefetch_bytes.unwrap_or_else(default_bytes).max(1 << 20),
+            rate_bytes_per_s: self.prefetch_rate.map(|rate| rate / n_sharing),
+            max_in_flight: usize::from(self.prefetch_requests),
+            ..defaults
+        })
     }
 
     /// What the library has to know.

@@ -115,10 +115,11 @@ impl<'a> RunObserver<'a> {
                 break;
             }
             let has_served = self.serve(follower) || self.learner.publish_more(follower);
+            let until_next = self.learner.prefetch();
             if n_records > 0 || has_learned || has_served {
                 sleep = SHORT_SLEEP;
             } else {
-                self.learner.sleep(follower, sleep);
+                self.learner.sleep(follower, until_next.unwrap_or(sleep).min(sleep));
                 sleep = (sleep * 2).min(LONG_SLEEP);
             }
         }
@@ -186,6 +187,7 @@ const NOT_FOLLOWED: &str = "the records of the program could not be read complet
 
 impl Observer for RunObserver<'_> {
     fn process(&mut self, number: ProcessNumber, process: &JobProcess) {
+        self.learner.begin_process(number.0, process.start_ns);
         if let Some(recognition) = &mut self.recognition {
             recognition.process(number, process);
         }

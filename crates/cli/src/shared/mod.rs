@@ -12,6 +12,7 @@ pub mod learn;
 pub mod library;
 pub mod linked;
 pub mod lock;
+pub mod memory;
 pub mod models;
 pub mod numbers;
 pub mod output;

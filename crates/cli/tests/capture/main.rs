@@ -27,6 +27,7 @@ mod netcdf;
 mod numbers;
 mod parallel;
 mod pnetcdf;
+mod prefetch;
 mod preload;
 mod programs;
 mod ranks;

@@ -9,6 +9,7 @@ mod unseen;
 use std::path::PathBuf;
 
 use ioracle_insight::{Predicted, Summary};
+use ioracle_prefetch::PrefetchReport;
 use ioracle_spool::layout;
 use serde::Serialize;
 
@@ -43,6 +44,8 @@ pub struct RunSummary {
     pub trace: Option<PathBuf>,
     /// Only with `--model`.
     pub model: Option<ModelUse>,
+    /// Only with `--prefetch`.
+    pub prefetch: Option<PrefetchReport>,
     /// Processor time that this command took itself.
     pub own_cpu_s: f64,
 }
@@ -89,6 +92,7 @@ impl TraceSummary {
         "stacks",
         "unseen",
         "model",
+        "prefetch",
         "own_cpu_s",
     ];
 }

@@ -13,6 +13,8 @@ use ioracle_engine::FIRST_OPERATIONS;
 use self::job::{JobSetting, job};
 pub use self::page::Screen;
 use self::page::{RowLimits, TextPage};
+use ioracle_prefetch::PrefetchReport;
+
 use super::{Ending, ModelUse, RunSummary, TraceSummary, UnrecordedTotals};
 use crate::shared::numbers::{bytes, counted, grouped, seconds};
 use crate::shared::text::shell_quoted;
@@ -105,6 +107,9 @@ fn fill(summary: &RunSummary, page: &mut TextPage) {
     if let Some(model) = &summary.model {
         what_the_model_did(model, page);
     }
+    if let Some(prefetch) = &summary.prefetch {
+        page.say("prefetch", &what_prefetching_did(prefetch));
+    }
     if let Some(trace) = &summary.trace {
         page.say(
             "trace",
@@ -150,6 +155,25 @@ fn one_line(summary: &RunSummary) -> String {
             bytes(summary.job.io.bytes_written),
             seconds(Some(summary.job.io.io_time_s))
         ),
+    }
+}
+
+fn what_prefetching_did(report: &PrefetchReport) -> String {
+    let percent = |part: u64, of: u64| (100.0 * part as f64 / of.max(1) as f64).round();
+    let done = match report.bytes {
+        0 => "nothing was read ahead".to_owned(),
+        bytes => format!(
+            "{} % of the bytes read were there in time, {} % of those read ahead were wasted; waited \
+             {} for reads instead of about {}",
+            percent(report.used, report.read),
+            percent(report.wasted, bytes),
+            seconds(Some(report.waited_s)),
+            seconds(Some(report.possible_s)),
+        ),
+    };
+    match &report.why {
+        Some(why) => format!("{done}; stopped early, because {why}"),
+        None => done,
     }
 }
 

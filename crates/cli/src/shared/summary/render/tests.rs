@@ -39,6 +39,7 @@ fn idle() -> RunSummary {
         unseen: None,
         trace: None,
         model: None,
+        prefetch: None,
         own_cpu_s: 0.01,
     }
 }

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Reading ahead of the program: the process that reads, and the run's side of it.
+//! What to read is decided by `ioracle-prefetch`.
+
+mod client;
+mod driver;
+mod performer;
+mod protocol;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+pub use driver::Prefetcher;
+
+/// Reads files ahead of a program; started by 'ioracle run --prefetch'.
+#[derive(Args)]
+pub struct PerformArguments {}
+
+/// The process that reads.
+pub fn perform(_: &PerformArguments) -> Result<ExitCode> {
+    performer::run()
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the run and its performer say to each other: one message per packet of a
+//! socket, so that none is ever half there.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+
+/// Longest path of a file that can be asked for; the kernel allows no longer one.
+pub const MAX_PATH_BYTES: usize = 4096;
+const HEADER_BYTES: usize = 40;
+const MAX_BYTES: usize = HEADER_BYTES + MAX_PATH_BYTES;
+
+const OPEN: u8 = 1;
+const DESCRIPTOR: u8 = 2;
+const READ: u8 = 3;
+const CLOSE: u8 = 4;
+
+/// What the performer is to do.
+#[derive(Debug)]
+pub enum Order {
+    /// Open a file by its path when it is first read.
+    Open { file: u32, path: Vec<u8> },
+    /// Read a file through this descriptor of the program.
+    Descriptor { file: u32, descriptor: OwnedFd },
+    /// Read bytes.
+    Read { id: u64, file: u32, offset: u64, length: u64 },
+    /// A file is not needed any more.
+    Close { file: u32 },
+}
+
+/// What became of a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub id: u64,
+    pub outcome: Outcome,
+    /// Bytes that had to be read from the storage.
+    pub bytes: u64,
+    pub took_ns: u64,
+    /// When it ended, on the monotonic clock of the machine.
+    pub ended_ns: u64,
+}
+
+/// How a read ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Outcome {
+    Fetched = 1,
+    /// All of it was in the cache.
+    Resident = 2,
+    /// It is no regular file, may not be read, or is not there.
+    Refused = 3,
+}
+
+/// Nanoseconds on the clock that the capture library reads, too.
+pub fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// Two ends of a channel.
+pub fn channel() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+}
+
+/// Sends an order without waiting; `AGAIN` if the performer does not keep up.
+pub fn send_order(socket: impl AsFd, order: &Order) -> rustix::io::Result<()> {
+    let mut packet = [0; HEADER_BYTES];
+    let (kind, file) = match order {
+        Order::Open { file, .. } => (OPEN, file),
+        Order::Descriptor { file, .. } => (DESCRIPTOR, file),
+        Order::Read { file, .. } => (READ, file),
+        Order::Close { file } => (CLOSE, file),
+    };
+    packet[0] = kind;
+    packet[4..8].copy_from_slice(&file.to_ne_bytes());
+    let mut path: &[u8] = &[];
+    let mut passed: Option<BorrowedFd<'_>> = None;
+    match order {
+        Order::Open { path: its, .. } => path = its,
+        Order::Descriptor { descriptor, .. } => passed = Some(descriptor.as_fd()),
+        Order::Read { id, offset, length, .. } => {
+            packet[8..16].copy_from_slice(&id.to_ne_bytes());
+            packet[16..24].copy_from_slice(&offset.to_ne_bytes());
+            packet[24..32].copy_from_slice(&length.to_ne_bytes());
+        }
+        Order::Close { .. } => {}
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let passed = passed.as_slice();
+    if !passed.is_empty() {
+        ancillary.push(SendAncillaryMessage::ScmRights(passed));
+    }
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    let parts = [IoSlice::new(&packet), IoSlice::new(path)];
+    sendmsg(socket, &parts, &mut ancillary, flags).map(|_| ())
+}
+
+/// Waits for the next order; none when the run has ended.
+pub fn receive_order(socket: impl AsFd) -> rustix::io::Result<Option<Order>> {
+    loop {
+        let mut packet = [0; MAX_BYTES];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut parts = [IoSliceMut::new(&mut packet)];
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        let received = match recvmsg(socket.as_fd(), &mut parts, &mut ancillary, flags) {
+            Err(Errno::INTR) => continue,
+            received => received?,
+        };
+        if received.bytes == 0 {
+            return Ok(None);
+        }
+        let descriptor = ancillary.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+            _ => None,
+        });
+        if let Some(order) = order(&packet[..received.bytes], descriptor) {
+            return Ok(Some(order));
+        }
+    }
+}
+
+fn order(packet: &[u8], descriptor: Option<OwnedFd>) -> Option<Order> {
+    let file = u32::from_ne_bytes(packet.get(4..8)?.try_into().ok()?);
+    let number = |at: usize| Some(u64::from_ne_bytes(packet.get(at..at + 8)?.try_into().ok()?));
+    match packet[0] {
+        OPEN => Some(Order::Open { file, path: packet.get(HEADER_BYTES..)?.to_owned() }),
+        DESCRIPTOR => Some(Order::Descriptor { file, descriptor: descriptor? }),
+        READ => {
+            Some(Order::Read { id: number(8)?, file, offset: number(16)?, length: number(24)? })
+        }
+        CLOSE => Some(Order::Close { file }),
+        _ => None,
+    }
+}
+
+/// Sends an answer; waits if the run does not listen.
+pub fn send_answer(socket: impl AsFd, answer: &Answer) -> rustix::io::Result<()> {
+    let mut packet = [0; HEADER_BYTES];
+    packet[0] = answer.outcome as u8;
+    packet[8..16].copy_from_slice(&answer.id.to_ne_bytes());
+    packet[16..24].copy_from_slice(&answer.bytes.to_ne_bytes());
+    packet[24..32].copy_from_slice(&answer.took_ns.to_ne_bytes());
+    packet[32..40].copy_from_slice(&answer.ended_ns.to_ne_bytes());
+    rustix::net::send(socket, &packet, SendFlags::NOSIGNAL).map(|_| ())
+}
+
+/// The next answer, without waiting; `AGAIN` if there is none, none if the
+/// performer has ended.
+pub fn receive_answer(socket: impl AsFd) -> rustix::io::Result<Option<Answer>> {
+    let mut packet = [0; HEADER_BYTES];
+    let (_, n_bytes) = rustix::net::recv(socket, &mut packet[..], RecvFlags::DONTWAIT)?;
+    if n_bytes != HEADER_BYTES {
+        return Ok(None);
+    }
+    let number =
+        |at: usize| u64::from_ne_bytes(packet[at..at + 8].try_into().expect("eight bytes"));
+    let outcome = match packet[0] {
+        1 => Outcome::Fetched,
+        2 => Outcome::Resident,
+        _ => Outcome::Refused,
+    };
+    let (id, bytes, took_ns, ended_ns) = (number(8), number(16), number(24), number(32));
+    Ok(Some(Answer { id, outcome, bytes, took_ns, ended_ns }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_and_answers_arrive_as_they_were_sent() {
+        let (run, performer) = channel().unwrap();
+        let descriptor =
+            rustix::fs::open("/dev/null", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty());
+        let orders = [
+            Order::Open { file: 7, path: b"a/\xffb".to_vec() },
+            Order::Descriptor { file: 8, descriptor: descriptor.unwrap() },
+            Order::Read { id: 1 << 40, file: 7, offset: 1 << 50, length: 4096 },
+            Order::Close { file: 8 },
+        ];
+        for sent in &orders {
+            send_order(&run, sent).unwrap();
+            let received = receive_order(&performer).unwrap().unwrap();
+            match (sent, &received) {
+                (Order::Descriptor { .. }, Order::Descriptor { file: 8, .. }) => {}
+                _ => assert_eq!(format!("{sent:?}"), format!("{received:?}")),
+            }
+        }
+        let answer =
+            Answer { id: 3, outcome: Outcome::Resident, bytes: 5, took_ns: 7, ended_ns: 9 };
+        send_answer(&performer, &answer).unwrap();
+        assert_eq!(receive_answer(&run).unwrap(), Some(answer));
+        assert_eq!(receive_answer(&run), Err(Errno::AGAIN));
+        drop(run);
+        assert!(receive_order(&performer).unwrap().is_none());
+    }
+}

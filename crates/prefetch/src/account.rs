@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Accounts for every byte that was read ahead, and for the time it saved.
+//!
+//! How long a read would have taken without help is the mean of the reads of the
+//! same call site that had none, which includes those that the kernel's own
+//! read-ahead served. Where a site has too few of them, because everything was
+//! there in time, it is what the requests themselves took per byte.
+
+use std::collections::HashMap;
+
+use ioracle_events::PredictionSource;
+use serde::Serialize;
+
+/// Call sites whose times are kept; reads of further ones share one entry.
+const MAX_SITES: usize = 4096;
+/// Reads without help that a mean is taken from.
+const FEW: u64 = 3;
+
+/// What prefetching did in a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PrefetchReport {
+    /// Bytes that were read ahead.
+    pub bytes: u64,
+    /// Of these, bytes that the program read afterwards.
+    pub used: u64,
+    /// Bytes that it never read.
+    pub wasted: u64,
+    /// Bytes that it asked for while they were on their way.
+    pub late: u64,
+    /// Bytes that the program read in all, from files that could be helped.
+    pub read: u64,
+    /// Time in reads.
+    pub waited_s: f64,
+    /// Estimated time that reads did not have to wait.
+    pub saved_s: f64,
+    /// Estimated time of all reads without any help.
+    pub possible_s: f64,
+    /// Bytes used, by where the prediction came from.
+    pub by_source: SourceBytes,
+    /// Whether it gave up before the program's end.
+    pub stopped: bool,
+    /// Why it gave up, or why it did nothing.
+    pub why: Option<String>,
+}
+
+/// Bytes by the source of the predictions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SourceBytes {
+    /// The grammar of this run.
+    pub grammar: u64,
+    /// A saved model of earlier runs.
+    pub model: u64,
+    /// The knowledge graph over runs.
+    pub graph: u64,
+}
+
+impl SourceBytes {
+    /// Counts bytes of a source.
+    pub fn add(&mut self, source: PredictionSource, bytes: u64) {
+        match source {
+            PredictionSource::ThisRun => self.grammar += bytes,
+            PredictionSource::Model => self.model += bytes,
+        }
+    }
+
+    /// Adds those of another.
+    pub fn add_all(&mut self, other: SourceBytes) {
+        self.grammar += other.grammar;
+        self.model += other.model;
+        self.graph += other.graph;
+    }
+}
+
+/// Time of reads, with and without help.
+#[derive(Debug, Default)]
+pub struct ReadTimes {
+    sites: HashMap<u32, SiteTimes>,
+    compared: Compared,
+    waited_ns: u64,
+    saved_ns: f64,
+}
+
+#[derive(Debug, Default)]
+struct SiteTimes {
+    unhelped: Reads,
+}
+
+/// How much of a read had been read ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HelpExtent {
+    /// Every byte that was not in the cache anyway.
+    Whole,
+    /// Some, or it came late.
+    Part,
+}
+
+/// Reads of which every byte had been read ahead, at call sites that are known
+/// without help.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Compared {
+    /// How many.
+    pub n: u64,
+    /// Their time.
+    pub ns: f64,
+    /// What they would have taken without help.
+    pub without_ns: f64,
+}
+
+/// A number of reads.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reads {
+    /// How many.
+    pub n: u64,
+    /// Their time.
+    pub ns: u64,
+}
+
+impl Reads {
+    fn add(&mut self, took_ns: u64) {
+        self.n += 1;
+        self.ns = self.ns.saturating_add(took_ns);
+    }
+
+    /// Mean time of a read.
+    pub fn mean_ns(&self) -> f64 {
+        self.ns as f64 / self.n.max(1) as f64
+    }
+}
+
+impl ReadTimes {
+    /// A read that no byte was read ahead for.
+    pub fn add_unhelped(&mut self, site: u32, took_ns: u64) {
+        self.waited_ns = self.waited_ns.saturating_add(took_ns);
+        if self.sites.len() < MAX_SITES || self.sites.contains_key(&site) {
+            self.sites.entry(site).or_default().unhelped.add(took_ns);
+        }
+    }
+
+    /// A read that bytes had been read ahead for, all or some. `ns_per_byte` is what
+    /// reading ahead took.
+    pub fn add_helped(
+        &mut self,
+        site: u32,
+        bytes: u64,
+        took_ns: u64,
+        (ns_per_byte, extent): (f64, HelpExtent),
+    ) {
+        self.waited_ns = self.waited_ns.saturating_add(took_ns);
+        let unhelped = self.sites.get(&site).map(|site| site.unhelped);
+        let without_ns = match unhelped.filter(|reads| reads.n >= FEW) {
+            Some(reads) => {
+                if extent == HelpExtent::Whole {
+                    self.compared.n += 1;
+                    self.compared.ns += took_ns as f64;
+                    self.compared.without_ns += reads.mean_ns();
+                }
+                reads.mean_ns()
+            }
+            None => bytes as f64 * ns_per_byte,
+        };
+        self.saved_ns += (without_ns - took_ns as f64).max(0.0);
+    }
+
+    /// Reads with help beside what they would have taken without.
+    pub fn compared(&self) -> Compared {
+        self.compared
+    }
+
+    /// Time in reads.
+    pub fn waited_ns(&self) -> u64 {
+        self.waited_ns
+    }
+
+    /// Time that reads did not have to wait.
+    pub fn saved_ns(&self) -> f64 {
+        self.saved_ns
+    }
+}

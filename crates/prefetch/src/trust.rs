@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! How far predictions are relied on.
+//!
+//! Reading beside a program that goes on as expected hides the latency of its
+//! storage; reading the wrong bytes beside it makes it wait longer. So requests
+//! run beside the program only after predictions have proved right, and a read
+//! that was not expected takes that trust away. Each loss doubles what it takes
+//! to win it back.
+
+use serde::Serialize;
+
+/// Reads in a row that must have been expected, at first and at most.
+const FIRST_NEEDED: u32 = 4;
+const MAX_NEEDED: u32 = 1024;
+/// So many expected reads in a row make up for a loss.
+const FORGIVEN_AFTER: u32 = 256;
+
+/// Why a planner has given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// Most of what was read ahead was not used.
+    WrongPredictions,
+    /// Reads of bytes that were there took as long as others: the storage is not
+    /// cached on this machine.
+    NotFaster,
+}
+
+impl StopReason {
+    /// In words, for the summary.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            StopReason::WrongPredictions => "most of what it read ahead was not used",
+            StopReason::NotFaster => "reading ahead did not make reads faster",
+        }
+    }
+}
+
+/// Whether predictions have proved right lately.
+#[derive(Clone, Debug)]
+pub struct Trust {
+    expected_in_a_row: u32,
+    needed: u32,
+    has_been_used: bool,
+}
+
+impl Default for Trust {
+    fn default() -> Trust {
+        Trust { expected_in_a_row: 0, needed: FIRST_NEEDED, has_been_used: false }
+    }
+}
+
+impl Trust {
+    /// The program has read what was expected.
+    pub fn confirm(&mut self) {
+        self.expected_in_a_row = self.expected_in_a_row.saturating_add(1);
+        if self.expected_in_a_row.is_multiple_of(FORGIVEN_AFTER) {
+            self.needed = (self.needed / 2).max(FIRST_NEEDED);
+        }
+    }
+
+    /// The program has read something else.
+    pub fn lose(&mut self) {
+        if self.is_proven() {
+            self.needed = (self.needed * 2).min(MAX_NEEDED);
+        }
+        self.expected_in_a_row = 0;
+    }
+
+    /// Bytes that were read ahead have been used.
+    pub fn verify(&mut self) {
+        self.has_been_used = true;
+    }
+
+    /// Whether requests may run beside the program.
+    pub fn is_proven(&self) -> bool {
+        self.has_been_used && self.expected_in_a_row >= self.needed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(expected: u32) -> Trust {
+        let mut trust = Trust::default();
+        trust.verify();
+        (0..expected).for_each(|_| trust.confirm());
+        trust
+    }
+
+    #[test]
+    fn trust_needs_expected_reads_and_used_bytes() {
+        assert!(!after(FIRST_NEEDED - 1).is_proven());
+        assert!(after(FIRST_NEEDED).is_proven());
+        let mut unused = Trust::default();
+        (0..100).for_each(|_| unused.confirm());
+        assert!(!unused.is_proven());
+    }
+
+    #[test]
+    fn every_loss_doubles_what_is_needed_and_long_runs_make_up_for_it() {
+        let mut trust = after(FIRST_NEEDED);
+        trust.lose();
+        (0..FIRST_NEEDED).for_each(|_| trust.confirm());
+        assert!(!trust.is_proven());
+        (0..FIRST_NEEDED).for_each(|_| trust.confirm());
+        assert!(trust.is_proven());
+        (0..FORGIVEN_AFTER).for_each(|_| trust.confirm());
+        trust.lose();
+        trust.lose();
+        assert_eq!(trust.needed, 2 * FIRST_NEEDED);
+    }
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a planner decides, as tables: what is expected and seen, what is asked for.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+use expect_test::{Expect, expect};
+use ioracle_events::PredictionSource;
+use ioracle_prefetch::{
+    ExpectedRead, FileKey, ObservedRead, Planner, PrefetchOutcome, PrefetchRequest,
+    PrefetchSettings, Situation, StopReason,
+};
+
+const KIB: u64 = 1 << 10;
+const MS: u64 = 1_000_000;
+
+/// A planner and a clock.
+struct Bench {
+    planner: Planner,
+    now_ns: u64,
+}
+
+impl Bench {
+    fn new(settings: PrefetchSettings) -> Bench {
+        Bench { planner: Planner::new(settings), now_ns: 0 }
+    }
+
+    fn plan(&mut self, inside_call: bool, reads: &[ExpectedRead]) -> (Vec<PrefetchRequest>, usize) {
+        self.planner.plan(Situation { now_ns: self.now_ns, inside_call }, reads.iter().cloned())
+    }
+
+    /// All that is asked for is fetched, each in a millisecond.
+    fn fetch(&mut self, requests: &[PrefetchRequest]) {
+        for request in requests {
+            self.now_ns += MS;
+            let bytes = request.bytes.end - request.bytes.start;
+            let fetched = PrefetchOutcome::Fetched { bytes, took_ns: MS };
+            self.planner.complete(request.id, fetched, self.now_ns);
+        }
+    }
+
+    /// The program reads; what it expected of itself is said by the caller.
+    fn read(&mut self, file: u32, bytes: Range<u64>, took_ns: u64, expected: bool) {
+        let start_ns = self.now_ns + 1_000;
+        let end_ns = start_ns + took_ns;
+        self.now_ns = end_ns;
+        let file = FileKey(file);
+        self.planner.observe(&ObservedRead { file, bytes, site: 1, start_ns, end_ns, expected });
+    }
+
+    /// A planner whose predictions have proved right on file 0.
+    fn proven(settings: PrefetchSettings) -> Bench {
+        let mut bench = Bench::new(settings);
+        for n in 0..8 {
+            let range = n * 128 * KIB..(n + 1) * 128 * KIB;
+            let expected = [expected(0, range.clone(), 5 * MS)];
+            let (requests, _) = bench.plan(false, &expected);
+            bench.fetch(&requests);
+            bench.read(0, range, 10_000, true);
+        }
+        bench
+    }
+}
+
+fn expected(file: u32, bytes: Range<u64>, in_ns: u64) -> ExpectedRead {
+    let (probability, source) = (1.0, PredictionSource::ThisRun);
+    ExpectedRead { file: FileKey(file), bytes, in_ns, probability, source }
+}
+
+/// Reads of 8 KiB each, one after the other, a millisecond apart, from 20 ms on.
+fn sequence(file: u32, from: u64, n: u64) -> Vec<ExpectedRead> {
+    let step = |n: u64| {
+        let start = from + n * 8 * KIB;
+        expected(file, start..start + 8 * KIB, 20 * MS + n * MS)
+    };
+    (0..n).map(step).collect()
+}
+
+fn check((requests, n_planned): (Vec<PrefetchRequest>, usize), expect: Expect) {
+    let mut text = String::new();
+    for PrefetchRequest { file, bytes, .. } in requests {
+        let (start, end) = (bytes.start / KIB, bytes.end / KIB);
+        writeln!(text, "file {} from {start} to {end} KiB", file.0).unwrap();
+    }
+    writeln!(text, "{n_planned} reads planned").unwrap();
+    expect.assert_eq(&text);
+}
+
+#[test]
+fn before_trust_one_small_request_and_only_between_calls() {
+    let mut bench = Bench::new(PrefetchSettings::default());
+    check(
+        bench.plan(true, &sequence(0, 0, 100)),
+        expect![[r#"
+            0 reads planned
+        "#]],
+    );
+    check(
+        bench.plan(false, &sequence(0, 0, 100)),
+        expect![[r#"
+            file 0 from 0 to 128 KiB
+            16 reads planned
+        "#]],
+    );
+    check(
+        bench.plan(false, &sequence(0, 128 * KIB, 100)),
+        expect![[r#"
+            0 reads planned
+        "#]],
+    );
+}
+
+#[test]
+fn with_trust_several_large_requests_also_during_calls() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    check(
+        bench.plan(true, &sequence(0, 1024 * KIB, 1000)),
+        expect![[r#"
+            file 0 from 1024 to 2048 KiB
+            file 0 from 2048 to 3072 KiB
+            file 0 from 3072 to 4096 KiB
+            file 0 from 4096 to 5120 KiB
+            512 reads planned
+        "#]],
+    );
+}
+
+#[test]
+fn reads_of_other_files_and_reads_again_are_asked_for_once() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    let mut reads = vec![expected(1, 100..200, 20 * MS), expected(2, 5000..5001, 20 * MS)];
+    reads.push(expected(1, 4000..4097, 20 * MS));
+    // Read before by the program.
+    reads.push(expected(0, 0..4096, 20 * MS));
+    check(
+        bench.plan(true, &reads),
+        expect![[r#"
+            file 1 from 0 to 4 KiB
+            file 2 from 4 to 8 KiB
+            file 1 from 4 to 8 KiB
+            4 reads planned
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_too_near_or_too_unlikely_is_left_to_the_program() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    let mut reads = vec![expected(1, 0..4096, 10_000), expected(2, 0..4096, 20 * MS)];
+    reads[1].probability = 0.3;
+    check(
+        bench.plan(true, &reads),
+        expect![[r#"
+            2 reads planned
+        "#]],
+    );
+}
+
+#[test]
+fn a_request_that_may_grow_waits_while_there_is_time() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    check(
+        bench.plan(true, &sequence(1, 0, 4)),
+        expect![[r#"
+            0 reads planned
+        "#]],
+    );
+    check(
+        bench.plan(true, &sequence(1, 0, 40)),
+        expect![[r#"
+            file 1 from 0 to 320 KiB
+            40 reads planned
+        "#]],
+    );
+}
+
+#[test]
+fn the_lead_is_bounded_in_bytes_and_files() {
+    let lead = PrefetchSettings { lead_bytes: 1 << 20, ..PrefetchSettings::default() };
+    let mut bench = Bench::proven(lead);
+    let (requests, _) = bench.plan(true, &sequence(0, 1024 * KIB, 1000));
+    assert_eq!(requests.len(), 1);
+    bench.fetch(&requests);
+    check(
+        bench.plan(true, &sequence(0, 2048 * KIB, 1000)),
+        expect![[r#"
+            0 reads planned
+        "#]],
+    );
+    let files = PrefetchSettings { max_files_ahead: 3, ..PrefetchSettings::default() };
+    let mut bench = Bench::proven(files);
+    let reads: Vec<ExpectedRead> = (1..9).map(|file| expected(file, 0..4096, 20 * MS)).collect();
+    assert_eq!(bench.plan(true, &reads).0.len(), 3);
+}
+
+#[test]
+fn a_rate_is_kept() {
+    let rate = Some(10 << 20);
+    let mut bench =
+        Bench::proven(PrefetchSettings { rate_bytes_per_s: rate, ..PrefetchSettings::default() });
+    let start_ns = bench.now_ns;
+    let mut bytes = 0;
+    let mut at = 1 << 20;
+    while bench.now_ns < start_ns + 1_000 * MS {
+        let (requests, _) = bench.plan(true, &sequence(0, at, 1000));
+        for request in &requests {
+            bytes += request.bytes.end - request.bytes.start;
+            at = at.max(request.bytes.end);
+        }
+        bench.fetch(&requests);
+        bench.read(0, 0..4096, MS, true);
+    }
+    assert!((8 << 20..=15 << 20).contains(&bytes), "{bytes} bytes in a second");
+}
+
+#[test]
+fn one_unexpected_read_takes_trust_away_and_it_comes_back() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    bench.read(7, 0..4096, 10_000, false);
+    check(
+        bench.plan(true, &sequence(0, 1024 * KIB, 100)),
+        expect![[r#"
+            0 reads planned
+        "#]],
+    );
+    (0..8).for_each(|n| bench.read(7, n * 4096..(n + 1) * 4096, 10_000, true));
+    assert!(!bench.plan(true, &sequence(0, 1024 * KIB, 100)).0.is_empty());
+}
+
+#[test]
+fn every_byte_is_accounted_for() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    let before = bench.planner.report();
+    assert_eq!((before.bytes, before.used, before.wasted), (1 << 20, 1 << 20, 0));
+    let (requests, _) = bench.plan(true, &sequence(0, 1024 * KIB, 256));
+    assert_eq!(requests.len(), 2);
+    // One is used, one is asked for while it is on its way, half of the last is not.
+    bench.fetch(&requests[..1]);
+    bench.read(0, requests[0].bytes.clone(), 10_000, true);
+    let late = requests[1].bytes.start..requests[1].bytes.start + 512 * KIB;
+    bench.read(0, late, MS, true);
+    bench.fetch(&requests[1..]);
+    let report = bench.planner.report();
+    assert_eq!(report.bytes, 3 << 20);
+    assert_eq!((report.used, report.late, report.wasted), (2 << 20, 512 * KIB, 512 * KIB));
+    assert_eq!(report.by_source.grammar, 2 << 20);
+    assert!(report.saved_s > 0.0 && report.possible_s > report.saved_s);
+}
+
+/// The planner may hear of a read only after bytes have arrived that the read was
+/// waiting for.
+#[test]
+fn bytes_that_arrive_during_a_read_are_late_whoever_is_heard_first() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    let (requests, _) = bench.plan(true, &sequence(0, 1024 * KIB, 128));
+    bench.fetch(&requests);
+    let (ready_ns, bytes) = (bench.now_ns, requests[0].bytes.clone());
+    let file = FileKey(0);
+    let (start_ns, end_ns) = (ready_ns - 1, ready_ns + 5);
+    bench.planner.observe(&ObservedRead { file, bytes, site: 1, start_ns, end_ns, expected: true });
+    assert_eq!(bench.planner.report().late, 1 << 20);
+}
+
+#[test]
+fn files_that_are_written_or_refused_are_left_alone() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    bench.planner.exclude(FileKey(3));
+    assert_eq!(bench.plan(true, &sequence(3, 0, 64)).0, []);
+    let (requests, _) = bench.plan(true, &sequence(4, 0, 64));
+    bench.planner.complete(requests[0].id, PrefetchOutcome::Refused, bench.now_ns);
+    assert_eq!(bench.plan(true, &sequence(4, 512 * KIB, 64)).0, []);
+}
+
+#[test]
+fn a_file_in_the_cache_is_left_alone_until_the_program_waits_for_it() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    let mut n_requests = 0;
+    let mut at = 1 << 20;
+    for _ in 0..100 {
+        let (requests, n_planned) = bench.plan(true, &sequence(0, at, 128));
+        n_requests += requests.len();
+        for request in requests {
+            bench.planner.complete(request.id, PrefetchOutcome::Resident, bench.now_ns);
+        }
+        at += n_planned as u64 * 8 * KIB;
+        bench.read(0, at - 4096..at, 2_000, true);
+    }
+    assert_eq!(n_requests, 4);
+    assert_eq!(bench.planner.report().bytes, 1 << 20);
+    bench.read(0, at..at + 4096, 3 * MS, true);
+    assert!(!bench.plan(true, &sequence(0, at + 4096, 128)).0.is_empty());
+}
+
+#[test]
+fn it_stops_where_its_bytes_are_not_used() {
+    let settings = PrefetchSettings { lead_bytes: 4 << 20, ..PrefetchSettings::default() };
+    let mut bench = Bench::proven(settings);
+    let mut at = 1 << 20;
+    for n in 0..400 {
+        let (requests, n_planned) = bench.plan(true, &sequence(0, at, 512));
+        bench.fetch(&requests);
+        at += n_planned as u64 * 8 * KIB;
+        // It reads something else, though that was expected, too.
+        bench.read(1, n << 20..(n + 1) << 20, MS, true);
+    }
+    assert_eq!(bench.planner.stopped(), Some(StopReason::WrongPredictions));
+    let report = bench.planner.report();
+    assert!(report.wasted < 32 << 20, "{} bytes were wasted", report.wasted);
+    assert_eq!((report.stopped, report.why.is_some()), (true, true));
+}
+
+#[test]
+fn it_stops_where_the_storage_has_no_cache() {
+    let mut bench = Bench::new(PrefetchSettings::default());
+    for n in 0..100 {
+        let range = n * 128 * KIB..(n + 1) * 128 * KIB;
+        let (requests, _) = bench.plan(false, &[expected(0, range.clone(), 5 * MS)]);
+        bench.fetch(&requests);
+        bench.read(0, range.clone(), 2 * MS, true);
+        // The same call site, without help.
+        bench.read(1, range, 2 * MS, true);
+    }
+    assert_eq!(bench.planner.stopped(), Some(StopReason::NotFaster));
+}
+
+#[test]
+fn reads_that_take_no_time_are_not_helped() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    bench.now_ns += 100_000 * MS;
+    assert_eq!(bench.plan(true, &sequence(0, 1024 * KIB, 100)).0, []);
+}
