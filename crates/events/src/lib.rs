@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod application;
 mod buffered;
 mod escape;
 mod event;
@@ -20,6 +21,7 @@ mod operation;
 mod prediction;
 mod variable;
 
+pub use application::{APPLICATION_VARIABLES, ProcessIdentity, application};
 pub use escape::{plain, readable, unescaped};
 pub use event::{ContextId, Event, FileId, MappedFor, StreamId, Whence};
 pub use ioracle_functions::{Access, Function, Layer};
