@@ -5,8 +5,8 @@
 //!
 //! The two are loaded separately and may be of different builds, so all of it is C:
 //! the capture library exports one function, [`SYMBOL`], that returns a pointer
-//! to an [`CaptureFunctions`], which stays. None of its functions allocates, locks or
-//! panics, and all but the first [`stand`](Inside::stand) of a thread and the
+//! to [`CaptureFunctions`], which stays. None of its functions allocates, locks or
+//! panics, and all but the first [`stand`](CaptureFunctions::stand) of a thread and the
 //! two that say so make no system call; so all may be called in signal handlers.
 
 use core::ffi::{CStr, c_void};
@@ -95,7 +95,7 @@ pub const KEPT_RECORDS: u64 = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct StreamStatus {
-    /// Its slot: a [`PredictionSlot`](crate::slot::Slot), mapped as long as the thread
+    /// Its slot: a [`PredictionSlot`](crate::slot::PredictionSlot), mapped as long as the thread
     /// lives and does not fork; 0 if `learned` is not.
     pub slot: usize,
     /// Where the thread's pointer for [`Learn`] lies, if that has made something

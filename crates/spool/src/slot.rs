@@ -139,7 +139,7 @@ impl PredictionSlot {
     /// A slot that has been begun.
     ///
     /// # Safety
-    /// As for [`begin`](Slot::begin).
+    /// As for [`begin`](PredictionSlot::begin).
     pub unsafe fn at(base: NonNull<u8>) -> PredictionSlot {
         PredictionSlot(base)
     }
@@ -156,7 +156,7 @@ impl PredictionSlot {
     }
 
     /// Whether an outlook is the latest still: then what was copied of it since
-    /// [`latest`](Slot::latest) returned its number is whole.
+    /// [`latest`](PredictionSlot::latest) returned its number is whole.
     #[inline]
     pub fn is_latest(self, number: u64) -> bool {
         fence(Acquire);
