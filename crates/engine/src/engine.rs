@@ -373,7 +373,11 @@ impl Engine {
     /// Sums up in the order of the streams, so that it is the same in every run.
     fn score_at(&self, level: Level) -> ScoreBySource {
         let mut score = self.past_scores[level as usize].clone();
-        for id in self.streams() {
+        // Sums of floating-point numbers depend on their order, and the order in which
+        // streams are found is another one live than in a trace.
+        let mut ids: Vec<StreamId> = self.streams().collect();
+        ids.sort_by_key(|&id| (self.first_start_ns(id), id));
+        for id in ids {
             if let Some(learner) = self.learner(level, id) {
                 score.merge(learner.score_by_source());
             }

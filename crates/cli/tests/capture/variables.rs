@@ -40,7 +40,7 @@ fn datasets_in_blocks_are_predicted_in_the_files_of_the_steps_to_come() {
             (0..11).map(move |block| json!([file, variable, block * 2048]))
         })
         .collect();
-    assert_eq!(places(&predicted(&done, &["-n", "44"])["ahead"]), next);
+    assert_eq!(places(&predicted(&done, &["--after", "all", "-n", "44"])["ahead"]), next);
 }
 
 /// netCDF-4 stores by HDF5: what the program does is one access, not two.
