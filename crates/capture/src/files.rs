@@ -88,7 +88,7 @@ impl Found {
             // Else there is no /proc to ask.
             !path.bytes().is_empty() || named.is_some_and(|named| named.put_into(path))
         };
-        match identify(find, &opened_payload(&stat)) {
+        match identify(find) {
             Identified::Path { file, defined } => Found::Recorded { file, defined },
             Identified::KeptOut => Found::KeptOut,
             Identified::Unknown => Found::Recorded { file: 0, defined: false },
@@ -99,7 +99,7 @@ impl Found {
 impl NamedPath {
     /// The identity of the path, as far as it can be read and is recorded.
     pub(crate) fn identity(self) -> Option<u64> {
-        identify(|path| self.put_into(path), &[]).file()
+        identify(|path| self.put_into(path)).file()
     }
 
     /// The identity of the file that the path leads to, its links resolved; of
@@ -110,7 +110,7 @@ impl NamedPath {
                 return None;
             }
             state.resolve_path();
-            identity_of_path(state, &[]).file()
+            identity_of_path(state).file()
         })?
     }
 
@@ -171,9 +171,9 @@ impl Identified {
 /// Finds out what a path is that `find` puts into the room it is given. A thread
 /// of which nothing can be recorded has none of its own: which of its calls are
 /// worth counting is found out in one that all threads share.
-fn identify(find: impl Fn(&mut Text) -> bool, opened: &[u8]) -> Identified {
+fn identify(find: impl Fn(&mut Text) -> bool) -> Identified {
     let identified = thread::with_state(|state| {
-        if find(&mut state.path) { identity_of_path(state, opened) } else { Identified::Unknown }
+        if find(&mut state.path) { identity_of_path(state) } else { Identified::Unknown }
     });
     match identified {
         Some(identified) => identified,
@@ -194,25 +194,13 @@ fn identify_without_state(find: &dyn Fn(&mut Text) -> bool) -> Identified {
     shared.unwrap_or(Identified::Unknown)
 }
 
-fn identity_of_path(state: &mut GuardedState<'_>, opened: &[u8]) -> Identified {
+fn identity_of_path(state: &mut GuardedState<'_>) -> Identified {
     let path = state.path.bytes();
     if !is_recorded(path) {
         return Identified::KeptOut;
     }
     let file = identity::of(path);
-    Identified::Path { file, defined: state.define_file(file, opened) }
-}
-
-/// What stands behind the path in the definition of a file that is open: a zero
-/// byte, its size and its device.
-fn opened_payload(stat: &libc::stat) -> [u8; 17] {
-    let mut payload = [0; 17];
-    let numbers = [stat.st_size as u64, stat.st_dev].map(u64::to_ne_bytes);
-    let bytes = numbers.as_flattened().iter();
-    for (place, byte) in payload.iter_mut().skip(1).zip(bytes) {
-        *place = *byte;
-    }
-    payload
+    Identified::Path { file, defined: state.define_file(file) }
 }
 
 fn is_recorded(path: &[u8]) -> bool {

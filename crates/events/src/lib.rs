@@ -11,7 +11,6 @@
 
 #![forbid(unsafe_code)]
 
-mod application;
 mod buffered;
 mod escape;
 mod event;
@@ -21,7 +20,6 @@ mod operation;
 mod prediction;
 mod variable;
 
-pub use application::{APPLICATION_VARIABLES, ProcessIdentity, application};
 pub use escape::{plain, readable, unescaped};
 pub use event::{ContextId, Event, FileId, MappedFor, StreamId, Whence};
 pub use ioracle_functions::{Access, Function, Layer};

@@ -51,8 +51,6 @@ const RETRY_AFTER: u32 = 1024;
 /// Bytes of the executable's path, and of its arguments, that are kept.
 const MAX_EXECUTABLE: usize = 512;
 const MAX_ARGUMENTS: usize = 1000;
-/// Pieces of a longer command line: 128 KiB of it, if the system gives whole ones.
-const MAX_COMMAND_PIECES: usize = 32;
 
 /// What is mapped for a thread.
 #[repr(C)]
@@ -233,7 +231,6 @@ impl ThreadState {
         if let Some(writer) = self.writer()
             && self.generation.load(Relaxed) == RECORDER.generation()
         {
-            writer.note_end(clock::now_ns());
             writer.finish(&mut self.host());
         }
     }
@@ -242,16 +239,15 @@ impl ThreadState {
 impl GuardedState<'_> {
     /// Tells the reader, once per stream, that `path` has this identity; whether
     /// it is told.
-    /// `opened` is what stands behind the path: see [`DefinitionKind::File`].
-    pub(crate) fn define_file(&mut self, id: u64, opened: &[u8]) -> bool {
+    pub(crate) fn define_file(&mut self, id: u64) -> bool {
         let Guarded { defined_files, path, .. } = &mut *self.guarded;
-        define_once(defined_files, self.state, DefinitionKind::File, id, [path.bytes(), opened])
+        define_once(defined_files, self.state, DefinitionKind::File, id, path.bytes())
     }
 
     /// The same for an object's text.
     pub(crate) fn define_object(&mut self, id: u64, text: &[u8]) {
         let defined = &mut self.guarded.defined_objects;
-        define_once(defined, self.state, DefinitionKind::Object, id, [text, &[]]);
+        define_once(defined, self.state, DefinitionKind::Object, id, text);
     }
 
     /// Makes room while that can be done.
@@ -320,17 +316,8 @@ impl GuardedState<'_> {
     }
 
     fn define_process(&mut self, job: &JobPage) {
-        // Before the process itself, so that it is known what it is called then.
-        let application = RECORDER.set_up().application.bytes();
-        if let Some(writer) = self.state.writer()
-            && !application.is_empty()
-        {
-            let host = &mut self.state.host();
-            writer.define(host, job, DefinitionKind::Application, 0, &[application]);
-        }
         // The path of a file is found out after this, so its room is free.
         let Guarded { path, walker, .. } = &mut *self.guarded;
-        let mut is_cut = false;
         path.fill(|buffer| {
             let (executable, arguments) = buffer.split_at_mut(MAX_EXECUTABLE);
             let n_executable = sys::read_link(c"/proc/self/exe", executable)?.len();
@@ -341,42 +328,13 @@ impl GuardedState<'_> {
             // Arguments are paths mostly.
             let hidden = RECORDER.set_up().anonymise;
             let n_arguments = if hidden { 0 } else { environment::command_line(arguments) };
-            is_cut = n_arguments == MAX_ARGUMENTS;
             let end = MAX_EXECUTABLE + n_arguments;
             buffer.copy_within(MAX_EXECUTABLE..end, n_executable + 1);
             Ok::<_, sys::Errno>(n_executable + 1 + n_arguments)
         });
-        let Some(writer) = self.state.writer() else { return };
-        let host = &mut self.state.host();
-        writer.define(host, job, DefinitionKind::Process, 0, &[path.bytes()]);
-        if is_cut && RECORDER.tells_command() {
-            let _ = sys::with_file(c"/proc/self/cmdline", libc::O_RDONLY, 0, |file| {
-                define_arguments(file, path, |at, piece| {
-                    writer.define(host, job, DefinitionKind::Arguments, at, &[piece])
-                });
-            });
-        }
-    }
-}
-
-/// Hands over the arguments behind the first ones, piece by piece, each with its
-/// place among all of them.
-fn define_arguments(
-    file: &sys::Descriptor,
-    room: &mut Text,
-    mut define: impl FnMut(u64, &[u8]) -> bool,
-) {
-    let mut at = 0;
-    // A piece for each look, of about the room's length.
-    for _ in 0..MAX_COMMAND_PIECES {
-        room.fill(|buffer| sys::read(file, buffer));
-        let piece = room.bytes();
-        let known = MAX_ARGUMENTS.saturating_sub(at).min(piece.len());
-        let news = piece.get(known..).unwrap_or_default();
-        let is_told = news.is_empty() || define((at + known) as u64, news);
-        at += piece.len();
-        if piece.is_empty() || !is_told {
-            return;
+        if let Some(writer) = self.state.writer() {
+            let host = &mut self.state.host();
+            writer.define(host, job, DefinitionKind::Process, 0, &[path.bytes()]);
         }
     }
 }
@@ -386,7 +344,7 @@ fn define_once(
     state: &ThreadState,
     kind: DefinitionKind,
     id: u64,
-    [text, more]: [&[u8]; 2],
+    text: &[u8],
 ) -> bool {
     let Some(slot) = defined.get_mut(id as usize % DEFINED) else { return false };
     let (Some(writer), Some(job)) = (state.writer(), RECORDER.job()) else { return false };
@@ -395,7 +353,7 @@ fn define_once(
     }
     let name = Hexadecimal::of(id);
     let payload: &[&[u8]] =
-        if RECORDER.set_up().anonymise { &[b"anonymous-", &name.0, more] } else { &[text, more] };
+        if RECORDER.set_up().anonymise { &[b"anonymous-", &name.0] } else { &[text] };
     let is_told = writer.define(&mut state.host(), job, kind, id, payload);
     if is_told {
         *slot = id;
@@ -549,10 +507,9 @@ struct StreamDefiner<'a> {
 }
 
 impl stack::ContextDefiner for StreamDefiner<'_> {
-    fn module(&mut self, id: u64, build_id: &[u8], path: &[u8], load_address: u64) -> bool {
+    fn module(&mut self, id: u64, build_id: &[u8], path: &[u8]) -> bool {
         let build_id = build_id.get(..build_id.len().min(255)).unwrap_or_default();
-        let address = load_address.to_ne_bytes();
-        let payload = [&[build_id.len() as u8], build_id, path, b"\0", &address];
+        let payload = [&[build_id.len() as u8], build_id, path];
         self.writer.define(&mut self.host, self.job, DefinitionKind::Module, id, &payload)
     }
 

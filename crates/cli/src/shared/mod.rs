@@ -19,7 +19,6 @@ pub mod output;
 pub mod png;
 pub mod process;
 pub mod progress;
-pub mod source_lines;
 pub mod summary;
 pub mod symbols;
 pub mod table;
