@@ -42,7 +42,7 @@ const DEFINED: usize = 256;
 /// Bytes of the program's stack that are needed to record a thread's first call,
 /// and to find a call's context, where most is done on the spare stack. The
 /// program `stack_used` measures them.
-const LEAST_ROOM: usize = if arch::SWITCHES_STACKS { 1536 } else { 5120 };
+const LEAST_ROOM: usize = if arch::SWITCHES_STACKS { 1408 } else { 5120 };
 /// Bytes of it with which the spare stack is not needed to walk through new code.
 const AMPLE_ROOM: usize = 4608;
 /// Calls after which a stream that could not begin is tried again.

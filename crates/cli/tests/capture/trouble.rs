@@ -195,7 +195,7 @@ fn calls_take_as_little_stack_as_is_promised() {
     // What the library takes for enough to do without a stack of its own, and
     // for enough at all.
     const AMPLE: usize = 4608;
-    const LEAST: usize = 1536;
+    const LEAST: usize = 1408;
     let program = c_with("stack_used", &["-Wl,-z,now"]);
     for (left, at_first, later) in
         [(65536, AMPLE, LEAST), (AMPLE - 512, LEAST, LEAST), (PROMISED_STACK, LEAST, LEAST)]
