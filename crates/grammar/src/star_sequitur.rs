@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::grammar::Grammar;
 use crate::predictors::{Candidate, Predictors};
 use crate::saved::Saved;
-use crate::symbol::Terminal;
+use crate::symbol::{Exponent, Terminal};
 
 /// A stream that is learned symbol by symbol, and what may follow it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,6 +37,20 @@ impl StarSequitur {
     /// predictions could be trusted when all was new says little about it.
     pub fn begin_anew(&mut self) {
         self.predictors.fade();
+    }
+
+    /// The loops that the stream is in, outermost first: the turn, from 1, and how many
+    /// turns the loop had before or typically has.
+    pub fn turns(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let best = self.predictors.active.iter().max_by(|a, b| a.weight.total_cmp(&b.weight));
+        let path = best.map(|predictor| predictor.path.as_slice()).unwrap_or_default();
+        path.iter().filter_map(|frame| {
+            let turns = match self.grammar.arena.get(frame.id).exponent {
+                Exponent::Times(times) => times,
+                Exponent::Varying(varying) => self.grammar.typical_count(varying),
+            };
+            (turns > 1).then_some((frame.low, turns.max(frame.low)))
+        })
     }
 
     /// The symbols that may come next, the most probable first.

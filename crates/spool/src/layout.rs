@@ -14,10 +14,12 @@ pub const JOB_MAGIC: u64 = u64::from_ne_bytes(*b"ioraJOB\0");
 /// First bytes of a stream file.
 pub const STREAM_MAGIC: u64 = u64::from_ne_bytes(*b"ioraSTRM");
 /// Changes with every change of the layout; both sides must agree.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Name of the job file in its directory.
 pub const JOB_FILE: &str = "job";
+/// Name of the file in which `ioracle run` tells how the job is doing.
+pub const STATUS_FILE: &str = "status";
 /// How names of stream files end.
 pub const STREAM_SUFFIX: &str = ".stream";
 /// How names of streams end that were made in advance, for threads of the process
@@ -33,8 +35,9 @@ pub const PAGE: usize = 4096;
 pub const FIRST_BYTES: usize = 16 * 1024;
 /// Segments of a stream, of both kinds.
 pub const MAX_SEGMENTS: usize = 96;
-/// Largest segment.
-pub const MAX_SEGMENT_BYTES: usize = 2 * 1024 * 1024;
+/// Largest segment. How large those of a job get depends on its limit, so that
+/// the table has room for all that the limit allows a single thread.
+pub const MAX_SEGMENT_BYTES: usize = 64 * 1024 * 1024;
 
 /// Longest payload of a definition.
 pub const MAX_DEFINITION_BYTES: usize = 64 * 1024;
@@ -183,6 +186,10 @@ pub struct StreamHeader {
     /// The PID namespace of the process, as the number of its file in /proc; told
     /// where a stream is made in advance, 0 otherwise.
     pub pid_namespace: AtomicU64,
+    /// Since when the thread is inside a recorded call, CLOCK_MONOTONIC; 0: it is
+    /// not. Of calls inside each other, the outermost. A call that was left by a
+    /// jump seems to last until the next one begins.
+    pub inside_since_ns: AtomicU64,
 }
 
 /// What a segment holds.
@@ -341,6 +348,7 @@ const _: () = {
     assert!(offset_of!(StreamHeader, charged_bytes) == 3184);
     assert!(offset_of!(StreamHeader, begin_ns) == 3192);
     assert!(offset_of!(StreamHeader, pid_namespace) == 3200);
+    assert!(offset_of!(StreamHeader, inside_since_ns) == 3208);
     assert!(size_of::<StreamHeader>() <= PAGE);
     assert!(size_of::<SegmentEntry>() == 32);
     assert!(size_of::<Record>() == 96);

@@ -34,6 +34,20 @@ fn what_is_appended_comes_out_in_order() {
 }
 
 #[test]
+fn a_thread_inside_a_call_is_seen_before_there_is_a_record_of_it() {
+    let (_base, mut job) = job(ROOMY);
+    let mut sink = Memory::default();
+    let thread = Thread::start(job.directory(), 0);
+    assert_eq!(job.inside_since_ns(StreamNumber(0)), None, "a stream that nobody knows yet");
+    job.poll(&mut sink).unwrap();
+    assert_eq!(job.inside_since_ns(StreamNumber(0)), None);
+    thread.writer.set_inside_since(1234);
+    assert_eq!(job.inside_since_ns(StreamNumber(0)), Some(1234));
+    thread.writer.set_inside_since(0);
+    assert_eq!(job.inside_since_ns(StreamNumber(0)), None);
+}
+
+#[test]
 fn a_finished_stream_ends_and_its_bytes_are_given_back() {
     let (_base, mut job) = job(ROOMY);
     let mut sink = Memory::default();

@@ -144,7 +144,11 @@ pub(crate) fn begin() -> Option<Begun> {
         Some(unsafe { state.begin(caller, job) })
     });
     match begun {
-        Some(begun) => Some(Begun { start_ns: Cell::new(clock::now_ns()), ..begun? }),
+        Some(begun) => {
+            let begun = Begun { start_ns: Cell::new(clock::now_ns()), ..begun? };
+            begun.tell_inside(begun.start_ns.get());
+            Some(begun)
+        }
         None => begin_interrupting(cell.state(), caller),
     }
 }
@@ -208,6 +212,7 @@ impl Begun {
     pub(crate) fn end(self, end_ns: u64, call: Call) {
         self.state().depth.store(self.depth, Relaxed);
         self.append_in_place(end_ns, call);
+        self.tell_inside(0);
     }
 
     /// Whether no recorded call is around this one.
@@ -224,6 +229,19 @@ impl Begun {
     /// Ends the call without a record.
     pub(crate) fn forget(self) {
         self.state().depth.store(self.depth, Relaxed);
+        self.tell_inside(0);
+    }
+
+    /// Tells the reader since when the thread is inside a call, or that it is not.
+    #[inline]
+    fn tell_inside(&self, since_ns: u64) {
+        // What began in another process is never written to.
+        if self.is_outermost()
+            && self.generation == RECORDER.generation()
+            && let Some(writer) = self.state().writer()
+        {
+            writer.set_inside_since(since_ns);
+        }
     }
 
     #[inline]

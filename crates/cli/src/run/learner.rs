@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Learns from events in its own time. They wait in a queue, so that the spool
-//! is emptied as fast as it can be read: the program then writes again and again
-//! into the same few segments, which are in its cache, instead of into new
-//! memory, which costs it more than all else that a record does.
+//! Learns from events, at once while that is fast enough. When the program is
+//! faster they wait in a queue, so that the spool is emptied as fast as it can be
+//! read: the program then writes again and again into the same few segments, which
+//! are in its cache, instead of into new memory, which costs it more than all else
+//! that a record does. When the queue is full, records wait in the spool.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -17,16 +18,18 @@ use ioracle_trace::Follower;
 
 use super::publish::Publisher;
 
-/// Events that may wait, some fifty megabytes. What comes beyond them is not
-/// learned from.
+/// Events that may wait, some fifty megabytes.
 const MAX_WAITING: usize = 1 << 18;
 
 /// What is learned, and what waits to be.
 pub struct Learner {
     pub engine: Engine,
     pub bursts: BurstTally,
-    /// Events that nothing was learned from.
+    /// Events that nothing was learned from: those that were read while the queue
+    /// was full, because the spool was about to be.
     pub n_not_learned: u64,
+    /// The program is faster than what is learned.
+    pub is_behind: bool,
     waiting: VecDeque<Waiting>,
     /// Threads that ask what comes next.
     publisher: Publisher,
@@ -45,6 +48,7 @@ impl Learner {
             engine: Engine::new(Config::default()),
             bursts: BurstTally::default(),
             n_not_learned: 0,
+            is_behind: false,
             waiting: VecDeque::new(),
             publisher: Publisher::new(),
         }
@@ -55,17 +59,34 @@ impl Learner {
         self.engine = Engine::with_model(Config::default(), model);
     }
 
-    /// Takes an event to learn from later, or at once if its thread asks what
-    /// comes next.
+    /// Takes an event, to learn from it at once if its thread asks what comes next
+    /// or none wait.
     pub fn take(&mut self, event: &Event) {
-        if self.publisher.is_urgent(event) {
+        let is_at_once = self.waiting.is_empty() && !self.is_behind;
+        if is_at_once || self.publisher.is_urgent(event) {
             self.learn_from(event);
         } else if self.waiting.len() < MAX_WAITING {
             self.publisher.will_learn(event.stream);
             self.waiting.push_back(Waiting::Event(event.clone()));
         } else {
             self.n_not_learned += 1;
+            self.engine.pass_over(event);
         }
+    }
+
+    /// Takes an event that has ended inside a call which has not.
+    pub fn take_nested(&mut self, event: &Event) {
+        if self.publisher.is_urgent(event) {
+            let n_before = self.engine.operations(event.stream);
+            self.engine.observe_nested(event);
+            let is_operation = self.engine.operations(event.stream) > n_before;
+            self.publisher.learned(event, is_operation, &self.engine);
+        }
+    }
+
+    /// Whether no more events can wait.
+    pub fn is_full(&self) -> bool {
+        self.waiting.len() >= MAX_WAITING - MAX_WAITING / 4
     }
 
     /// The thread of a stream asks what comes next.
@@ -110,6 +131,9 @@ impl Learner {
 
     /// A stream has ended.
     pub fn end(&mut self, stream: StreamId) {
+        if self.waiting.is_empty() {
+            return self.forget(stream);
+        }
         self.waiting.push_back(Waiting::Ended(stream));
     }
 

@@ -13,9 +13,11 @@ pub mod settings;
 pub mod launch;
 mod learner;
 mod model;
+mod pace;
 mod publish;
 mod ranks;
 pub mod signals;
+mod status;
 pub mod supervise;
 
 mod report;
@@ -69,6 +71,9 @@ pub struct Arguments {
     /// Start from what earlier runs learned, if the file exists, and save it with what this run adds
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
+    /// When to learn; records that wait for it may take half of the space limit
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    learn: pace::LearnWhen,
     /// Print the summary as one JSON document on standard output; under mpirun or srun, only rank 0
     #[arg(long)]
     json: bool,

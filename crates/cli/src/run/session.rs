@@ -23,6 +23,7 @@ use super::model::{RunIdentity, RunModel, RunRecognition};
 use super::ranks::RankInJob;
 use super::report::summarise;
 use super::signals::Signals;
+use super::status::StatusPublisher;
 use super::supervise::supervise;
 use super::watch::RunObserver;
 use super::{Arguments, Ran, settings};
@@ -139,7 +140,9 @@ impl Plan<'_> {
         recorder: Option<TraceRecorder>,
     ) -> Result<RunSummary> {
         let ended = Arc::new(AtomicBool::new(false));
-        let mut watch = RunObserver::new(recorder, Arc::clone(&ended), signals);
+        let mut watch =
+            RunObserver::new(recorder, Arc::clone(&ended), signals, self.arguments.learn);
+        watch.tell_status(StatusPublisher::new(follower.directory(), self.application()));
         let model = self.model().map(|(model, known)| {
             let (name, stacks) = (self.arguments.name.as_deref(), known.stacks().clone());
             watch.begin_with(known, RunRecognition::new(stacks, &self.path, name));

@@ -2,12 +2,12 @@
 
 //! Follows the job on a thread of its own: counts, learns, records.
 //!
-//! The thread is niced by [`NICENESS`]. On a node with a free core that changes
-//! nothing. On a full one it still gets about a tenth of a core beside a busy
-//! program, which is some 30,000 calls a second learned or 300,000 recorded;
-//! with SCHED_IDLE it could get nothing at all, and the spool would fill. When
-//! it falls behind, reading comes before learning: a record that is lost is
-//! worse than one that nothing is learned from.
+//! The thread has the priority of the program: with a lower one it gets nearly
+//! nothing where all processors are busy, and the spool fills. Instead it leaves
+//! records in the spool for later where reading them would take much from the
+//! program ([`pace`](super::pace)). When it falls behind and the spool fills up,
+//! reading comes before learning: a record that is lost is worse than one that
+//! nothing is learned from.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,9 +23,10 @@ use ioracle_trace::{Follower, JobProcess, Observer, ProcessNumber, TraceRecorder
 
 use super::learner::Learner;
 use super::model::RunRecognition;
+use super::pace::{LearnWhen, LearningPace};
 use super::signals::Signals;
+use super::status::StatusPublisher;
 
-const NICENESS: i32 = 10;
 /// Sleep between looks while the job is active, and when nothing was found for
 /// long. Writers wake us earlier when a batch is full.
 const SHORT_SLEEP: Duration = Duration::from_millis(20);
@@ -40,8 +41,12 @@ const LEARNED_BETWEEN: usize = 1;
 /// Who looks again and again and finds nothing, and is not let to for so long,
 /// shares the processor with others.
 const INTERRUPTED: Duration = Duration::from_micros(500);
-/// How long is learned after the program has ended. Nothing is said meanwhile.
-const MAX_AFTER_END: Duration = Duration::from_secs(1);
+/// Sleep between looks at whether records can wait on.
+const LATER_SLEEP: Duration = Duration::from_millis(50);
+/// Records found by one look from which on the program is faster than we are.
+const MANY_RECORDS: usize = 4096;
+/// The part of the spool's limit up to which records may wait there.
+const MAX_USED: f64 = 0.5;
 /// How often a recording is handed to the system.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// Modules that are looked into for the summary.
@@ -59,6 +64,10 @@ pub struct RunObserver<'a> {
     not_recorded: Option<anyhow::Error>,
     ended: Arc<AtomicBool>,
     signals: &'a Signals,
+    pace: LearningPace,
+    /// Slots that were made when all streams were looked at last.
+    n_slots: u64,
+    status: Option<StatusPublisher>,
 }
 
 impl<'a> RunObserver<'a> {
@@ -68,6 +77,7 @@ impl<'a> RunObserver<'a> {
         recorder: Option<TraceRecorder>,
         ended: Arc<AtomicBool>,
         signals: &'a Signals,
+        learn: LearnWhen,
     ) -> RunObserver<'a> {
         RunObserver {
             learner: Learner::new(),
@@ -78,6 +88,9 @@ impl<'a> RunObserver<'a> {
             not_recorded: None,
             ended,
             signals,
+            pace: LearningPace::new(learn),
+            n_slots: 0,
+            status: None,
         }
     }
 
@@ -87,11 +100,19 @@ impl<'a> RunObserver<'a> {
         self.recognition = Some(recognition);
     }
 
+    /// Tells those who look how the job is doing.
+    pub fn tell_status(&mut self, status: Option<StatusPublisher>) {
+        self.status = status;
+    }
+
+    /// Whether records are left for later now.
+    pub fn learns_later(&self) -> bool {
+        self.pace.is_later()
+    }
+
     /// Follows the job until the program has ended and all is read.
     pub fn follow(&mut self, follower: &mut Follower) -> Result<()> {
-        // Of this thread alone. If it is forbidden we are only less polite.
-        let _ = rustix::process::setpriority_process(None, NICENESS);
-        // So are sleeps that end late, to be ended together with others.
+        // Of this thread alone: that its sleeps end in time.
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut sleep = SHORT_SLEEP;
         let mut flushed = Instant::now();
@@ -102,11 +123,17 @@ impl<'a> RunObserver<'a> {
             }
             let (n_records, at_once) = match self.learner.is_awake(Instant::now()) {
                 true => (follower.poll_awake(self), LEARNED_BETWEEN),
+                false if self.leaves_records(follower) => (Ok(0), LEARNED_AT_ONCE),
                 false => (follower.poll(self), LEARNED_AT_ONCE),
             };
             let n_records = n_records.context(NOT_FOLLOWED)?;
-            let has_learned = self.learner.learn(at_once);
+            self.learner.is_behind = n_records >= MANY_RECORDS || self.learner.is_asked();
+            let has_learned = !self.pace.is_later() && self.learner.learn(at_once);
             self.learner.publish(follower);
+            if let Some(mut status) = self.status.take() {
+                status.look(Instant::now(), self, follower);
+                self.status = Some(status);
+            }
             if flushed.elapsed() >= FLUSH_EVERY {
                 flushed = Instant::now();
                 self.flush();
@@ -117,16 +144,34 @@ impl<'a> RunObserver<'a> {
             let has_served = self.serve(follower) || self.learner.publish_more(follower);
             if n_records > 0 || has_learned || has_served {
                 sleep = SHORT_SLEEP;
+            } else if self.pace.is_later() {
+                // Nobody wakes who has not said that he sleeps.
+                std::thread::sleep(LATER_SLEEP);
             } else {
                 self.learner.sleep(follower, sleep);
                 sleep = (sleep * 2).min(LONG_SLEEP);
             }
         }
         follower.close();
+        self.learn_what_waits();
+        self.learner.is_behind = false;
         let finished = follower.finish(self).context(NOT_FOLLOWED);
         self.insight.finish();
-        self.learn_the_rest();
+        self.learn_what_waits();
+        self.learner.finish();
         finished.map(|_| ())
+    }
+
+    /// Whether records are left in the spool for now, where they can wait.
+    fn leaves_records(&mut self, follower: &Follower) -> bool {
+        let is_asked = self.learner.is_asked();
+        self.pace.look(Instant::now(), is_asked, follower.processes());
+        if !self.pace.is_later() && !self.learner.is_full() {
+            return false;
+        }
+        // Whoever begins to ask is found by a look at all streams.
+        let n_slots = std::mem::replace(&mut self.n_slots, follower.n_slots());
+        n_slots == self.n_slots && follower.used_share() < MAX_USED
     }
 
     /// Follows threads that ask what comes next as closely as can be, while they
@@ -157,15 +202,9 @@ impl<'a> RunObserver<'a> {
         }
     }
 
-    /// Learns from what still waits, unless that takes long or somebody does not
-    /// want to wait for it.
-    fn learn_the_rest(&mut self) {
-        let started = Instant::now();
-        while started.elapsed() < MAX_AFTER_END
-            && !self.signals.ask_to_end()
-            && self.learner.learn(LEARNED_AT_ONCE)
-        {}
-        self.learner.finish();
+    /// Learns from what waits, unless somebody does not want to wait for that.
+    fn learn_what_waits(&mut self) {
+        while !self.signals.ask_to_end() && self.learner.learn(LEARNED_AT_ONCE) {}
     }
 
     /// The recording to finish, or why there is none.
@@ -240,6 +279,10 @@ impl Observer for RunObserver<'_> {
             recorder.event(process, event);
         }
         self.learner.take(event);
+    }
+
+    fn nested_event(&mut self, event: &Event) {
+        self.learner.take_nested(event);
     }
 
     fn stream_asks(&mut self, id: StreamId) {

@@ -114,6 +114,15 @@ impl JobPageAccess {
         }
     }
 
+    /// Bytes that streams have now, and that they may have; None if that cannot be
+    /// read.
+    pub(super) fn used_and_limit(&self) -> Option<(u64, u64)> {
+        let page = self.snapshot()?;
+        let taken = page.taken_bytes.load(Relaxed);
+        let used = taken.saturating_sub(page.returned_bytes.load(Relaxed));
+        Some((used, page.limit_bytes.load(Relaxed)))
+    }
+
     /// For other threads. A page that was copied has nobody to wake.
     pub(super) fn waker(&self) -> Waker {
         match self {

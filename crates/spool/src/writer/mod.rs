@@ -246,6 +246,16 @@ impl Writer {
         }
     }
 
+    /// Says since when the thread is inside a call; 0: it is not. A store, and no
+    /// more: whoever wants to know looks.
+    #[inline]
+    pub fn set_inside_since(&self, since_ns: u64) {
+        // SAFETY: the header is mapped as long as the pointer is not null.
+        if let Some(header) = unsafe { self.header.load(Relaxed).as_ref() } {
+            header.inside_since_ns.store(since_ns, Relaxed);
+        }
+    }
+
     /// Ends the stream in order and gives its mappings up.
     pub fn finish(&self, host: &mut impl Host) {
         // SAFETY: the header is mapped as long as the pointer is not null.

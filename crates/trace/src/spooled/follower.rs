@@ -78,6 +78,15 @@ impl Follower {
         self.job.poll_asking(&mut self.state.with(observer))
     }
 
+    /// Someone acts on a stream: its calls are told as they end, those inside others
+    /// too ([`Observer::nested_event`]), and [`poll_asking`](Follower::poll_asking)
+    /// reads it.
+    pub fn act_on(&mut self, stream: StreamId) {
+        if let Some(number) = self.state.act_on(stream) {
+            self.job.act_on(number);
+        }
+    }
+
     /// Whether threads that want to be told what comes next have done something
     /// since.
     pub fn asking_have_news(&mut self) -> bool {
@@ -96,6 +105,13 @@ impl Follower {
         number.is_some_and(|number| self.job.publish(number, outlook))
     }
 
+    /// Since when a thread is inside a recorded call, on the system's monotonic clock
+    /// ([`JobProcess::start_ns`] is on the same); `None` if it is not.
+    pub fn inside_since_ns(&mut self, stream: StreamId) -> Option<u64> {
+        let number = self.state.number_of(stream)?;
+        self.job.inside_since_ns(number)
+    }
+
     /// The identity that a call stack has in the application; 0 for none.
     pub fn context_identity(&self, context: ContextId) -> u64 {
         self.state.known.definitions.context_identity(context)
@@ -109,6 +125,21 @@ impl Follower {
     /// A path as the application has it: whole, nothing escaped.
     pub fn path_in_application(&self, path: &str) -> Vec<u8> {
         self.state.known.definitions.untold(path)
+    }
+
+    /// Threads that have made calls and have not ended.
+    pub fn n_streams(&self) -> usize {
+        self.state.n_streams()
+    }
+
+    /// Threads that have asked what comes next so far.
+    pub fn n_slots(&self) -> u64 {
+        self.job.n_slots()
+    }
+
+    /// The part of the space limit that the job has taken.
+    pub fn used_share(&self) -> f64 {
+        self.job.used_share()
     }
 
     /// Sleeps until there may be something new, or so long at most.

@@ -88,6 +88,8 @@ struct Followed {
     only_seemed_gone: bool,
     /// The look of this pass has found records; there may be more behind them.
     had_ready: bool,
+    /// Someone acts on it, though its thread does not ask.
+    is_acted_on: bool,
     is_over: bool,
     /// Found over before this pass, which has read what there is.
     was_over: bool,
@@ -106,6 +108,7 @@ impl Followed {
             gone_since: None,
             only_seemed_gone: false,
             had_ready: false,
+            is_acted_on: false,
             is_over: false,
             was_over: false,
             is_drained: false,
@@ -199,10 +202,32 @@ impl FollowedStreams {
         }
     }
 
+    /// Someone acts on a stream.
+    pub(super) fn act_on(&mut self, number: StreamNumber) {
+        let place = self.followed.binary_search_by_key(&number, |it| it.stream.number);
+        if let Ok(place) = place {
+            self.followed[place].is_acted_on = true;
+            self.note_asking();
+        }
+    }
+
     /// Notes which threads ask, after streams have come or gone.
     fn note_asking(&mut self) {
-        let asks = |(place, it): (usize, &Followed)| it.stream.slot.is_some().then_some(place);
+        let asks = |(place, it): (usize, &Followed)| {
+            (it.is_acted_on || it.stream.slot.is_some()).then_some(place)
+        };
         self.asking = self.followed.iter().enumerate().filter_map(asks).collect();
+    }
+
+    /// Since when the thread of a stream is inside a call, if it is.
+    pub(super) fn inside_since_ns(&mut self, number: StreamNumber) -> Option<u64> {
+        let place = self.followed.binary_search_by_key(&number, |it| it.stream.number).ok()?;
+        let mut since_ns = None;
+        let stream = &mut self.followed[place].stream;
+        self.files.with(stream, &mut self.totals, |stream, file, _| {
+            since_ns = stream.inside_since_ns(file);
+        });
+        since_ns
     }
 
     /// Gives a thread its predictions; false if that is no longer possible.

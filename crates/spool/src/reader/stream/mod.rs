@@ -249,6 +249,13 @@ impl StreamReader {
         }
     }
 
+    /// Since when the thread is inside a call, CLOCK_MONOTONIC.
+    pub(super) fn inside_since_ns(&self, file: &File) -> Option<u64> {
+        let mut word = [0; 8];
+        file.read_exact_at(&mut word, table::INSIDE_SINCE_OFFSET).ok()?;
+        Some(u64::from_ne_bytes(word)).filter(|since_ns| *since_ns != 0)
+    }
+
     /// Reads the header again; what has become of the stream.
     pub(super) fn refresh(&mut self, file: &File, totals: &mut SpoolTotals) {
         match read_first_page(file) {

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a running job says of itself: a file of bounded size in its directory.
+//!
+//! ```text
+//!  offset  bytes
+//!       0      8  magic "ioraSTAT"
+//!       8      4  version, 1
+//!      12      4  length of the document
+//!      16      8  sequence          odd while the document is being written
+//!      24      8  wanted_until_ns   CLOCK_MONOTONIC; stored by whoever looks
+//!      64      …  the document, JSON, at most 64 KiB
+//! ```
+//!
+//! The document is written a few times a second while `wanted_until_ns` lies
+//! ahead, and not at all otherwise. Numbers are in native byte order. Who reads
+//! takes the sequence before and after the document: if it is even and the same,
+//! the document is whole. All of it is read and written by system calls, so a file
+//! that somebody cuts short costs an error and no more.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ioracle_spool::layout::STATUS_FILE;
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+const MAGIC: [u8; 8] = *b"ioraSTAT";
+const VERSION: u32 = 1;
+/// Where the words of the header and the document are.
+const LENGTH_AT: u64 = 12;
+const SEQUENCE_AT: u64 = 16;
+const WANTED_AT: u64 = 24;
+const DOCUMENT_AT: u64 = 64;
+/// The longest document.
+const MAX_BYTES: usize = 64 * 1024;
+/// How long a job goes on to write after somebody has looked.
+const WANTED_FOR: Duration = Duration::from_secs(3);
+/// How long one waits for a job to write, and between two looks.
+const PATIENCE: Duration = Duration::from_millis(1500);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// The state of a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobStatus {
+    /// Name of the application.
+    pub application: String,
+    /// The `ioracle run` that watches it.
+    pub pid: u32,
+    /// Seconds since the program was started.
+    pub elapsed_s: f64,
+    /// Processes seen so far.
+    pub processes: u64,
+    /// Threads that have made calls and have not ended.
+    pub streams: u64,
+    /// Calls seen so far, and per second since the last document.
+    pub events: u64,
+    pub events_per_s: f64,
+    /// Bytes moved so far, and per second since the last document.
+    pub bytes_read: u64,
+    pub bytes_written: u64,
+    pub read_bytes_per_s: f64,
+    pub written_bytes_per_s: f64,
+    /// Whether records are left for later.
+    pub learns_later: bool,
+    /// How well operations were predicted so far, in percent.
+    pub score: Option<StatusScore>,
+    /// The busiest threads.
+    pub busiest: Vec<StreamStatus>,
+}
+
+/// How well operations were predicted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StatusScore {
+    pub operations: u64,
+    pub context_accuracy: f64,
+    pub hit_ratio: f64,
+}
+
+/// What a thread is doing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StreamStatus {
+    /// Number of the process, in the order of appearance, and of its thread.
+    pub process: u32,
+    pub thread: u32,
+    /// Operations so far.
+    pub operations: u64,
+    /// How long it has been inside a call.
+    pub inside_s: Option<f64>,
+    /// The loops it is in, outermost first.
+    pub loops: Vec<LoopStatus>,
+    /// What it does next.
+    pub next: Vec<NextStatus>,
+    /// The next burst.
+    pub next_burst: Option<BurstStatus>,
+}
+
+/// A loop, and how far it has come.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoopStatus {
+    /// The turn it is in, from 1.
+    pub turn: u64,
+    /// How many turns it has had before, or typically has.
+    pub turns: u64,
+}
+
+/// An operation that is expected.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NextStatus {
+    pub function: String,
+    pub file: String,
+    pub offset: Option<u64>,
+    pub size: u64,
+    /// From the end of the last operation to its start.
+    pub in_s: f64,
+    pub probability: f64,
+}
+
+/// A burst that is expected.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BurstStatus {
+    pub in_s: f64,
+    pub operations: u64,
+    pub bytes: u64,
+}
+
+/// The file of a job, for the one who writes it.
+pub struct StatusFile {
+    file: File,
+    sequence: u64,
+}
+
+impl StatusFile {
+    /// Makes it in the directory of a job.
+    pub fn create(directory: &Path) -> io::Result<StatusFile> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o600);
+        let file = options.open(directory.join(STATUS_FILE))?;
+        let mut header = [0; DOCUMENT_AT as usize];
+        header[..8].copy_from_slice(&MAGIC);
+        header[8..12].copy_from_slice(&VERSION.to_ne_bytes());
+        file.write_all_at(&header, 0)?;
+        Ok(StatusFile { file, sequence: 0 })
+    }
+
+    /// Whether somebody has looked a moment ago.
+    pub fn is_wanted(&self) -> bool {
+        read_u64(&self.file, WANTED_AT).is_ok_and(|until_ns| now_ns() < until_ns)
+    }
+
+    /// Writes a document; one that is too long is left out.
+    pub fn write(&mut self, status: &JobStatus) -> io::Result<()> {
+        let document = serde_json::to_vec(status)?;
+        if document.len() > MAX_BYTES {
+            return Ok(());
+        }
+        let length = document.len() as u32;
+        self.advance()?;
+        self.file.write_all_at(&document, DOCUMENT_AT)?;
+        self.file.write_all_at(&length.to_ne_bytes(), LENGTH_AT)?;
+        self.advance()
+    }
+
+    fn advance(&mut self) -> io::Result<()> {
+        self.sequence += 1;
+        self.file.write_all_at(&self.sequence.to_ne_bytes(), SEQUENCE_AT)
+    }
+}
+
+/// Why a job says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// Its directory is gone.
+    Ended,
+    /// There is no file, or none of this version.
+    NoStatus,
+    /// Nothing new was written although it was asked for.
+    NoAnswer,
+    /// What is there was not written to its end.
+    Torn,
+}
+
+/// Asks a job for its state, and waits for the answer.
+pub fn ask(directory: &Path) -> Result<JobStatus, Silence> {
+    let file = open(&directory.join(STATUS_FILE))?;
+    let before = read_u64(&file, SEQUENCE_AT).map_err(|_| Silence::NoStatus)?;
+    let until_ns = now_ns().saturating_add(WANTED_FOR.as_nanos() as u64);
+    file.write_all_at(&until_ns.to_ne_bytes(), WANTED_AT).map_err(|_| Silence::NoStatus)?;
+    let started = Instant::now();
+    let mut silence = Silence::NoAnswer;
+    while started.elapsed() < PATIENCE {
+        match read(&file, before) {
+            Ok(status) => return Ok(status),
+            Err(why) => silence = why,
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    let is_gone = !directory.exists();
+    Err(if is_gone { Silence::Ended } else { silence })
+}
+
+/// A document that is newer than a sequence.
+fn read(file: &File, before: u64) -> Result<JobStatus, Silence> {
+    let sequence = read_u64(file, SEQUENCE_AT).map_err(|_| Silence::NoStatus)?;
+    if !sequence.is_multiple_of(2) {
+        return Err(Silence::Torn);
+    }
+    if sequence == before {
+        return Err(Silence::NoAnswer);
+    }
+    let mut length = [0; 4];
+    file.read_exact_at(&mut length, LENGTH_AT).map_err(|_| Silence::Torn)?;
+    let length = (u32::from_ne_bytes(length) as usize).min(MAX_BYTES);
+    let mut document = vec![0; length];
+    file.read_exact_at(&mut document, DOCUMENT_AT).map_err(|_| Silence::Torn)?;
+    let is_same = read_u64(file, SEQUENCE_AT).is_ok_and(|after| after == sequence);
+    if !is_same {
+        return Err(Silence::Torn);
+    }
+    serde_json::from_slice(&document).map_err(|_| Silence::Torn)
+}
+
+/// Opens a file that may be anything.
+fn open(path: &Path) -> Result<File, Silence> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let is_there = path.parent().is_some_and(Path::exists);
+            return Err(if is_there { Silence::NoStatus } else { Silence::Ended });
+        }
+        Err(_) => return Err(Silence::NoStatus),
+    };
+    let us = rustix::process::geteuid().as_raw();
+    let is_ours = file.metadata().is_ok_and(|about| about.is_file() && about.uid() == us);
+    let mut head = [0; 12];
+    let is_status = is_ours && file.read_exact_at(&mut head, 0).is_ok() && head[..8] == MAGIC;
+    if is_status && head[8..] == VERSION.to_ne_bytes() { Ok(file) } else { Err(Silence::NoStatus) }
+}
+
+fn read_u64(file: &File, at: u64) -> io::Result<u64> {
+    let mut word = [0; 8];
+    file.read_exact_at(&mut word, at)?;
+    Ok(u64::from_ne_bytes(word))
+}
+
+/// The system's monotonic clock, which all processes of a machine share.
+pub fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec
+        .cast_unsigned()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(now.tv_nsec.cast_unsigned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn status(events: u64) -> JobStatus {
+        JobStatus { application: "app".to_owned(), events, ..JobStatus::default() }
+    }
+
+    #[test]
+    fn a_job_writes_when_it_is_asked_and_not_before() {
+        let here = tempfile::tempdir().unwrap();
+        let mut file = StatusFile::create(here.path()).unwrap();
+        assert!(!file.is_wanted());
+        thread::scope(|scope| {
+            let asked = scope.spawn(|| ask(here.path()));
+            while !file.is_wanted() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            file.write(&status(7)).unwrap();
+            assert_eq!(asked.join().unwrap(), Ok(status(7)));
+        });
+    }
+
+    #[test]
+    fn what_was_not_written_to_its_end_is_told_from_no_answer() {
+        let here = tempfile::tempdir().unwrap();
+        let mut file = StatusFile::create(here.path()).unwrap();
+        file.write(&status(1)).unwrap();
+        assert_eq!(ask(here.path()), Err(Silence::NoAnswer), "nobody writes any more");
+        file.advance().unwrap();
+        assert_eq!(ask(here.path()), Err(Silence::Torn), "killed in the middle");
+    }
+
+    #[test]
+    fn files_that_are_none_and_directories_that_are_gone_are_told_apart() {
+        let here = tempfile::tempdir().unwrap();
+        assert_eq!(ask(here.path()), Err(Silence::NoStatus));
+        std::fs::write(here.path().join(STATUS_FILE), "something").unwrap();
+        assert_eq!(ask(here.path()), Err(Silence::NoStatus));
+        assert_eq!(ask(&here.path().join("gone")), Err(Silence::Ended));
+    }
+
+    /// While one writes again and again, every document that is read is whole.
+    #[test]
+    fn no_document_is_ever_half_of_one_and_half_of_another() {
+        let here = tempfile::tempdir().unwrap();
+        let mut file = StatusFile::create(here.path()).unwrap();
+        let reader = open(&here.path().join(STATUS_FILE)).unwrap();
+        let whole = |n: u64| {
+            let stream = StreamStatus { operations: n, ..StreamStatus::default() };
+            JobStatus { busiest: vec![stream; (n % 20) as usize], ..status(n) }
+        };
+        file.write(&whole(0)).unwrap();
+        thread::scope(|scope| {
+            let writing = scope.spawn(|| (1..3000).for_each(|n| file.write(&whole(n)).unwrap()));
+            while !writing.is_finished() {
+                if let Ok(read) = read(&reader, 0) {
+                    assert_eq!(read, whole(read.events));
+                }
+            }
+        });
+    }
+}
