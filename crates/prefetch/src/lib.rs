@@ -8,7 +8,7 @@
 //! system, so the program always reads its own file's current bytes, and a wrong
 //! prediction costs time but never changes a result.
 //!
-//! A [`Planner`] is told what the program reads ([`Planner::observe`]), what is
+//! A [`Planner`] takes in what the program reads ([`Planner::observe`]), what is
 //! expected next ([`Planner::plan`]) and what became of its requests
 //! ([`Planner::complete`]). It does no I/O and reads no clock: times are
 //! arguments. The same calls give the same requests.

@@ -237,8 +237,8 @@ impl ThreadState {
 }
 
 impl GuardedState<'_> {
-    /// Tells the reader, once per stream, that `path` has this identity; whether
-    /// it is told.
+    /// Defines, once per stream, that `path` has this identity; true if the reader
+    /// can know it.
     pub(crate) fn define_file(&mut self, id: u64) -> bool {
         let Guarded { defined_files, path, .. } = &mut *self.guarded;
         define_once(defined_files, self.state, DefinitionKind::File, id, path.bytes())

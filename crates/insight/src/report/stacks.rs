@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::frames::Frames;
 
-/// Calls that are told apart.
+/// Calls that are counted separately.
 const MAX_CALLS: usize = 1 << 16;
 /// Threads whose enclosing calls are followed.
 const MAX_STREAMS: usize = 1 << 16;

@@ -9,7 +9,7 @@ use ioracle_events::{Access, ContextId, Event, FastMap, FastSet, FileId, Functio
 
 use super::{TransferTally, duration_ns, entry};
 
-/// Calls in files that are told apart.
+/// Calls in files that are counted separately.
 const MAX_PLACES: usize = 1 << 16;
 /// Blocks of files that are followed.
 const MAX_BLOCKS: usize = 1 << 16;

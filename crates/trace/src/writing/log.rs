@@ -77,7 +77,7 @@ pub(crate) enum LogEntry {
     },
     /// What could not be written.
     Loss(LossMark),
-    /// More of a process that was told.
+    /// More about a process that was defined before.
     Details(ProcessDetails),
     /// When a process ended, on the clock that told its start.
     End {
