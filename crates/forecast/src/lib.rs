@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! How long a program's I/O would take on another storage system.
+//!
+//! The method is that of Meswani, Laurenzano, Carrington and Snavely ("Modeling
+//! and Predicting Disk I/O Time of HPC Applications", 2010): record the program
+//! once on a reference system, measure on both systems how long calls like the
+//! program's take, and multiply the program's time in each class of calls by the
+//! ratio of the two measurements.
+//!
+//! An [`IoClass`] names calls that cost about the same. A [`System`] is the
+//! content of `system.json`: what a benchmark measured for some classes on one
+//! storage system.
+
+#![forbid(unsafe_code)]
+
+mod class;
+mod system;
+
+pub use class::{Api, IoClass, Kind, Pattern, SizeBin};
+pub use system::{
+    Description, MAX_POINTS, MAX_SYSTEM_BYTES, Percentiles, Point, System, SystemError,
+};
