@@ -14,7 +14,7 @@ pub const JOB_MAGIC: u64 = u64::from_ne_bytes(*b"ioraJOB\0");
 /// First bytes of a stream file.
 pub const STREAM_MAGIC: u64 = u64::from_ne_bytes(*b"ioraSTRM");
 /// Changes with every change of the layout; both sides must agree.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Name of the job file in its directory.
 pub const JOB_FILE: &str = "job";
@@ -33,8 +33,9 @@ pub const PAGE: usize = 4096;
 pub const FIRST_BYTES: usize = 16 * 1024;
 /// Segments of a stream, of both kinds.
 pub const MAX_SEGMENTS: usize = 96;
-/// Largest segment.
-pub const MAX_SEGMENT_BYTES: usize = 2 * 1024 * 1024;
+/// Largest segment. How large those of a job get depends on its limit, so that the
+/// table has room for all that the limit allows a single thread.
+pub const MAX_SEGMENT_BYTES: usize = 64 * 1024 * 1024;
 
 /// Longest payload of a definition.
 pub const MAX_DEFINITION_BYTES: usize = 64 * 1024;
@@ -264,6 +265,23 @@ pub struct Call {
     pub part: u32,
 }
 
+impl Call {
+    /// Bytes of one.
+    pub const N_BYTES: usize = size_of::<Call>();
+
+    /// The numbers as they lie in memory.
+    pub fn as_bytes(&self) -> &[u8; Call::N_BYTES] {
+        // SAFETY: a call is numbers only, without room between them.
+        unsafe { &*core::ptr::from_ref(self).cast() }
+    }
+
+    /// The call that has these bytes.
+    pub fn from_bytes(bytes: &[u8; Call::N_BYTES]) -> Call {
+        // SAFETY: a call is numbers only, and so many bytes are there.
+        unsafe { bytes.as_ptr().cast::<Call>().read_unaligned() }
+    }
+}
+
 /// Beside the protection of a mapping: what is written to it is written to the file.
 pub const SHARED_MAPPING: u32 = 1 << 8;
 
@@ -344,6 +362,10 @@ const _: () = {
     assert!(size_of::<StreamHeader>() <= PAGE);
     assert!(size_of::<SegmentEntry>() == 32);
     assert!(size_of::<Record>() == 96);
+    assert!(
+        size_of::<Call>() == 9 * 8 + 4 + 4 + 2 + 1 + 1 + 4,
+        "there is no room between its numbers"
+    );
     assert!(offset_of!(Call, handle) == 72);
     assert!(offset_of!(Call, function) == 80);
     assert!(offset_of!(Call, part) == 84);

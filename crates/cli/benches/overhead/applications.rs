@@ -182,7 +182,7 @@ fn seconds(mut command: Command, directory: &Path) -> f64 {
 
 /// Operations of one run, and what following and learning them cost.
 fn reader_cost(tools: &Tools, command: &[&str], directory: &Path) -> (u64, f64) {
-    let summary = summary_of(tools, command, directory);
+    let summary = summary_of(tools, &[], command, directory);
     (
         summary["io"]["operations"].as_u64().unwrap_or(0),
         summary["own_cpu_s"].as_f64().unwrap_or(f64::NAN),

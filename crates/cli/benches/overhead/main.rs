@@ -8,7 +8,7 @@
 //! Markdown; `scripts/overhead` makes `docs/overhead.md` of it.
 //!
 //! ```text
-//! cargo bench --package ioracle-cli --bench overhead -- [calls|libraries|start|idle|applications]
+//! cargo bench --package ioracle-cli --bench overhead -- [calls|libraries|reader|start|idle|applications]
 //! ```
 
 mod applications;
@@ -16,6 +16,7 @@ mod calls;
 mod idle;
 mod libraries;
 mod pairs;
+mod reader;
 mod start;
 mod tools;
 
@@ -34,6 +35,9 @@ fn main() {
     }
     if wanted("libraries") {
         libraries::report(&tools);
+    }
+    if wanted("reader") {
+        reader::report(&tools);
     }
     if wanted("start") {
         start::report(&tools);

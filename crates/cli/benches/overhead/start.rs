@@ -150,7 +150,7 @@ fn measure(tools: &Tools, load: &Load, machine: Machine) -> String {
         || run(tools.plain(&command), &directory, plain_cpu_s),
         || run(tools.captured(&command), &directory, captured_cpu_s),
     );
-    let reader_s = summary_of(tools, &command, &directory)["own_cpu_s"].as_f64();
+    let reader_s = summary_of(tools, &[], &command, &directory)["own_cpu_s"].as_f64();
     let reader_s = reader_s.unwrap_or(f64::NAN);
     drop(spinning);
     let [plain_s, captured_s] = cpu_s.map(|times| times.iter().sum::<f64>() / times.len() as f64);

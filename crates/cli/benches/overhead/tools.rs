@@ -64,18 +64,23 @@ impl Tools {
     }
 
     /// The same, with its summary as a JSON document in a file.
-    fn captured_with_summary(&self, command: &[&str], summary: &Path) -> Command {
+    fn captured_with_summary(&self, options: &[&str], command: &[&str], summary: &Path) -> Command {
         let mut captured = Command::new(&self.ioracle);
-        captured.args(["run", "--quiet", "--json", "--summary"]).arg(summary).arg("--");
-        captured.args(command).stderr(Stdio::null());
+        captured.args(["run", "--quiet", "--json", "--summary"]).arg(summary);
+        captured.args(options).arg("--").args(command).stderr(Stdio::null());
         captured
     }
 }
 
 /// Runs a command under capture in a directory, for the summary of it.
-pub fn summary_of(tools: &Tools, command: &[&str], directory: &Path) -> serde_json::Value {
+pub fn summary_of(
+    tools: &Tools,
+    options: &[&str],
+    command: &[&str],
+    directory: &Path,
+) -> serde_json::Value {
     let file = tools.scratch.path().join("summary.json");
-    let mut captured = tools.captured_with_summary(command, &file);
+    let mut captured = tools.captured_with_summary(options, command, &file);
     let status = captured.current_dir(directory).stdout(Stdio::null()).status();
     assert!(status.is_ok_and(|status| status.success()), "{captured:?} failed");
     let text = std::fs::read_to_string(&file).expect("a summary");

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Learns from events in its own time. They wait in a queue, so that the spool
-//! is emptied as fast as it can be read: the program then writes again and again
-//! into the same few segments, which are in its cache, instead of into new
-//! memory, which costs it more than all else that a record does.
+//! Learns from events, at once while that is fast enough. When the program is
+//! faster, they wait in a queue, so that the spool is emptied as fast as it can be
+//! read: the program then writes again and again into the same few segments, which
+//! are in its cache, instead of into new memory, which costs it more than all else
+//! that a record does. When the queue is full, records wait in the spool.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -19,16 +20,20 @@ use ioracle_trace::Follower;
 use super::publish::Publisher;
 use crate::prefetch::Prefetcher;
 
-/// Events that may wait, some fifty megabytes. What comes beyond them is not
-/// learned from.
+/// Events that may wait, some fifty megabytes.
 const MAX_WAITING: usize = 1 << 18;
 
 /// What is learned, and what waits to be.
 pub struct Learner {
     pub engine: Engine,
     pub bursts: BurstTally,
-    /// Events that nothing was learned from.
+    /// Events that nothing was learned from: they were read when the queue was full,
+    /// because the spool was about to be.
     pub n_not_learned: u64,
+    /// The program is faster than learning, so that events go into the queue.
+    pub is_behind: bool,
+    /// Nobody wants to wait until all is learned.
+    pub is_given_up: bool,
     waiting: VecDeque<Waiting>,
     /// Threads that ask what comes next.
     publisher: Publisher,
@@ -49,6 +54,8 @@ impl Learner {
             engine: Engine::new(Config::default()),
             bursts: BurstTally::default(),
             n_not_learned: 0,
+            is_behind: false,
+            is_given_up: false,
             waiting: VecDeque::new(),
             publisher: Publisher::new(),
             prefetcher: None,
@@ -82,18 +89,30 @@ impl Learner {
         self.engine = Engine::with_model(Config::default(), model);
     }
 
-    /// Takes an event to learn from later, or at once if its thread asks what
-    /// comes next.
+    /// Takes an event, to learn from it at once if its thread asks what comes next
+    /// or none waits.
     pub fn take(&mut self, event: &Event) {
-        let acts_at_once = self.prefetcher.is_some() && self.waiting.is_empty();
-        if acts_at_once || self.publisher.is_urgent(event) {
+        let has_time = !self.is_behind || self.prefetcher.is_some();
+        let is_next = self.waiting.is_empty() && has_time && !self.is_given_up;
+        if is_next || self.publisher.is_urgent(event) {
             self.learn_from(event);
-        } else if self.waiting.len() < MAX_WAITING {
+        } else if self.waiting.len() < MAX_WAITING && !self.is_given_up {
             self.publisher.will_learn(event.stream);
             self.waiting.push_back(Waiting::Event(event.clone()));
         } else {
             self.n_not_learned += 1;
+            self.engine.pass_over(event);
         }
+    }
+
+    /// Whether hardly any more events can wait.
+    pub fn is_full(&self) -> bool {
+        self.waiting.len() >= MAX_WAITING - MAX_WAITING / 4
+    }
+
+    /// Whether somebody acts on what is predicted.
+    pub fn is_acted_on(&self) -> bool {
+        self.is_asked() || self.prefetcher.is_some()
     }
 
     /// The thread of a stream asks what comes next.
@@ -138,7 +157,10 @@ impl Learner {
 
     /// A stream has ended.
     pub fn end(&mut self, stream: StreamId) {
-        self.waiting.push_back(Waiting::Ended(stream));
+        match self.waiting.is_empty() {
+            true => self.forget(stream),
+            false => self.waiting.push_back(Waiting::Ended(stream)),
+        }
     }
 
     /// Learns from at most so many of those that wait; false if none does.

@@ -13,6 +13,7 @@ pub mod settings;
 pub mod launch;
 mod learner;
 mod model;
+mod pace;
 mod publish;
 mod ranks;
 pub mod signals;
@@ -42,6 +43,7 @@ Examples:
   ioracle run -- ./simulation input.nml           watch a program, then print what it did
   ioracle run --record trace -- ./simulation      keep the trace for 'ioracle eval'
   ioracle run --model sim.model -- ./simulation   start from what earlier runs learned
+  ioracle run --learn later -- ./simulation       take no processor time for learning until it ends
   ioracle run -- mpirun -n 4 ./simulation         all ranks on this machine
   mpirun -n 4 ioracle run -- ./simulation         each rank on its own, on many machines
 
@@ -69,6 +71,9 @@ pub struct Arguments {
     /// Start from what earlier runs learned, if the file exists, and save it with what this run adds
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
+    /// When to learn from the calls: while the program runs, or only afterwards
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    learn: pace::LearnWhen,
     /// Print the summary as one JSON document on standard output; under mpirun or srun, only rank 0
     #[arg(long)]
     json: bool,

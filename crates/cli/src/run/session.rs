@@ -140,7 +140,8 @@ impl Plan<'_> {
         recorder: Option<TraceRecorder>,
     ) -> Result<RunSummary> {
         let ended = Arc::new(AtomicBool::new(false));
-        let mut watch = RunObserver::new(recorder, Arc::clone(&ended), signals);
+        let learn = self.arguments.learn;
+        let mut watch = RunObserver::new(recorder, Arc::clone(&ended), signals, learn);
         let model = self.model().map(|(model, known)| {
             let (name, stacks) = (self.arguments.name.as_deref(), known.stacks().clone());
             watch.begin_with(known, RunRecognition::new(stacks, &self.path, name));
@@ -165,6 +166,9 @@ impl Plan<'_> {
             }
             (ending, wall_s)
         });
+        if let Err(error) = watch.finish(follower) {
+            say(sentence(&error));
+        }
         let ran = Ran {
             application: self.application(),
             command: self.command(),

@@ -2,12 +2,12 @@
 
 //! Follows the job on a thread of its own: counts, learns, records.
 //!
-//! The thread is niced by [`NICENESS`]. On a node with a free core that changes
-//! nothing. On a full one it still gets about a tenth of a core beside a busy
-//! program, which is some 30,000 calls a second learned or 300,000 recorded;
-//! with SCHED_IDLE it could get nothing at all, and the spool would fill. When
-//! it falls behind, reading comes before learning: a record that is lost is
-//! worse than one that nothing is learned from.
+//! The thread has the priority of the program: with a lower one it would get nearly
+//! nothing where all processors are busy, and the spool would fill. Instead it leaves
+//! records in the spool for later where reading them would take much from the program
+//! ([`pace`](super::pace)). When it falls behind and the spool fills up, reading comes
+//! before learning: a record that is lost is worse than one that nothing is learned
+//! from.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,9 +23,9 @@ use ioracle_trace::{Follower, JobProcess, Observer, ProcessNumber, TraceRecorder
 
 use super::learner::Learner;
 use super::model::RunRecognition;
+use super::pace::{LearnWhen, LearningPace};
 use super::signals::Signals;
 
-const NICENESS: i32 = 10;
 /// Sleep between looks while the job is active, and when nothing was found for
 /// long. Writers wake us earlier when a batch is full.
 const SHORT_SLEEP: Duration = Duration::from_millis(20);
@@ -40,8 +40,16 @@ const LEARNED_BETWEEN: usize = 1;
 /// Who looks again and again and finds nothing, and is not let to for so long,
 /// shares the processor with others.
 const INTERRUPTED: Duration = Duration::from_micros(500);
-/// How long is learned after the program has ended. Nothing is said meanwhile.
-const MAX_AFTER_END: Duration = Duration::from_secs(1);
+/// Sleep between looks at whether records can go on waiting.
+const LATER_SLEEP: Duration = Duration::from_millis(50);
+/// Records found by one look from which on the program is faster than learning.
+const MANY_RECORDS: usize = 4096;
+/// The part of the spool's limit that records may take before they are read although
+/// learning is left for later, and before they are read although the queue is full.
+const MAX_LATER: f64 = 0.5;
+const MAX_WAITING: f64 = 0.75;
+/// Events between two looks at whether somebody does not want to wait for learning.
+const LOOK_FOR_SIGNALS: u64 = 1024;
 /// How often a recording is handed to the system.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// Modules that are looked into for the summary.
@@ -59,6 +67,13 @@ pub struct RunObserver<'a> {
     not_recorded: Option<anyhow::Error>,
     ended: Arc<AtomicBool>,
     signals: &'a Signals,
+    pace: LearningPace,
+    /// Records that were left for later are being read.
+    catches_up: bool,
+    /// Slots that were made when all streams were looked at last.
+    n_slots: u64,
+    /// Events since the program has ended.
+    n_after_end: u64,
 }
 
 impl<'a> RunObserver<'a> {
@@ -68,6 +83,7 @@ impl<'a> RunObserver<'a> {
         recorder: Option<TraceRecorder>,
         ended: Arc<AtomicBool>,
         signals: &'a Signals,
+        learn: LearnWhen,
     ) -> RunObserver<'a> {
         RunObserver {
             learner: Learner::new(),
@@ -78,6 +94,10 @@ impl<'a> RunObserver<'a> {
             not_recorded: None,
             ended,
             signals,
+            pace: LearningPace::new(learn),
+            catches_up: false,
+            n_slots: 0,
+            n_after_end: 0,
         }
     }
 
@@ -89,9 +109,7 @@ impl<'a> RunObserver<'a> {
 
     /// Follows the job until the program has ended and all is read.
     pub fn follow(&mut self, follower: &mut Follower) -> Result<()> {
-        // Of this thread alone. If it is forbidden we are only less polite.
-        let _ = rustix::process::setpriority_process(None, NICENESS);
-        // So are sleeps that end late, to be ended together with others.
+        // Of this thread alone: that its sleeps do not end late, together with others.
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut sleep = SHORT_SLEEP;
         let mut flushed = Instant::now();
@@ -102,10 +120,15 @@ impl<'a> RunObserver<'a> {
             }
             let (n_records, at_once) = match self.learner.is_awake(Instant::now()) {
                 true => (follower.poll_awake(self), LEARNED_BETWEEN),
+                false if self.leaves_records(follower) => (Ok(0), LEARNED_AT_ONCE),
                 false => (follower.poll(self), LEARNED_AT_ONCE),
             };
             let n_records = n_records.context(NOT_FOLLOWED)?;
-            let has_learned = self.learner.learn(at_once);
+            self.catches_up &= n_records > 0;
+            let is_later = self.pace.is_later() && !self.catches_up;
+            self.learner.is_behind =
+                is_later || n_records >= MANY_RECORDS || self.learner.is_asked();
+            let has_learned = !is_later && self.learner.learn(at_once);
             self.learner.publish(follower);
             if flushed.elapsed() >= FLUSH_EVERY {
                 flushed = Instant::now();
@@ -118,16 +141,46 @@ impl<'a> RunObserver<'a> {
             let until_next = self.learner.prefetch();
             if n_records > 0 || has_learned || has_served {
                 sleep = SHORT_SLEEP;
+            } else if is_later {
+                // Nobody wakes a reader that has not said that it sleeps.
+                std::thread::sleep(LATER_SLEEP);
             } else {
                 self.learner.sleep(follower, until_next.unwrap_or(sleep).min(sleep));
                 sleep = (sleep * 2).min(LONG_SLEEP);
             }
         }
+        Ok(())
+    }
+
+    /// Reads and learns all that is left, when the program has ended.
+    pub fn finish(&mut self, follower: &mut Follower) -> Result<()> {
         follower.close();
+        self.learn_what_waits();
+        self.learner.is_behind = false;
+        self.n_after_end = 1;
         let finished = follower.finish(self).context(NOT_FOLLOWED);
         self.insight.finish();
-        self.learn_the_rest();
+        self.learn_what_waits();
+        self.learner.finish();
         finished.map(|_| ())
+    }
+
+    /// Whether records are left in the spool for now.
+    fn leaves_records(&mut self, follower: &mut Follower) -> bool {
+        let now = Instant::now();
+        self.pace.look(now, self.learner.is_acted_on(), follower.processes());
+        let is_later = self.pace.is_later() && !self.catches_up;
+        if !is_later && !self.learner.is_full() {
+            return false;
+        }
+        // Whoever begins to ask is found by a look at all streams.
+        let n_slots = std::mem::replace(&mut self.n_slots, follower.n_slots());
+        if n_slots != self.n_slots {
+            return false;
+        }
+        let share = follower.waiting_share();
+        self.catches_up |= is_later && share >= MAX_LATER;
+        if self.learner.is_full() { share < MAX_WAITING } else { !self.catches_up }
     }
 
     /// Follows threads that ask what comes next as closely as can be, while they
@@ -158,15 +211,11 @@ impl<'a> RunObserver<'a> {
         }
     }
 
-    /// Learns from what still waits, unless that takes long or somebody does not
-    /// want to wait for it.
-    fn learn_the_rest(&mut self) {
-        let started = Instant::now();
-        while started.elapsed() < MAX_AFTER_END
-            && !self.signals.ask_to_end()
-            && self.learner.learn(LEARNED_AT_ONCE)
-        {}
-        self.learner.finish();
+    /// Learns from what waits, unless somebody does not want to wait for that.
+    fn learn_what_waits(&mut self) {
+        while !self.learner.is_given_up && self.learner.learn(LEARNED_AT_ONCE) {
+            self.learner.is_given_up = self.signals.ask_to_end();
+        }
     }
 
     /// The recording to finish, or why there is none.
@@ -240,6 +289,11 @@ impl Observer for RunObserver<'_> {
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.event(process, event);
+        }
+        if self.n_after_end > 0 {
+            self.n_after_end += 1;
+            let is_time = self.n_after_end.is_multiple_of(LOOK_FOR_SIGNALS);
+            self.learner.is_given_up |= is_time && self.signals.ask_to_end();
         }
         self.learner.take(event);
     }

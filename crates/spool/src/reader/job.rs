@@ -143,6 +143,23 @@ impl Job {
         self.streams.drain(&self.page, sink)
     }
 
+    /// Prediction slots that threads have made so far.
+    pub fn n_slots(&self) -> u64 {
+        self.page.streams_and_slots().map_or(0, |(_, n_slots)| n_slots)
+    }
+
+    /// The part of the space limit that records which were not handed over yet may
+    /// take; never less than they do.
+    pub fn waiting_share(&mut self) -> f64 {
+        let Some((taken, limit)) = self.page.taken_and_limit() else { return 1.0 };
+        let share = |bytes: u64| bytes as f64 / limit.max(1) as f64;
+        // Mostly little is taken, and no file has to be looked at.
+        if share(taken) < 0.25 {
+            return share(taken);
+        }
+        share(taken.saturating_sub(self.streams.consumed_bytes()))
+    }
+
     /// Sleeps until writers have published enough to be worth a look, or the
     /// time is over.
     pub fn sleep(&self, at_most: Duration) {

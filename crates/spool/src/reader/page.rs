@@ -114,6 +114,15 @@ impl JobPageAccess {
         }
     }
 
+    /// Bytes that streams have taken and not given back, and the most that they may
+    /// take; None if that cannot be read.
+    pub(super) fn taken_and_limit(&self) -> Option<(u64, u64)> {
+        let page = self.snapshot()?;
+        let taken = page.taken_bytes.load(Relaxed);
+        let taken = taken.saturating_sub(page.returned_bytes.load(Relaxed));
+        Some((taken, page.limit_bytes.load(Relaxed)))
+    }
+
     /// For other threads. A page that was copied has nobody to wake.
     pub(super) fn waker(&self) -> Waker {
         match self {
@@ -142,6 +151,14 @@ impl JobPageAccess {
 pub struct Waker(Option<Arc<SharedPage>>);
 
 impl Waker {
+    /// Sleeps as [`Job::sleep`](crate::Job::sleep) does, for whoever shares the job.
+    pub fn sleep(&self, at_most: Duration) {
+        match &self.0 {
+            Some(shared) => shared.sleep(at_most),
+            None => std::thread::sleep(at_most),
+        }
+    }
+
     /// Wakes the reader as a writer would.
     pub fn wake(&self) {
         if let Some(shared) = &self.0 {

@@ -70,9 +70,7 @@ pub(super) fn is_published(record: &[u8], number: u64) -> bool {
 
 /// The content of a record.
 pub(super) fn call_of(record: &[u8]) -> Option<Call> {
-    let bytes: &[u8; size_of::<Call>()] = record.get(size_of::<u64>()..)?.first_chunk()?;
-    // SAFETY: a call is numbers only, and so many bytes are there.
-    Some(unsafe { bytes.as_ptr().cast::<Call>().read_unaligned() })
+    record.get(size_of::<u64>()..)?.first_chunk().map(Call::from_bytes)
 }
 
 /// Lets the writer take a segment again. If that fails, only space is lost.

@@ -3,10 +3,10 @@
 //! Where a writer finds room: in a segment that the reader has consumed, else
 //! at the end of the file, within the job's limit.
 //!
-//! Segments of records double from 8 KiB to [`MAX_SEGMENT_BYTES`]; where that is
-//! too much, half is tried, and so on. When there is no room at all, each call
-//! looks whether the reader has consumed a segment (some dozen loads), and every
-//! [`RETRY`]th asks the system again.
+//! Each segment of records is about as large as the whole file before it, from 8 KiB
+//! to a share of the job's limit; where that is too much, half is tried, and so on.
+//! When there is no room at all, each call looks whether the reader has consumed a
+//! segment (some dozen loads), and every [`RETRY`]th asks the system again.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -18,6 +18,13 @@ use crate::layout::{
     SegmentEntry, SegmentKind, UnrecordedCause,
 };
 
+/// The largest segments that a job with the usual limit makes: allocating one takes
+/// a call of the program half a millisecond.
+const USUAL_SEGMENT_BYTES: usize = 2 * 1024 * 1024;
+/// The largest segment of other jobs is the power of 2 below this part of their
+/// limit: with fewer than 48 of them, and some 20 small ones at the beginning and at
+/// the end, a thread reaches the limit, and its table has 80 places.
+const SEGMENTS_OF_LIMIT: u64 = 24;
 /// Smallest segment of records.
 const MIN_RECORDS_BYTES: usize = FIRST_BYTES - 2 * PAGE;
 /// Places in the table that are kept for definitions.
@@ -53,7 +60,10 @@ impl Writer {
             return Ok(());
         }
         self.records_stall.check()?;
-        let wanted = current.bytes().saturating_mul(2).clamp(MIN_RECORDS_BYTES, MAX_SEGMENT_BYTES);
+        let largest = largest_segment(job.limit_bytes.load(Relaxed));
+        let file_bytes = usize::try_from(self.file_bytes.load(Relaxed)).unwrap_or(usize::MAX);
+        // A power of 2, so that a half of it, and a half of that, is made of pages.
+        let wanted = 1 << file_bytes.clamp(MIN_RECORDS_BYTES, largest).ilog2();
         let place = self
             .extend_records(host, job, wanted, first)
             .map_err(|cause| self.records_stall.begin(cause))?;
@@ -130,7 +140,7 @@ impl Writer {
         let bytes = last
             .saturating_mul(4)
             .max(needed.checked_next_multiple_of(PAGE).unwrap_or(needed))
-            .min(MAX_SEGMENT_BYTES);
+            .min(USUAL_SEGMENT_BYTES);
         let place = self
             .extend(host, job, SegmentKind::Definitions, bytes, 0)
             .map_err(|cause| self.definitions_stall.begin(cause))?;
@@ -310,6 +320,12 @@ pub(super) fn is_short(job: &JobPage) -> bool {
     taken.saturating_sub(job.returned_bytes.load(Relaxed)) > job.limit_bytes.load(Relaxed) / 2
 }
 
+/// The largest segment of records in a job with this limit.
+fn largest_segment(limit_bytes: u64) -> usize {
+    let share = usize::try_from(limit_bytes / SEGMENTS_OF_LIMIT).unwrap_or(usize::MAX);
+    share.clamp(USUAL_SEGMENT_BYTES, MAX_SEGMENT_BYTES)
+}
+
 /// Undoes [`charge`].
 pub(super) fn give_back(job: &JobPage, bytes: usize) {
     job.taken_bytes.fetch_sub(bytes as u64, Relaxed);
@@ -350,4 +366,4 @@ impl Stall {
     }
 }
 
-const _: () = assert!(MAX_DEFINITION_BYTES + PAGE <= MAX_SEGMENT_BYTES);
+const _: () = assert!(MAX_DEFINITION_BYTES + PAGE <= USUAL_SEGMENT_BYTES);

@@ -346,9 +346,10 @@ fn a_definition_that_is_too_long_is_refused_and_the_longest_is_not() {
 
 #[test]
 fn places_are_kept_for_definitions_when_records_have_taken_all_others() {
-    let (mut memory, job) = (Memory::new(ROOMY), job(u64::MAX));
+    let (mut memory, job) = (Memory::new(ROOMY), job(1 << 20));
+    // Segments are as small as for a small limit, which is never reached.
+    job.returned_bytes.store(u64::MAX / 2, SeqCst);
     let writer = started(&mut memory, &job);
-    // Half of the largest segments is refused, to use the places up sooner.
     for size in 0..80 * 22_000 {
         writer.append(&mut memory, &job, &call(size));
     }
@@ -357,6 +358,22 @@ fn places_are_kept_for_definitions_when_records_have_taken_all_others() {
     for id in 0..1000 {
         assert!(writer.define(&mut memory, &job, DefinitionKind::File, id, &[&[1; 500]]));
     }
+}
+
+/// A thread stopped at 77 to 137 MB of 256, for want of places in its table.
+#[test]
+fn a_single_thread_can_take_all_of_the_limit() {
+    const LIMIT: u64 = 256 << 20;
+    let (mut memory, job) = (Memory::new(ROOMY), job(LIMIT));
+    let writer = started(&mut memory, &job);
+    let mut n_recorded = 0;
+    while memory.unrecorded(UnrecordedCause::Limit) == 0 {
+        writer.append(&mut memory, &job, &call(n_recorded));
+        n_recorded += 1;
+    }
+    let taken = job.taken_bytes.load(SeqCst);
+    assert!(taken > LIMIT - 16 * 1024, "{taken} bytes");
+    assert!(n_recorded * 96 > LIMIT / 100 * 99, "{n_recorded} records");
 }
 
 #[test]

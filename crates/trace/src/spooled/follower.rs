@@ -111,6 +111,17 @@ impl Follower {
         self.state.known.definitions.untold(path)
     }
 
+    /// Threads that have asked what comes next so far.
+    pub fn n_slots(&self) -> u64 {
+        self.job.n_slots()
+    }
+
+    /// The part of the space limit that is taken by records which were not reported
+    /// yet, at most.
+    pub fn waiting_share(&mut self) -> f64 {
+        self.job.waiting_share()
+    }
+
     /// Sleeps until there may be something new, or so long at most.
     pub fn wait(&mut self, at_most: Duration) {
         self.job.sleep(at_most);
@@ -120,6 +131,7 @@ impl Follower {
     pub fn waker(&self) -> Waker {
         self.job.waker()
     }
+
     /// Reports all that is left, when nothing more will come.
     pub fn finish(&mut self, observer: &mut impl Observer) -> Result<usize, Error> {
         let n_records = self.job.drain(&mut self.state.with(observer))?;

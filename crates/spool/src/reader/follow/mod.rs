@@ -199,6 +199,19 @@ impl FollowedStreams {
         }
     }
 
+    /// Bytes of the files that hold nothing which is still to be handed over.
+    pub(super) fn consumed_bytes(&mut self) -> u64 {
+        let mut n_bytes = 0_u64;
+        let totals = &mut self.totals;
+        for followed in &mut self.followed {
+            self.files.with(&mut followed.stream, totals, |stream, file, totals| {
+                stream.refresh(file, totals);
+                n_bytes = n_bytes.saturating_add(stream.consumed_bytes());
+            });
+        }
+        n_bytes
+    }
+
     /// Notes which threads ask, after streams have come or gone.
     fn note_asking(&mut self) {
         let asks = |(place, it): (usize, &Followed)| it.stream.slot.is_some().then_some(place);

@@ -269,6 +269,12 @@ impl StreamReader {
         }
     }
 
+    /// Bytes of segments whose records were all handed over, and of definitions.
+    pub(super) fn consumed_bytes(&self) -> u64 {
+        let is_consumed = |it: &&CheckedSegment| it.is_definitions() || it.end() <= self.position;
+        self.segments.iter().filter(is_consumed).map(|it| u64::from(it.bytes)).sum()
+    }
+
     /// Remembers the first thing that is wrong with the file.
     pub(super) fn damage(&mut self, what: &str, totals: &mut SpoolTotals) {
         if !self.is_damaged {
