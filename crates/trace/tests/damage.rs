@@ -3,10 +3,12 @@
 //! Traces that were cut off, spoiled, or are still being written: what is good
 //! is read, what is not is reported in one sentence.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 
-use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
+use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_trace::{
     Description, JobProcess, Observer, ProcessNumber, ReadOptions, TimePrecision, Trace,
     TraceRecorder,
@@ -18,23 +20,10 @@ const LENIENT: ReadOptions = ReadOptions { lenient: true };
 const EVENTS: &str = "events.ioracle";
 const LOG: &str = "recording.part";
 
-/// The `n`th write of a thread.
+/// The `n`th write of a process, of 300 ns.
 fn write(process: u32, n: u64) -> Event {
-    Event {
-        stream: StreamId { rank: process, thread: 0 },
-        sequence: n,
-        function: Function::from_name(Layer::Posix, "write").unwrap(),
-        context: ContextId(1),
-        file: FileId(1),
-        handle: 3,
-        offset: Some(100 * n),
-        requested: 100,
-        result: 100,
-        start_ns: 1000 * n + u64::from(process),
-        end_ns: 1000 * n + 300,
-        depth: 0,
-        detail: "".into(),
-    }
+    let start_ns = 1000 * n + u64::from(process);
+    Event { end_ns: 1000 * n + 300, ..common::write(process, 0, n, start_ns) }
 }
 
 /// Reports two ranks, and `n_events` writes of each in turn.

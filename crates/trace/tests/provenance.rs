@@ -3,15 +3,19 @@
 //! What traces say besides their events: recorded, converted, of older versions,
 //! and made up by somebody who means no good.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
+use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_trace::{
     Description, Encoding, JobProcess, ModuleLoaded, Observer, OpenedFile, ProcessNumber,
     ReadOptions, SourcePlace, TimePrecision, Trace, TraceFiles, TraceRecorder, export_csv, import,
     repair,
 };
+
+use common::write;
 
 const TABLES: [&str; 9] = [
     "events",
@@ -35,24 +39,6 @@ fn export(trace: &Trace, directory: &Path) {
 
 fn read(directory: &Path, table: &str) -> Option<String> {
     fs::read_to_string(directory.join(format!("{table}.csv"))).ok()
-}
-
-fn write(process: u32, n: u64, start_ns: u64) -> Event {
-    Event {
-        stream: StreamId { rank: process, thread: 0 },
-        sequence: n,
-        function: Function::from_name(Layer::Posix, "write").unwrap(),
-        context: ContextId(1),
-        file: FileId(1),
-        handle: 3,
-        offset: Some(100 * n),
-        requested: 100,
-        result: 100,
-        start_ns,
-        end_ns: start_ns + 5,
-        depth: 0,
-        detail: "".into(),
-    }
 }
 
 /// A job without MPI: a shell and what it runs, each with a call.
@@ -89,7 +75,7 @@ fn record(directory: &Path) -> TraceRecorder {
     recorder.file_opened(FileId(1), &opened);
     for number in 0..2 {
         for n in 0..3 {
-            recorder.event(ProcessNumber(number), &write(number, n, 100 * n));
+            recorder.event(ProcessNumber(number), &write(number, 0, n, 100 * n));
         }
     }
     let ended = JobProcess { end_ns: Some(77_000), ..processes[1].clone() };

@@ -47,7 +47,7 @@ pub fn named(group: &FileGroup) -> String {
 }
 
 /// A rule that holds for a group, on some of its calls.
-fn about(group: &FileGroup, kind: &'static str, moved: &TransferTally) -> Held {
+pub fn about(group: &FileGroup, kind: &'static str, moved: &TransferTally) -> Held {
     Held {
         kind,
         path: Some(group.path.clone()),

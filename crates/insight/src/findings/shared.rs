@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use ioracle_events::{Access, FileId};
 
-use super::files::named;
+use super::files::{about, named};
 use super::rules::{MANY, OPEN_FILES};
-use super::{Held, Measured, busiest, is_most, nominal_ns};
+use super::{Held, Measured, busiest, is_most};
 use crate::file_groups::{FileGroup, FileKind};
 use crate::numbers::{bytes, grouped};
 use crate::tally::{Accesses, LOCKED_BYTES, TransferTally};
@@ -114,19 +114,6 @@ fn many_open(measured: &Measured) -> Option<Held> {
         is_risk: true,
         ..about(largest, "many_open", &largest.tally.metadata)
     })
-}
-
-fn about(group: &FileGroup, kind: &'static str, moved: &TransferTally) -> Held {
-    Held {
-        kind,
-        path: Some(group.path.clone()),
-        n_files: group.n_files,
-        calls: moved.operations,
-        bytes: moved.bytes,
-        io_ns: moved.io_ns,
-        nominal_ns: nominal_ns(moved),
-        ..Held::default()
-    }
 }
 
 #[cfg(test)]

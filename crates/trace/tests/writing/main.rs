@@ -2,13 +2,16 @@
 
 //! What is given to a writer can be read again.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod interrupted;
 mod refused;
 mod round_trip;
 
 use std::path::Path;
 
-use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
+use common::write;
+use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_trace::{JobProcess, Observer, ProcessNumber, ReadOptions, Trace, TraceRecorder};
 
 /// A process that began at `start_ns`.
@@ -16,25 +19,6 @@ fn process(pid: u32, rank: Option<u32>, start_ns: u64) -> JobProcess {
     let arguments = vec!["app".to_owned(), format!("--step={pid}")];
     let executable = "/opt/bin/app".to_owned();
     JobProcess { pid, rank, start_ns, executable, arguments, ..JobProcess::default() }
-}
-
-/// The `n`th write of a thread, at `start_ns` of its process.
-fn write(process: u32, thread: u32, n: u64, start_ns: u64) -> Event {
-    Event {
-        stream: StreamId { rank: process, thread },
-        sequence: n,
-        function: Function::from_name(Layer::Posix, "write").unwrap(),
-        context: ContextId(1),
-        file: FileId(1),
-        handle: 3,
-        offset: Some(100 * n),
-        requested: 100,
-        result: 100,
-        start_ns,
-        end_ns: start_ns + 5,
-        depth: 0,
-        detail: "".into(),
-    }
 }
 
 /// Reports a process, a thread in it, and one context and file.
