@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod buffered;
+mod classic_netcdf;
 mod escape;
 mod event;
 mod map;
@@ -20,6 +21,7 @@ mod operation;
 mod prediction;
 mod variable;
 
+pub use classic_netcdf::{ClassicHeader, ClassicHeaderError, ClassicVariable};
 pub use escape::{plain, readable, unescaped};
 pub use event::{ContextId, Event, FileId, MappedFor, StreamId, Whence};
 pub use ioracle_functions::{Access, Function, Layer};

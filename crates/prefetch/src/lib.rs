@@ -25,8 +25,8 @@ mod trust;
 
 pub use account::{PrefetchReport, SourceBytes};
 pub use planner::{
-    ExpectedRead, FileKey, ObservedRead, Planner, PrefetchOutcome, PrefetchRequest, RequestId,
-    Situation,
+    ExpectedRead, FileKey, ObservedRead, Opening, Planner, PrefetchOutcome, PrefetchRequest,
+    RequestId, Situation,
 };
 pub use settings::PrefetchSettings;
 pub use trust::StopReason;

@@ -125,6 +125,15 @@ pub enum PrefetchOutcome {
     Dropped,
 }
 
+/// What opening a file does to the pages of it that are cached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// Nothing.
+    KeepsCache,
+    /// They are dropped, as by FUSE file systems without `keep_cache`.
+    DropsCache,
+}
+
 /// What is known of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PageState {
@@ -152,11 +161,15 @@ struct FileState {
     is_excluded: bool,
     /// Requests that found everything in the cache.
     resident_in_a_row: u32,
+    /// Where the file ends, if a request has met it.
+    end: Option<u64>,
 }
 
 impl FileState {
-    fn is_worth_reading(&self) -> bool {
-        !self.is_excluded && self.resident_in_a_row < RESIDENT_IN_A_ROW
+    fn is_worth_reading(&self, from: u64) -> bool {
+        !self.is_excluded
+            && self.resident_in_a_row < RESIDENT_IN_A_ROW
+            && self.end.is_none_or(|end| from < end)
     }
 
     /// So many bytes are no longer ahead of the program.
@@ -242,6 +255,7 @@ impl Planner {
         }
         self.first_ns.get_or_insert(start_ns);
         self.read = self.read.saturating_add(bytes);
+        let was_cached = self.is_cached(file, &read.bytes);
         let help = self.use_pages(file, &read.bytes, start_ns);
         if let Some(extent) = help {
             self.trust.verify();
@@ -254,11 +268,19 @@ impl Planner {
                 state.resident_in_a_row = 0;
             }
         }
-        match expected || help.is_some() {
-            true => self.trust.confirm(),
-            false => self.trust.lose(),
+        if expected || help.is_some() {
+            self.trust.confirm();
+        } else if !was_cached {
+            // To read again what it has read needs no help and tells nothing.
+            self.trust.lose();
         }
         self.judge();
+    }
+
+    fn is_cached(&self, file: FileKey, bytes: &Range<u64>) -> bool {
+        let Some(state) = self.files.get(&file) else { return false };
+        let cached = (state.pages.within(bytes.clone())).filter(|(_, it)| *it == PageState::Cached);
+        cached.map(|(range, _)| range.end - range.start).sum::<u64>() == bytes.end - bytes.start
     }
 
     /// The job writes to a file: its pages change, and are in the cache anyway.
@@ -277,6 +299,30 @@ impl Planner {
         expected: impl IntoIterator<Item = ExpectedRead>,
     ) -> (Vec<PrefetchRequest>, usize) {
         let slots = self.slots(situation);
+        self.plan_likely(situation, expected, slots, self.settings.min_probability)
+    }
+
+    /// The same for reads of a branch that is not the likeliest one: they are asked
+    /// for while the program is not waiting for anything, and only as long as what is
+    /// ahead of the program takes less than half of the lead.
+    pub fn plan_branch(
+        &mut self,
+        situation: Situation,
+        expected: impl IntoIterator<Item = ExpectedRead>,
+    ) -> Vec<PrefetchRequest> {
+        let has_room = self.in_flight_bytes + self.warm_bytes < self.settings.lead_bytes / 2;
+        let is_idle = self.in_flight.is_empty() && !situation.inside_call;
+        let slots = if has_room && is_idle { self.slots(situation) } else { 0 };
+        self.plan_likely(situation, expected, slots, self.settings.min_branch_probability).0
+    }
+
+    fn plan_likely(
+        &mut self,
+        situation: Situation,
+        expected: impl IntoIterator<Item = ExpectedRead>,
+        slots: usize,
+        min_probability: f64,
+    ) -> (Vec<PrefetchRequest>, usize) {
         if slots == 0 {
             return (Vec::new(), 0);
         }
@@ -289,7 +335,7 @@ impl Planner {
         };
         let mut is_full = false;
         for read in expected {
-            if !self.is_wanted(&read) {
+            if !self.is_wanted(&read, min_probability) {
                 draft.n_planned += 1;
                 continue;
             }
@@ -343,6 +389,38 @@ impl Planner {
             PrefetchOutcome::Resident => state.resident_in_a_row += 1,
             PrefetchOutcome::Refused => state.is_excluded = true,
             PrefetchOutcome::Dropped => {}
+        }
+    }
+
+    /// A file ends there: nothing is asked for beyond.
+    pub fn end_file(&mut self, file: FileKey, end: u64) {
+        if let Some(state) = self.file_mut(file) {
+            state.end = Some(end);
+        }
+    }
+
+    /// A file was opened, and may be another of the same name. If opening it drops
+    /// what is cached of it, nothing of it is there any more.
+    pub fn reopen(&mut self, file: FileKey, opening: Opening) {
+        let Some(state) = self.files.get_mut(&file) else { return };
+        state.end = None;
+        if opening == Opening::KeepsCache {
+            return;
+        }
+        let pages: Vec<(Range<u64>, PageState)> = state.pages.iter().collect();
+        for (range, page) in pages {
+            let bytes = range.end - range.start;
+            match page {
+                // What is on its way comes after the opening.
+                PageState::InFlight(_) => continue,
+                PageState::Cached | PageState::Stale(_) => {}
+                PageState::Warm { .. } => {
+                    self.warm_bytes -= bytes;
+                    self.stale += bytes;
+                    state.leave_behind(bytes, &mut self.n_files_ahead);
+                }
+            }
+            state.pages.cut_out(range);
         }
     }
 
@@ -441,9 +519,12 @@ impl Planner {
         if self.settings.rate_bytes_per_s.is_some() && now_ns < self.next_allowed_ns {
             return 0;
         }
-        let beside = self.trust.is_proven() && !self.storage.is_saturated();
-        match (beside, inside_call) {
-            (true, _) => self.settings.max_in_flight.saturating_sub(self.in_flight.len()),
+        let PrefetchSettings { max_in_flight, max_request_bytes, .. } = self.settings;
+        match (self.trust.is_proven(), inside_call) {
+            (true, _) => {
+                let useful = self.storage.useful_in_flight(max_request_bytes, max_in_flight);
+                useful.saturating_sub(self.in_flight.len())
+            }
             (false, true) => 0,
             (false, false) => usize::from(self.in_flight.is_empty()),
         }
@@ -458,12 +539,15 @@ impl Planner {
     }
 
     /// Whether an expected read is worth a request.
-    fn is_wanted(&self, read: &ExpectedRead) -> bool {
+    fn is_wanted(&self, read: &ExpectedRead, min_probability: f64) -> bool {
         let is_late = self.storage.service_ns(PAGE_BYTES).is_some_and(|ns| read.in_ns < ns / 2);
         !read.bytes.is_empty()
-            && read.probability >= self.settings.min_probability
+            && read.probability >= min_probability
             && !is_late
-            && self.files.get(&read.file).is_none_or(FileState::is_worth_reading)
+            && self
+                .files
+                .get(&read.file)
+                .is_none_or(|state| state.is_worth_reading(read.bytes.start))
     }
 
     /// Adds what is missing of a read; false if there is no room for all of it.

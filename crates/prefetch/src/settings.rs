@@ -22,6 +22,9 @@ pub struct PrefetchSettings {
     pub rate_bytes_per_s: Option<u64>,
     /// Reads that are less likely to happen are not prefetched.
     pub min_probability: f64,
+    /// The same for reads on a branch that is not the likeliest, which are made only
+    /// where there is nothing else to do.
+    pub min_branch_probability: f64,
     /// Nothing is done where reads take a smaller share of the time than this.
     pub min_gain: f64,
 }
@@ -35,6 +38,7 @@ impl Default for PrefetchSettings {
             max_request_bytes: 1 << 20,
             rate_bytes_per_s: None,
             min_probability: 0.5,
+            min_branch_probability: 0.2,
             min_gain: 0.05,
         }
     }

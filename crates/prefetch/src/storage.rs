@@ -6,9 +6,8 @@
 const NEWEST: f64 = 0.1;
 /// Requests that are seen before anything is concluded.
 const FEW: u32 = 8;
-/// Where requests beside others take this share of `n` times as long, `n` at a
-/// time bring no more bytes per second than one.
-const SATURATED: f64 = 0.75;
+/// A share of another request that is not worth one.
+const NOT_WORTH_ONE: f64 = 0.1;
 
 /// Averages of the time that requests took.
 #[derive(Clone, Debug, Default)]
@@ -46,14 +45,32 @@ impl StorageModel {
         (average.n > 0).then(|| average.ns / average.bytes.max(1.0))
     }
 
-    /// Whether several requests at a time bring no more than one.
-    pub fn is_saturated(&self) -> bool {
-        let (alone, shared) = (&self.alone, &self.shared);
-        if alone.n < FEW || shared.n < FEW || shared.at_a_time < 1.5 {
-            return false;
+    /// How many requests of so many bytes at a time bring as many bytes per second as
+    /// the storage can, and no more than `at_most`.
+    ///
+    /// A request takes a latency and a transfer; latencies overlap, transfers do not.
+    /// While one transfers, others can wait for theirs: as many as there are transfers
+    /// in a latency.
+    pub fn useful_in_flight(&self, bytes: u64, at_most: usize) -> usize {
+        let Some((latency_ns, ns_per_byte)) = self.latency_and_transfer() else { return at_most };
+        let transfer_ns = ns_per_byte * bytes as f64;
+        if transfer_ns * at_most as f64 <= latency_ns {
+            return at_most;
         }
-        let slower = (shared.ns / shared.bytes.max(1.0)) / (alone.ns / alone.bytes.max(1.0));
-        slower >= SATURATED * shared.at_a_time
+        let beside = (latency_ns / transfer_ns - NOT_WORTH_ONE).ceil().max(0.0) as usize;
+        (1 + beside).min(at_most)
+    }
+
+    /// Latency, and time per byte of transfer; none until requests were seen alone and
+    /// beside others.
+    fn latency_and_transfer(&self) -> Option<(f64, f64)> {
+        let (alone, shared) = (&self.alone, &self.shared);
+        let at_once = shared.bytes * shared.at_a_time;
+        if alone.n < FEW || shared.n < FEW || at_once < 1.5 * alone.bytes {
+            return None;
+        }
+        let ns_per_byte = ((shared.ns - alone.ns) / (at_once - alone.bytes)).max(0.0);
+        Some(((alone.ns - ns_per_byte * alone.bytes).max(0.0), ns_per_byte))
     }
 }
 
@@ -75,12 +92,20 @@ mod tests {
     const MB: u64 = 1 << 20;
 
     #[test]
-    fn storage_that_serves_several_at_once_is_not_saturated() {
-        for (four_ns, saturated) in [(6_000_000, false), (12_000_000, false), (24_000_000, true)] {
+    fn requests_at_a_time_fill_the_latency_with_transfers() {
+        // Alone, latency and transfer; beside three others, their transfers, too.
+        for (latency_ns, transfer_ns, useful) in [
+            (1_000_000, 5_000_000, 2),
+            (10_000_000, 5_000_000, 3),
+            (40_000_000, 5_000_000, 4),
+            (0, 5_000_000, 1),
+            (1_000_000, 0, 4),
+        ] {
             let mut storage = StorageModel::default();
-            (0..20).for_each(|_| storage.learn(MB, 6_000_000, 1));
-            (0..20).for_each(|_| storage.learn(MB, four_ns, 4));
-            assert_eq!(storage.is_saturated(), saturated, "{four_ns}");
+            assert_eq!(storage.useful_in_flight(MB, 4), 4);
+            (0..20).for_each(|_| storage.learn(MB, latency_ns + transfer_ns, 1));
+            (0..20).for_each(|_| storage.learn(MB, latency_ns + 4 * transfer_ns, 4));
+            assert_eq!(storage.useful_in_flight(MB, 4), useful, "{latency_ns} {transfer_ns}");
         }
     }
 

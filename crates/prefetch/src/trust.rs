@@ -5,14 +5,20 @@
 //! Reading beside a program that goes on as expected hides the latency of its
 //! storage; reading the wrong bytes beside it makes it wait longer. So requests
 //! run beside the program only after predictions have proved right, and a read
-//! that was not expected takes that trust away. Each loss doubles what it takes
-//! to win it back.
+//! that was not expected takes that trust away, unless it is a single one among
+//! many. Each loss doubles what it takes to win it back.
 
 use serde::Serialize;
 
 /// Reads in a row that must have been expected, at first and at most.
 const FIRST_NEEDED: u32 = 4;
 const MAX_NEEDED: u32 = 1024;
+/// As long as nothing that was read ahead has been used, it takes this many times as
+/// many: a program that never pauses leaves no room to prove it otherwise.
+const UNUSED_FACTOR: u32 = 8;
+/// Of the last 64 reads, so many expected ones carry over a single one that was not:
+/// programs that read file after file do something else now and then.
+const MOST_OF_64: u32 = 56;
 /// So many expected reads in a row make up for a loss.
 const FORGIVEN_AFTER: u32 = 256;
 
@@ -43,11 +49,13 @@ pub struct Trust {
     expected_in_a_row: u32,
     needed: u32,
     has_been_used: bool,
+    /// Whether each of the last 64 reads was expected, the newest in the lowest bit.
+    recent: u64,
 }
 
 impl Default for Trust {
     fn default() -> Trust {
-        Trust { expected_in_a_row: 0, needed: FIRST_NEEDED, has_been_used: false }
+        Trust { expected_in_a_row: 0, needed: FIRST_NEEDED, has_been_used: false, recent: 0 }
     }
 }
 
@@ -55,6 +63,7 @@ impl Trust {
     /// The program has read what was expected.
     pub fn confirm(&mut self) {
         self.expected_in_a_row = self.expected_in_a_row.saturating_add(1);
+        self.recent = self.recent << 1 | 1;
         if self.expected_in_a_row.is_multiple_of(FORGIVEN_AFTER) {
             self.needed = (self.needed / 2).max(FIRST_NEEDED);
         }
@@ -62,10 +71,12 @@ impl Trust {
 
     /// The program has read something else.
     pub fn lose(&mut self) {
-        if self.is_proven() {
+        let was_proven = self.is_proven();
+        self.expected_in_a_row = 0;
+        self.recent <<= 1;
+        if was_proven && !self.is_proven() {
             self.needed = (self.needed * 2).min(MAX_NEEDED);
         }
-        self.expected_in_a_row = 0;
     }
 
     /// Bytes that were read ahead have been used.
@@ -75,7 +86,10 @@ impl Trust {
 
     /// Whether requests may run beside the program.
     pub fn is_proven(&self) -> bool {
-        self.has_been_used && self.expected_in_a_row >= self.needed
+        let factor = if self.has_been_used { 1 } else { UNUSED_FACTOR };
+        // Two that were not expected, one after the other, are a change of plan.
+        let is_single_loss = self.recent & 0b11 != 0 && self.recent.count_ones() >= MOST_OF_64;
+        is_single_loss || self.expected_in_a_row >= self.needed.saturating_mul(factor)
     }
 }
 
@@ -91,12 +105,27 @@ mod tests {
     }
 
     #[test]
-    fn trust_needs_expected_reads_and_used_bytes() {
+    fn trust_needs_expected_reads_and_more_while_no_bytes_were_used() {
         assert!(!after(FIRST_NEEDED - 1).is_proven());
         assert!(after(FIRST_NEEDED).is_proven());
         let mut unused = Trust::default();
-        (0..100).for_each(|_| unused.confirm());
+        (1..UNUSED_FACTOR * FIRST_NEEDED).for_each(|_| unused.confirm());
         assert!(!unused.is_proven());
+        unused.confirm();
+        assert!(unused.is_proven());
+    }
+
+    #[test]
+    fn a_long_record_carries_over_single_losses_but_not_over_two_in_a_row() {
+        let mut trust = after(64);
+        for _ in 0..8 {
+            trust.lose();
+            assert!(trust.is_proven());
+            (0..10).for_each(|_| trust.confirm());
+        }
+        trust.lose();
+        trust.lose();
+        assert!(!trust.is_proven());
     }
 
     #[test]
@@ -109,6 +138,7 @@ mod tests {
         assert!(trust.is_proven());
         (0..FORGIVEN_AFTER).for_each(|_| trust.confirm());
         trust.lose();
+        assert_eq!(trust.needed, FIRST_NEEDED);
         trust.lose();
         assert_eq!(trust.needed, 2 * FIRST_NEEDED);
     }

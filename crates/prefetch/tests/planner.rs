@@ -8,7 +8,7 @@ use std::ops::Range;
 use expect_test::{Expect, expect};
 use ioracle_events::PredictionSource;
 use ioracle_prefetch::{
-    ExpectedRead, FileKey, ObservedRead, Planner, PrefetchOutcome, PrefetchRequest,
+    ExpectedRead, FileKey, ObservedRead, Opening, Planner, PrefetchOutcome, PrefetchRequest,
     PrefetchSettings, Situation, StopReason,
 };
 
@@ -329,4 +329,64 @@ fn reads_that_take_no_time_are_not_helped() {
     let mut bench = Bench::proven(PrefetchSettings::default());
     bench.now_ns += 100_000 * MS;
     assert_eq!(bench.plan(true, &sequence(0, 1024 * KIB, 100)).0, []);
+}
+
+/// Loops over blocks are predicted to go on behind the end of a file.
+#[test]
+fn nothing_is_asked_for_behind_the_end_of_a_file() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    bench.planner.end_file(FileKey(0), 1024 * KIB + 100);
+    check(
+        bench.plan(true, &sequence(0, 1024 * KIB, 100)),
+        expect![[r#"
+            0 reads planned
+        "#]],
+    );
+    // Another file of that name may be longer.
+    bench.planner.reopen(FileKey(0), Opening::KeepsCache);
+    assert!(!bench.plan(true, &sequence(0, 1024 * KIB, 100)).0.is_empty());
+}
+
+#[test]
+fn an_opening_that_drops_the_cache_makes_its_pages_missing_again() {
+    for (opening, n_requests) in [(Opening::KeepsCache, 0), (Opening::DropsCache, 1)] {
+        let mut bench = Bench::proven(PrefetchSettings::default());
+        let (requests, _) = bench.plan(true, &sequence(3, 0, 64));
+        bench.fetch(&requests);
+        bench.planner.reopen(FileKey(3), opening);
+        let (again, _) = bench.plan(true, &sequence(3, 0, 64));
+        assert_eq!(again.len(), n_requests, "{opening:?}");
+        // Every byte has one fate.
+        bench.fetch(&again);
+        bench.read(3, 0..512 * KIB, 10_000, true);
+        let report = bench.planner.report();
+        assert_eq!(report.bytes, report.used + report.late + report.wasted);
+        assert_eq!(report.wasted, n_requests as u64 * 512 * KIB);
+    }
+}
+
+#[test]
+fn other_branches_are_read_where_there_is_nothing_else_to_do() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    let mut branch = vec![expected(5, 0..64 * KIB, 5 * MS), expected(6, 0..64 * KIB, 5 * MS)];
+    (branch[0].probability, branch[1].probability) = (0.3, 0.1);
+    assert_eq!(bench.plan(false, &branch).0, []);
+    let situation = |inside_call| Situation { now_ns: 100 * MS, inside_call };
+    assert_eq!(bench.planner.plan_branch(situation(true), branch.clone()), []);
+    let requests = bench.planner.plan_branch(situation(false), branch.clone());
+    assert_eq!(requests.iter().map(|request| request.file.0).collect::<Vec<_>>(), [5]);
+    // Not beside other requests.
+    branch[0].file = FileKey(7);
+    assert_eq!(bench.planner.plan_branch(situation(false), branch), []);
+}
+
+/// A program that never pauses, such as `tar`, would otherwise never be helped.
+#[test]
+fn many_expected_reads_in_a_row_are_proof_enough() {
+    let mut bench = Bench::new(PrefetchSettings::default());
+    for n in 0..32 {
+        assert_eq!(bench.plan(true, &sequence(0, 16 << 20, 100)).0, [], "{n}");
+        bench.read(0, n * 8 * KIB..(n + 1) * 8 * KIB, MS, true);
+    }
+    assert!(!bench.plan(true, &sequence(0, 16 << 20, 100)).0.is_empty());
 }

@@ -3,19 +3,23 @@
 //! Turns the path ahead of each stream into requests for the performer, and what
 //! the program reads into the account of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use ioracle_engine::{Engine, PathStep};
-use ioracle_events::{Access, Event, FileId, Layer, PredictedFile, StreamId};
+use ioracle_events::{Access, Event, FileId, Function, Layer, PredictedFile, StreamId, unescaped};
 use ioracle_prefetch::{
-    ExpectedRead, FileKey, ObservedRead, Planner, PrefetchOutcome, PrefetchReport, PrefetchRequest,
-    PrefetchSettings, RequestId, Situation,
+    ExpectedRead, FileKey, ObservedRead, Opening, Planner, PrefetchOutcome, PrefetchReport,
+    PrefetchRequest, PrefetchSettings, RequestId, Situation,
 };
 
 use super::client::Performer;
-use super::protocol::{MAX_PATH_BYTES, Order, Outcome, monotonic_ns};
+use super::descriptors::{MountPoints, NoDescriptor, ProgramDescriptors};
+use super::protocol::{Answer, MAX_PATH_BYTES, Order, Outcome, monotonic_ns};
+use super::timeline::{Timeline, TimelineRow};
 
 /// Steps that are kept ahead of each stream that reads: 64 MiB of the 8 KiB reads
 /// that netCDF makes.
@@ -40,17 +44,47 @@ const ACTIVE: Duration = Duration::from_millis(100);
 /// computations end with an event.
 const IDLE: Duration = Duration::from_secs(60);
 
+/// A job of which nothing was seen is looked at so often, for so long.
+const FIRST_LOOKS: Duration = Duration::from_millis(1);
+const BEGINNING: Duration = Duration::from_secs(1);
+/// Steps that are looked at of a branch that is not the likeliest.
+const BRANCH_STEPS: usize = 64;
+const MAX_BRANCHES: usize = 4;
+
+const FORBIDDEN: &str = "opening a file here drops what is cached of it, and the descriptors of the \
+    program may not be used: the system does not allow it to be traced \
+    (/proc/sys/kernel/yama/ptrace_scope, or the rules of a container)";
+
 /// Reads ahead of the program.
 pub struct Prefetcher {
     planner: Planner,
     performer: Performer,
     files: Files,
     streams: BTreeMap<StreamId, Reader>,
-    /// When processes began, on the monotonic clock.
-    processes: HashMap<u32, u64>,
+    processes: HashMap<u32, Process>,
+    descriptors: ProgramDescriptors,
+    mounts: MountPoints,
+    /// Kinds of them where opening a file drops what is cached of it.
+    dropping: BTreeSet<String>,
+    /// Descriptors of the program may not be used.
+    is_forbidden: bool,
+    directory: PathBuf,
+    started: Instant,
     planned: Option<Instant>,
     /// Something has happened since the last plan.
     has_news: bool,
+    /// Where it is wanted.
+    timeline: Option<Timeline>,
+    /// What requests on their way ask for.
+    asked: HashMap<RequestId, PrefetchRequest>,
+}
+
+/// A process of the job.
+#[derive(Clone, Copy)]
+struct Process {
+    pid: u32,
+    /// When it began, on the monotonic clock.
+    start_ns: u64,
 }
 
 /// A stream that reads.
@@ -71,6 +105,8 @@ struct Files {
     names: Vec<Box<str>>,
     /// Whether the performer knows the file.
     is_known: Vec<bool>,
+    /// The process that opened it last.
+    opened_by: Vec<Option<u32>>,
 }
 
 impl Prefetcher {
@@ -82,15 +118,28 @@ impl Prefetcher {
             files: Files::default(),
             streams: BTreeMap::new(),
             processes: HashMap::new(),
+            descriptors: ProgramDescriptors::default(),
+            mounts: MountPoints::of_system(),
+            dropping: BTreeSet::new(),
+            is_forbidden: false,
+            directory: std::env::current_dir().unwrap_or_default(),
+            started: Instant::now(),
             planned: None,
             has_news: false,
+            timeline: None,
+            asked: HashMap::new(),
         })
     }
 
+    /// From now on keeps a table of who reads what and when.
+    pub fn keep_timeline(&mut self) {
+        self.timeline = Some(Timeline::new(monotonic_ns()));
+    }
+
     /// A process of the job has begun, then, on the monotonic clock.
-    pub fn begin_process(&mut self, number: u32, start_ns: u64) {
+    pub fn begin_process(&mut self, number: u32, pid: u32, start_ns: u64) {
         if self.processes.len() < MAX_PROCESSES {
-            self.processes.insert(number, start_ns);
+            self.processes.insert(number, Process { pid, start_ns });
         }
     }
 
@@ -113,14 +162,41 @@ impl Prefetcher {
             Access::Read => self.observe_read(event, file, engine),
             Access::Write | Access::Truncate => self.planner.exclude(file),
             Access::Open if event.detail.contains("DIRECT") => self.planner.exclude(file),
-            // It may be another file of the same name by now.
-            Access::Open => self.forget(file),
+            Access::Open => self.observe_open(event.stream, file),
             Access::Close | Access::Sync | Access::Seek | Access::Define => {}
         }
         if let Some(reader) = self.streams.get_mut(&event.stream) {
             reader.seen = Instant::now();
             self.has_news = true;
         }
+    }
+
+    /// It may be another file of the same name by now.
+    fn observe_open(&mut self, stream: StreamId, file: FileKey) {
+        self.files.opened_by[file.0 as usize] = Some(stream.rank);
+        self.forget(file);
+        let path = self.path(file);
+        if !self.drops_cache(&path) {
+            self.planner.reopen(file, Opening::KeepsCache);
+            return;
+        }
+        self.planner.reopen(file, Opening::DropsCache);
+        // What could not be read before it was open can be read now.
+        if let Some(reader) = self.streams.get_mut(&stream) {
+            reader.next_step = 0;
+        }
+    }
+
+    /// Whether opening a file drops what is cached of it, as far as that is known.
+    fn drops_cache(&self, path: &Path) -> bool {
+        !self.dropping.is_empty()
+            && self.mounts.kind(path).is_some_and(|kind| self.dropping.contains(kind))
+    }
+
+    fn path(&self, file: FileKey) -> PathBuf {
+        use std::os::unix::ffi::OsStringExt;
+        let name = std::ffi::OsString::from_vec(unescaped(self.files.name(file)));
+        self.directory.join(name)
     }
 
     fn observe_read(&mut self, event: &Event, file: FileKey, engine: &Engine) {
@@ -135,16 +211,29 @@ impl Prefetcher {
             .is_some_and(|reader| std::mem::replace(&mut reader.n_derived, n_derived) == n_derived);
         let Some(offset) = event.offset else { return };
         // Where it is not known when the process began, the read has just ended.
-        let began_ns = self.processes.get(&stream.rank).copied();
+        let began_ns = self.processes.get(&stream.rank).map(|process| process.start_ns);
         let began_ns = began_ns.unwrap_or_else(|| monotonic_ns().saturating_sub(event.end_ns));
-        self.planner.observe(&ObservedRead {
+        let read = ObservedRead {
             file,
             bytes: offset..offset.saturating_add(event.transferred()),
             site: event.context.0,
             start_ns: began_ns.saturating_add(event.start_ns),
             end_ns: began_ns.saturating_add(event.end_ns),
             expected,
-        });
+        };
+        self.planner.observe(&read);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(&TimelineRow {
+                who: "program",
+                start_ns: read.start_ns,
+                end_ns: read.end_ns,
+                seen_ns: monotonic_ns(),
+                file: self.files.name(file),
+                offset,
+                bytes: event.transferred(),
+                what: if expected { "expected" } else { "unexpected" },
+            });
+        }
     }
 
     /// A stream has ended.
@@ -163,19 +252,25 @@ impl Prefetcher {
             self.plan(engine, now);
         }
         let is_active = |reader: &Reader| now - reader.seen < ACTIVE;
-        let any = self.planner.n_in_flight() > 0 || self.streams.values().any(is_active);
-        any.then_some(PLAN_EVERY)
+        if self.planner.n_in_flight() > 0 || self.streams.values().any(is_active) {
+            return Some(PLAN_EVERY);
+        }
+        let is_beginning = self.streams.is_empty() && now - self.started < BEGINNING;
+        is_beginning.then_some(FIRST_LOOKS)
     }
 
     /// What came of it all.
-    pub fn finish(mut self) -> PrefetchReport {
+    pub fn finish(mut self) -> (PrefetchReport, Option<String>) {
         self.take_answers();
         let mut report = self.planner.report();
         if report.why.is_none() && !self.performer.is_running() {
             (report.stopped, report.why) =
                 (true, Some("the process that reads ahead has ended".to_owned()));
         }
-        report
+        if report.why.is_none() && self.is_forbidden {
+            report.why = Some(FORBIDDEN.to_owned());
+        }
+        (report, self.timeline.map(Timeline::into_text))
     }
 
     fn take_answers(&mut self) -> bool {
@@ -188,10 +283,49 @@ impl Prefetcher {
                 }
                 Outcome::Resident => PrefetchOutcome::Resident,
                 Outcome::Refused => PrefetchOutcome::Refused,
+                Outcome::OtherFile | Outcome::CacheDropped => PrefetchOutcome::Dropped,
             };
+            self.take_note(&answer);
             self.planner.complete(RequestId(answer.id), outcome, answer.ended_ns);
+            let asked = self.asked.remove(&RequestId(answer.id));
+            if let (Some(timeline), Some(asked)) = (&mut self.timeline, asked) {
+                timeline.add(&TimelineRow {
+                    who: "prefetch",
+                    start_ns: answer.ended_ns.saturating_sub(answer.took_ns),
+                    end_ns: answer.ended_ns,
+                    seen_ns: monotonic_ns(),
+                    file: self.files.name(asked.file),
+                    offset: asked.bytes.start,
+                    bytes: asked.bytes.end - asked.bytes.start,
+                    what: match answer.outcome {
+                        Outcome::Fetched => "fetched",
+                        Outcome::Resident => "resident",
+                        Outcome::Refused => "refused",
+                        Outcome::OtherFile | Outcome::CacheDropped => "dropped",
+                    },
+                });
+            }
         }
         any
+    }
+
+    /// Learns about the file and its mount from an answer.
+    fn take_note(&mut self, answer: &Answer) {
+        let Some(asked) = self.asked.get(&RequestId(answer.id)) else { return };
+        let file = asked.file;
+        if let Some(end) = answer.file_end {
+            self.planner.end_file(file, end);
+        }
+        if answer.outcome != Outcome::CacheDropped {
+            return;
+        }
+        let path = self.path(file);
+        if let Some(kind) = self.mounts.kind(&path)
+            && self.dropping.insert(kind.to_owned())
+        {
+            // Steps that are given up now can be read through the program's descriptors.
+            self.streams.values_mut().for_each(|reader| reader.next_step = 0);
+        }
     }
 
     /// Plans the streams one after the other, the one whose next step is nearest
@@ -229,6 +363,10 @@ impl Prefetcher {
             let expected = steps.map(|step| expected_read(&step, since_ns, engine, files));
             let (made, n_planned) = self.planner.plan(situation, expected);
             reader.next_step += n_planned as u64;
+            if made.is_empty() && self.planner.n_in_flight() == 0 {
+                let branches = branches(stream, since_ns, engine, files);
+                requests.extend(self.planner.plan_branch(situation, branches));
+            }
             requests.extend(made);
         }
         for request in requests {
@@ -237,18 +375,41 @@ impl Prefetcher {
     }
 
     fn request(&mut self, request: PrefetchRequest) {
+        self.asked.insert(request.id, request.clone());
         let PrefetchRequest { id, file, bytes } = request;
         let FileKey(number) = file;
         let place = number as usize;
+        let path = self.path(file);
+        let mut descriptor = None;
+        if self.drops_cache(&path) {
+            descriptor = self.descriptor(file, &path);
+            if descriptor.is_none() {
+                return self.drop_request(id);
+            }
+        }
         if !self.files.is_known[place] {
-            let path = self.files.names[place].as_bytes().to_vec();
+            let path = unescaped(&self.files.names[place]);
             self.files.is_known[place] = self.performer.order(&Order::Open { file: number, path });
         }
         let length = bytes.end - bytes.start;
-        let read = Order::Read { id: id.0, file: number, offset: bytes.start, length };
+        let read = Order::Read { id: id.0, file: number, offset: bytes.start, length, descriptor };
         if !self.files.is_known[place] || !self.performer.order(&read) {
-            self.planner.complete(id, PrefetchOutcome::Dropped, monotonic_ns());
+            self.drop_request(id);
         }
+    }
+
+    fn drop_request(&mut self, id: RequestId) {
+        self.asked.remove(&id);
+        self.planner.complete(id, PrefetchOutcome::Dropped, monotonic_ns());
+    }
+
+    /// A copy of the program's descriptor of a file.
+    fn descriptor(&mut self, file: FileKey, path: &Path) -> Option<std::os::fd::OwnedFd> {
+        let number = self.files.opened_by[file.0 as usize]?;
+        let pid = self.processes.get(&number)?.pid;
+        let copy = self.descriptors.copy(pid, path);
+        self.is_forbidden |= copy.as_ref().err() == Some(&NoDescriptor::Forbidden);
+        copy.ok()
     }
 
     fn forget(&mut self, file: FileKey) {
@@ -259,6 +420,30 @@ impl Prefetcher {
     }
 }
 
+/// The next reads on branches that are not the likeliest.
+fn branches(
+    stream: StreamId,
+    since_ns: u64,
+    engine: &Engine,
+    files: &mut Files,
+) -> Vec<ExpectedRead> {
+    let Some(oracle) = engine.oracle(stream) else { return Vec::new() };
+    let n_branches = oracle.predict().len().min(MAX_BRANCHES);
+    let mut reads = Vec::new();
+    for branch in 1..n_branches {
+        let first = &oracle.predict()[branch];
+        // Of all that follows, it is only open whether the branch is taken.
+        let (probability, source) = (first.operation_probability, first.source);
+        for step in oracle.ahead(branch).take(BRANCH_STEPS) {
+            let place = (step.offset, step.size);
+            let (file, bytes) = range_of(&step.file, step.function, place, engine, files);
+            let in_ns = step.from_now_ns.saturating_sub(since_ns);
+            reads.push(ExpectedRead { file, bytes, in_ns, probability, source });
+        }
+    }
+    reads
+}
+
 /// A step as a read; one that reads nothing has no bytes.
 fn expected_read(
     step: &PathStep,
@@ -266,19 +451,10 @@ fn expected_read(
     engine: &Engine,
     files: &mut Files,
 ) -> ExpectedRead {
-    let is_read = step.function.access() == Access::Read
-        && matches!(step.function.layer(), Layer::Posix | Layer::Stdio);
-    let file = match step.file {
-        PredictedFile::Known(file) => engine.path(*file).and_then(|name| files.key(name)),
-        PredictedFile::New(name) => files.key(name),
-    };
-    let start = step.offset.unwrap_or(0);
-    let bytes = match (is_read && step.offset.is_some(), file) {
-        (true, Some(_)) => start..start.saturating_add(step.size),
-        _ => 0..0,
-    };
+    let place = (step.offset, step.size);
+    let (file, bytes) = range_of(step.file, step.function, place, engine, files);
     ExpectedRead {
-        file: file.unwrap_or(FileKey(0)),
+        file,
         bytes,
         in_ns: step.from_now_ns.saturating_sub(since_ns),
         probability: step.access_probability,
@@ -286,7 +462,32 @@ fn expected_read(
     }
 }
 
+/// The file and bytes of a predicted operation; none if it reads nothing.
+fn range_of(
+    file: &PredictedFile,
+    function: Function,
+    (offset, size): (Option<u64>, u64),
+    engine: &Engine,
+    files: &mut Files,
+) -> (FileKey, Range<u64>) {
+    let is_read = function.access() == Access::Read
+        && matches!(function.layer(), Layer::Posix | Layer::Stdio);
+    let key = match file {
+        _ if !is_read => None,
+        PredictedFile::Known(file) => engine.path(*file).and_then(|name| files.key(name)),
+        PredictedFile::New(name) => files.key(name),
+    };
+    match (key, offset) {
+        (Some(key), Some(start)) => (key, start..start.saturating_add(size)),
+        _ => (FileKey(0), 0..0),
+    }
+}
+
 impl Files {
+    fn name(&self, file: FileKey) -> &str {
+        self.names.get(file.0 as usize).map_or("", |name| name)
+    }
+
     /// The number of a file; none if there are too many, or its name is no path.
     fn key(&mut self, name: &str) -> Option<FileKey> {
         if let Some(&key) = self.keys.get(name) {
@@ -299,6 +500,7 @@ impl Files {
         self.keys.insert(name.into(), key);
         self.names.push(name.into());
         self.is_known.push(false);
+        self.opened_by.push(None);
         Some(key)
     }
 }

@@ -4,9 +4,11 @@
 //! What to read is decided by `ioracle-prefetch`.
 
 mod client;
+mod descriptors;
 mod driver;
 mod performer;
 mod protocol;
+mod timeline;
 
 use std::process::ExitCode;
 

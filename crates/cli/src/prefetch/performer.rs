@@ -11,6 +11,12 @@
 //! file system. On descriptors of its own, random access is announced first: the
 //! kernel then reads just the pages asked for, all at once, instead of in pieces
 //! of its read-ahead window one after the other.
+//!
+//! A FUSE file system without `keep_cache` drops the pages of a file whenever it is
+//! opened, by us, too. Whether one does is tried out once, on the first file of it
+//! that is read. There, bytes are read only through descriptors of the program, and
+//! each is held for one read: while we have it, the program's last close is not the
+//! last.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsStr;
@@ -23,7 +29,7 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise, fstat, open};
+use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise, fstat, fstatfs, open, stat};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 
 use super::protocol::{Answer, Order, Outcome, monotonic_ns, receive_order, send_answer};
@@ -38,6 +44,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// cache: where the kernel cannot say so, their time does.
 const CACHED_BYTES_PER_NS: u64 = 2;
 const CACHED_NS: u64 = 30_000;
+/// What `statfs` says of FUSE file systems.
+const FUSE_MAGIC: u64 = 0x6573_5546;
 
 /// Serves orders from standard input until there are no more.
 pub fn run() -> Result<ExitCode> {
@@ -69,6 +77,9 @@ struct Queue {
     files: HashMap<u32, Source>,
     /// Files in the order in which they were opened.
     opened: VecDeque<u32>,
+    /// Devices that were tried out: whether what is cached of a file stays when it is
+    /// opened.
+    keep_cache: HashMap<u64, bool>,
 }
 
 struct Read {
@@ -76,17 +87,30 @@ struct Read {
     file: u32,
     offset: u64,
     length: u64,
+    /// Of the program: only `pread` may be done with it, and once.
+    descriptor: Option<OwnedFd>,
 }
 
 /// Where the bytes of a file come from.
 #[derive(Clone)]
-enum Source {
-    Path(Arc<Path>),
-    /// Opened by us.
-    Own(Arc<OwnedFd>),
-    /// A descriptor of the program: only `pread` may be done with it.
-    Program(Arc<OwnedFd>),
-    Refused,
+struct Source {
+    path: Arc<Path>,
+    own: Option<Opened>,
+}
+
+/// A file that was opened by us.
+#[derive(Clone)]
+struct Opened {
+    descriptor: Arc<OwnedFd>,
+    device: u64,
+}
+
+/// Bytes that were read.
+struct Fetched {
+    /// Those that were not in the cache.
+    bytes: u64,
+    /// Where the file ends, if that was met.
+    file_end: Option<u64>,
 }
 
 impl Shared {
@@ -99,13 +123,10 @@ impl Shared {
         match order {
             Order::Open { file, path } => {
                 let path = Path::new(OsStr::from_bytes(&path)).into();
-                queue.files.insert(file, Source::Path(path));
+                queue.files.insert(file, Source { path, own: None });
             }
-            Order::Descriptor { file, descriptor } => {
-                queue.files.insert(file, Source::Program(Arc::new(descriptor)));
-            }
-            Order::Read { id, file, offset, length } => {
-                queue.reads.push_back(Read { id, file, offset, length });
+            Order::Read { id, file, offset, length, descriptor } => {
+                queue.reads.push_back(Read { id, file, offset, length, descriptor });
                 self.has_work.notify_one();
             }
             Order::Close { file } => {
@@ -117,86 +138,147 @@ impl Shared {
     fn work(&self) {
         let mut buffer = vec![0; CHUNK_BYTES];
         loop {
-            let (read, source) = self.next();
+            let (mut read, source) = self.next();
             let started = Instant::now();
-            let done =
-                self.open(read.file, source).map(|source| fetch(&source, &read, &mut buffer));
+            let done = match (source, read.descriptor.take()) {
+                (None, _) => Err(Outcome::Refused),
+                (Some(source), Some(descriptor)) => {
+                    read_through(&source.path, &descriptor, &read, &mut buffer)
+                }
+                (Some(source), None) => self.read_own(source, &read, &mut buffer),
+            };
             let took_ns = started.elapsed().as_nanos() as u64;
-            let (outcome, bytes) = match done {
-                Some(Ok(0)) => (Outcome::Resident, 0),
-                Some(Ok(bytes)) if is_cached(bytes, took_ns) => (Outcome::Resident, 0),
-                Some(Ok(bytes)) => (Outcome::Fetched, bytes),
-                Some(Err(_)) | None => (Outcome::Refused, 0),
+            let (outcome, bytes, file_end) = match done {
+                Ok(Fetched { bytes, file_end }) if bytes == 0 || is_cached(bytes, took_ns) => {
+                    (Outcome::Resident, 0, file_end)
+                }
+                Ok(Fetched { bytes, file_end }) => (Outcome::Fetched, bytes, file_end),
+                Err(outcome) => (outcome, 0, None),
             };
             let ended_ns = monotonic_ns();
-            let answer = Answer { id: read.id, outcome, bytes, took_ns, ended_ns };
+            let answer = Answer { id: read.id, outcome, bytes, took_ns, ended_ns, file_end };
             if send_answer(std::io::stdin(), &answer).is_err() {
                 return;
             }
         }
     }
 
-    fn next(&self) -> (Read, Source) {
+    fn next(&self) -> (Read, Option<Source>) {
         let mut queue = self.queue();
         loop {
             if let Some(read) = queue.reads.pop_front() {
-                let source = queue.files.get(&read.file).cloned().unwrap_or(Source::Refused);
+                let source = queue.files.get(&read.file).cloned();
                 return (read, source);
             }
             queue = self.has_work.wait(queue).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
     }
 
-    /// Opens a file that is known by its path. Not under the lock: a name may lie
-    /// on a mount that does not answer.
-    fn open(&self, file: u32, source: Source) -> Option<Source> {
-        let path = match source {
-            Source::Path(path) => path,
-            Source::Refused => return None,
-            opened => return Some(opened),
+    /// Reads through a descriptor of our own.
+    fn read_own(&self, source: Source, read: &Read, buffer: &mut [u8]) -> Result<Fetched, Outcome> {
+        let opened = match source.own {
+            Some(opened) => opened,
+            None => self.open(read.file, &source.path)?,
         };
-        let opened = match open_regular(&path) {
-            Ok(descriptor) => Source::Own(Arc::new(descriptor)),
-            Err(_) => Source::Refused,
-        };
+        let fetched = fetch(&opened.descriptor, read, buffer).map_err(|_| Outcome::Refused)?;
+        let is_tried = self.queue().keep_cache.contains_key(&opened.device);
+        if fetched.bytes == 0 || is_tried || !is_fuse(&opened.descriptor) {
+            return Ok(fetched);
+        }
+        let keeps = stays_when_opened(&source.path, &opened, read.offset);
+        self.queue().keep_cache.insert(opened.device, keeps);
+        if keeps { Ok(fetched) } else { Err(Outcome::CacheDropped) }
+    }
+
+    /// Opens a file. Not under the lock: a name may lie on a mount that does not
+    /// answer.
+    fn open(&self, file: u32, path: &Path) -> Result<Opened, Outcome> {
+        let keep_cache = self.queue().keep_cache.clone();
+        let opened = open_regular(path, &keep_cache)?;
         let mut queue = self.queue();
         if let Some(known) = queue.files.get_mut(&file) {
-            *known = opened.clone();
+            known.own = Some(opened.clone());
             queue.opened.push_back(file);
         }
         while queue.opened.len() > MAX_OPEN {
             let Some(oldest) = queue.opened.pop_front() else { break };
-            queue.files.remove(&oldest);
+            if let Some(known) = queue.files.get_mut(&oldest) {
+                known.own = None;
+            }
         }
-        (!matches!(opened, Source::Refused)).then_some(opened)
+        Ok(opened)
+    }
+}
+
+/// Reads through a descriptor of the program, if it is one of this file.
+fn read_through(
+    path: &Path,
+    descriptor: &OwnedFd,
+    read: &Read,
+    buffer: &mut [u8],
+) -> Result<Fetched, Outcome> {
+    let (expected, found) = (stat(path), fstat(descriptor));
+    let (Ok(expected), Ok(found)) = (expected, found) else { return Err(Outcome::OtherFile) };
+    let is_same = (expected.st_dev, expected.st_ino) == (found.st_dev, found.st_ino);
+    if !is_same || FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Err(Outcome::OtherFile);
+    }
+    fetch(descriptor, read, buffer).map_err(|_| Outcome::Refused)
+}
+
+fn is_fuse(descriptor: &OwnedFd) -> bool {
+    fstatfs(descriptor).is_ok_and(|system| system.f_type as u64 == FUSE_MAGIC)
+}
+
+/// Whether a page that has just been read is still in the cache after its file was
+/// opened once more.
+fn stays_when_opened(path: &Path, opened: &Opened, offset: u64) -> bool {
+    let Ok(_again) = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
+        return true;
+    };
+    let mut page = [0; 1];
+    let mut parts = [std::io::IoSliceMut::new(&mut page)];
+    match preadv2(&opened.descriptor, &mut parts, offset, ReadWriteFlags::NOWAIT) {
+        Ok(_) => true,
+        Err(Errno::AGAIN) => false,
+        Err(_) => {
+            let started = Instant::now();
+            let _ = pread(&opened.descriptor, &mut page, offset);
+            is_cached(1, started.elapsed().as_nanos() as u64)
+        }
     }
 }
 
 /// Opens a regular file for reading; anything else is refused without being
-/// opened, because opening a device or a FIFO may do something.
-fn open_regular(path: &Path) -> rustix::io::Result<OwnedFd> {
-    let name = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    if FileType::from_raw_mode(fstat(&name)?.st_mode) != FileType::RegularFile {
-        return Err(Errno::INVAL);
+/// opened, because opening a device or a FIFO may do something. So is one where
+/// that would drop what is cached of it.
+fn open_regular(path: &Path, keep_cache: &HashMap<u64, bool>) -> Result<Opened, Outcome> {
+    let refused = |_: Errno| Outcome::Refused;
+    let name = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(refused)?;
+    let status = fstat(&name).map_err(refused)?;
+    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+        return Err(Outcome::Refused);
+    }
+    if keep_cache.get(&status.st_dev) == Some(&false) {
+        return Err(Outcome::CacheDropped);
     }
     use std::os::fd::AsRawFd;
     let again = format!("/proc/self/fd/{}", name.as_raw_fd());
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     // Only the owner may leave the time of access alone.
     let opened = open(&again, flags | OFlags::NOATIME, Mode::empty())
-        .or_else(|_| open(&again, flags, Mode::empty()))?;
+        .or_else(|_| open(&again, flags, Mode::empty()))
+        .map_err(refused)?;
     // Refused by file systems that have no use for it.
     let _ = fadvise(&opened, 0, None, Advice::Random);
-    Ok(opened)
+    Ok(Opened { descriptor: Arc::new(opened), device: status.st_dev })
 }
 
 /// Reads bytes, and answers how many of them were not in the cache.
-fn fetch(source: &Source, read: &Read, buffer: &mut [u8]) -> rustix::io::Result<u64> {
-    let (Source::Own(descriptor) | Source::Program(descriptor)) = source else {
-        return Err(Errno::INVAL);
-    };
+fn fetch(descriptor: &OwnedFd, read: &Read, buffer: &mut [u8]) -> rustix::io::Result<Fetched> {
     let end = read.offset.saturating_add(read.length);
-    let (mut at, mut fetched) = (read.offset, 0);
+    let (mut at, mut bytes) = (read.offset, 0);
+    let mut is_at_end = false;
     let mut can_tell = true;
     while at < end {
         let length = ((end - at) as usize).min(buffer.len());
@@ -204,7 +286,10 @@ fn fetch(source: &Source, read: &Read, buffer: &mut [u8]) -> rustix::io::Result<
         if can_tell {
             let mut parts = [std::io::IoSliceMut::new(part)];
             match preadv2(descriptor, &mut parts, at, ReadWriteFlags::NOWAIT) {
-                Ok(0) => break,
+                Ok(0) => {
+                    is_at_end = true;
+                    break;
+                }
                 Ok(n) => {
                     at += n as u64;
                     continue;
@@ -214,18 +299,74 @@ fn fetch(source: &Source, read: &Read, buffer: &mut [u8]) -> rustix::io::Result<
             }
         }
         match pread(descriptor, &mut *part, at) {
-            Ok(0) => break,
+            Ok(0) => {
+                is_at_end = true;
+                break;
+            }
             Ok(n) => {
                 at += n as u64;
-                fetched += n as u64;
+                bytes += n as u64;
             }
             Err(Errno::INTR) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(fetched)
+    let size = || fstat(descriptor).map(|status| status.st_size.unsigned_abs()).ok();
+    let file_end = if is_at_end { size() } else { None };
+    Ok(Fetched { bytes, file_end })
 }
 
 fn is_cached(bytes: u64, took_ns: u64) -> bool {
     took_ns < CACHED_NS + bytes / CACHED_BYTES_PER_NS / 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_that_may_be_read_are_opened() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        std::fs::write(path("file"), "bytes").unwrap();
+        std::fs::create_dir(path("directory")).unwrap();
+        std::os::unix::fs::symlink("loop", path("loop")).unwrap();
+        std::os::unix::fs::symlink("file", path("link")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, path("fifo"), Mode::RUSR).unwrap();
+        for (name, is_opened) in [
+            ("file", true),
+            ("link", true),
+            ("directory", false),
+            ("loop", false),
+            ("fifo", false),
+            ("missing", false),
+            ("/dev/null", false),
+            ("/proc/self/mem/x", false),
+        ] {
+            let opened = open_regular(&path(name), &HashMap::new());
+            assert_eq!(opened.is_ok(), is_opened, "{name}");
+        }
+        // Where opening it would drop what is cached of it.
+        let device = fstat(std::fs::File::open(path("file")).unwrap()).unwrap().st_dev;
+        let opened = open_regular(&path("file"), &HashMap::from([(device, false)]));
+        assert_eq!(opened.err(), Some(Outcome::CacheDropped));
+    }
+
+    /// A number that the program has given to another file meanwhile is not read.
+    #[test]
+    fn a_descriptor_of_another_file_is_not_read() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        std::fs::write(path("one"), "some bytes").unwrap();
+        std::fs::write(path("two"), "more").unwrap();
+        let read = Read { id: 0, file: 0, offset: 0, length: 4096, descriptor: None };
+        for (name, outcome) in [("one", None), ("two", Some(Outcome::OtherFile))] {
+            let descriptor = OwnedFd::from(std::fs::File::open(path(name)).unwrap());
+            let done = read_through(&path("one"), &descriptor, &read, &mut [0; 4096]);
+            assert_eq!(done.as_ref().err(), outcome.as_ref());
+            if let Ok(fetched) = done {
+                assert_eq!(fetched.file_end, Some(10));
+            }
+        }
+    }
 }

@@ -15,23 +15,22 @@ use rustix::net::{
 
 /// Longest path of a file that can be asked for; the kernel allows no longer one.
 pub const MAX_PATH_BYTES: usize = 4096;
-const HEADER_BYTES: usize = 40;
+const HEADER_BYTES: usize = 48;
 const MAX_BYTES: usize = HEADER_BYTES + MAX_PATH_BYTES;
 
 const OPEN: u8 = 1;
-const DESCRIPTOR: u8 = 2;
-const READ: u8 = 3;
-const CLOSE: u8 = 4;
+const READ: u8 = 2;
+const CLOSE: u8 = 3;
+/// Stands for an end of file that is not known.
+const NO_END: u64 = u64::MAX;
 
 /// What the performer is to do.
 #[derive(Debug)]
 pub enum Order {
     /// Open a file by its path when it is first read.
     Open { file: u32, path: Vec<u8> },
-    /// Read a file through this descriptor of the program.
-    Descriptor { file: u32, descriptor: OwnedFd },
-    /// Read bytes.
-    Read { id: u64, file: u32, offset: u64, length: u64 },
+    /// Read bytes, through this descriptor of the program if there is one.
+    Read { id: u64, file: u32, offset: u64, length: u64, descriptor: Option<OwnedFd> },
     /// A file is not needed any more.
     Close { file: u32 },
 }
@@ -46,6 +45,8 @@ pub struct Answer {
     pub took_ns: u64,
     /// When it ended, on the monotonic clock of the machine.
     pub ended_ns: u64,
+    /// Where the file ends, if that was met.
+    pub file_end: Option<u64>,
 }
 
 /// How a read ended.
@@ -57,6 +58,11 @@ pub enum Outcome {
     Resident = 2,
     /// It is no regular file, may not be read, or is not there.
     Refused = 3,
+    /// The descriptor is one of another file by now.
+    OtherFile = 4,
+    /// Opening a file drops what is cached of it: it can be read ahead only through
+    /// descriptors of the program.
+    CacheDropped = 5,
 }
 
 /// Nanoseconds on the clock that the capture library reads, too.
@@ -75,7 +81,6 @@ pub fn send_order(socket: impl AsFd, order: &Order) -> rustix::io::Result<()> {
     let mut packet = [0; HEADER_BYTES];
     let (kind, file) = match order {
         Order::Open { file, .. } => (OPEN, file),
-        Order::Descriptor { file, .. } => (DESCRIPTOR, file),
         Order::Read { file, .. } => (READ, file),
         Order::Close { file } => (CLOSE, file),
     };
@@ -85,8 +90,8 @@ pub fn send_order(socket: impl AsFd, order: &Order) -> rustix::io::Result<()> {
     let mut passed: Option<BorrowedFd<'_>> = None;
     match order {
         Order::Open { path: its, .. } => path = its,
-        Order::Descriptor { descriptor, .. } => passed = Some(descriptor.as_fd()),
-        Order::Read { id, offset, length, .. } => {
+        Order::Read { id, offset, length, descriptor, .. } => {
+            passed = descriptor.as_ref().map(OwnedFd::as_fd);
             packet[8..16].copy_from_slice(&id.to_ne_bytes());
             packet[16..24].copy_from_slice(&offset.to_ne_bytes());
             packet[24..32].copy_from_slice(&length.to_ne_bytes());
@@ -134,9 +139,9 @@ fn order(packet: &[u8], descriptor: Option<OwnedFd>) -> Option<Order> {
     let number = |at: usize| Some(u64::from_ne_bytes(packet.get(at..at + 8)?.try_into().ok()?));
     match packet[0] {
         OPEN => Some(Order::Open { file, path: packet.get(HEADER_BYTES..)?.to_owned() }),
-        DESCRIPTOR => Some(Order::Descriptor { file, descriptor: descriptor? }),
         READ => {
-            Some(Order::Read { id: number(8)?, file, offset: number(16)?, length: number(24)? })
+            let (id, offset, length) = (number(8)?, number(16)?, number(24)?);
+            Some(Order::Read { id, file, offset, length, descriptor })
         }
         CLOSE => Some(Order::Close { file }),
         _ => None,
@@ -151,6 +156,7 @@ pub fn send_answer(socket: impl AsFd, answer: &Answer) -> rustix::io::Result<()>
     packet[16..24].copy_from_slice(&answer.bytes.to_ne_bytes());
     packet[24..32].copy_from_slice(&answer.took_ns.to_ne_bytes());
     packet[32..40].copy_from_slice(&answer.ended_ns.to_ne_bytes());
+    packet[40..48].copy_from_slice(&answer.file_end.unwrap_or(NO_END).to_ne_bytes());
     rustix::net::send(socket, &packet, SendFlags::NOSIGNAL).map(|_| ())
 }
 
@@ -167,10 +173,13 @@ pub fn receive_answer(socket: impl AsFd) -> rustix::io::Result<Option<Answer>> {
     let outcome = match packet[0] {
         1 => Outcome::Fetched,
         2 => Outcome::Resident,
+        4 => Outcome::OtherFile,
+        5 => Outcome::CacheDropped,
         _ => Outcome::Refused,
     };
     let (id, bytes, took_ns, ended_ns) = (number(8), number(16), number(24), number(32));
-    Ok(Some(Answer { id, outcome, bytes, took_ns, ended_ns }))
+    let file_end = Some(number(40)).filter(|&end| end != NO_END);
+    Ok(Some(Answer { id, outcome, bytes, took_ns, ended_ns, file_end }))
 }
 
 #[cfg(test)]
@@ -184,22 +193,37 @@ mod tests {
             rustix::fs::open("/dev/null", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty());
         let orders = [
             Order::Open { file: 7, path: b"a/\xffb".to_vec() },
-            Order::Descriptor { file: 8, descriptor: descriptor.unwrap() },
-            Order::Read { id: 1 << 40, file: 7, offset: 1 << 50, length: 4096 },
+            Order::Read { id: 1 << 40, file: 7, offset: 1 << 50, length: 4096, descriptor: None },
             Order::Close { file: 8 },
+            Order::Read {
+                id: 2,
+                file: 8,
+                offset: 0,
+                length: 1,
+                descriptor: Some(descriptor.unwrap()),
+            },
         ];
         for sent in &orders {
             send_order(&run, sent).unwrap();
             let received = receive_order(&performer).unwrap().unwrap();
             match (sent, &received) {
-                (Order::Descriptor { .. }, Order::Descriptor { file: 8, .. }) => {}
+                (Order::Read { id: 2, .. }, Order::Read { id: 2, descriptor, .. }) => {
+                    assert!(descriptor.is_some());
+                }
                 _ => assert_eq!(format!("{sent:?}"), format!("{received:?}")),
             }
         }
-        let answer =
-            Answer { id: 3, outcome: Outcome::Resident, bytes: 5, took_ns: 7, ended_ns: 9 };
-        send_answer(&performer, &answer).unwrap();
-        assert_eq!(receive_answer(&run).unwrap(), Some(answer));
+        for (outcome, file_end) in [
+            (Outcome::Fetched, None),
+            (Outcome::Resident, Some(0)),
+            (Outcome::Refused, Some(1 << 40)),
+            (Outcome::OtherFile, None),
+            (Outcome::CacheDropped, None),
+        ] {
+            let answer = Answer { id: 3, outcome, bytes: 5, took_ns: 7, ended_ns: 9, file_end };
+            send_answer(&performer, &answer).unwrap();
+            assert_eq!(receive_answer(&run).unwrap(), Some(answer));
+        }
         assert_eq!(receive_answer(&run), Err(Errno::AGAIN));
         drop(run);
         assert!(receive_order(&performer).unwrap().is_none());

@@ -15,7 +15,7 @@ use ioracle_insight::BurstTally;
 use ioracle_oracle::Model;
 use ioracle_prefetch::PrefetchReport;
 use ioracle_spool::slot::MAX_STEPS;
-use ioracle_trace::Follower;
+use ioracle_trace::{Follower, JobProcess};
 
 use super::publish::Publisher;
 use crate::prefetch::Prefetcher;
@@ -68,9 +68,9 @@ impl Learner {
     }
 
     /// A process has begun.
-    pub fn begin_process(&mut self, number: u32, start_ns: u64) {
+    pub fn begin_process(&mut self, number: u32, process: &JobProcess) {
         if let Some(prefetcher) = &mut self.prefetcher {
-            prefetcher.begin_process(number, start_ns);
+            prefetcher.begin_process(number, process.pid, process.start_ns);
         }
     }
 
@@ -79,8 +79,8 @@ impl Learner {
         self.prefetcher.as_mut()?.act(&mut self.engine)
     }
 
-    /// What reading ahead has brought.
-    pub fn finish_prefetching(&mut self) -> Option<PrefetchReport> {
+    /// What reading ahead has brought, and its timeline if one was kept.
+    pub fn finish_prefetching(&mut self) -> Option<(PrefetchReport, Option<String>)> {
         self.prefetcher.take().map(Prefetcher::finish)
     }
 

@@ -81,6 +81,10 @@ pub struct Arguments {
     /// extension
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
+    /// Also write when the program and prefetching read what to this file as CSV; under mpirun or
+    /// srun, with 'rank-N' before the extension
+    #[arg(long, value_name = "FILE", requires = "prefetch")]
+    prefetch_timeline: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
 }
@@ -88,9 +92,17 @@ pub struct Arguments {
 impl Arguments {
     /// Where the summary of this rank is written to.
     fn summary_file(&self, place: Option<RankInJob>) -> Option<PathBuf> {
-        let file = self.summary.as_ref()?;
-        Some(place.map_or_else(|| file.clone(), |place| place.own_file(file)))
+        own_file(self.summary.as_deref()?, place)
     }
+
+    /// Where the timeline of this rank is written to.
+    fn timeline_file(&self, place: Option<RankInJob>) -> Option<PathBuf> {
+        own_file(self.prefetch_timeline.as_deref()?, place)
+    }
+}
+
+fn own_file(file: &Path, place: Option<RankInJob>) -> Option<PathBuf> {
+    Some(place.map_or_else(|| file.to_owned(), |place| place.own_file(file)))
 }
 
 /// What is known of a run besides its I/O.

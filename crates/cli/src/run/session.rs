@@ -68,6 +68,9 @@ impl Plan<'_> {
         if let Some(file) = arguments.summary_file(place) {
             output::check_place(&file)?;
         }
+        if let Some(file) = arguments.timeline_file(place) {
+            output::check_place(&file)?;
+        }
         if let Some(file) = &arguments.model {
             output::check_place_with_lock(file)?;
         }
@@ -149,7 +152,12 @@ impl Plan<'_> {
         });
         if let Some(settings) = self.arguments.settings.prefetch(local_ranks()) {
             match Prefetcher::start(settings) {
-                Ok(prefetcher) => watch.learner.prefetch_with(prefetcher),
+                Ok(mut prefetcher) => {
+                    if self.arguments.prefetch_timeline.is_some() {
+                        prefetcher.keep_timeline();
+                    }
+                    watch.learner.prefetch_with(prefetcher);
+                }
                 Err(error) => say(sentence(&error)),
             }
         }
@@ -180,11 +188,24 @@ impl Plan<'_> {
             own_cpu_s: own_cpu_s(),
         };
         let mut summary = summarise(&ran, &watch, follower.processes(), &follower.totals());
-        summary.prefetch = watch.learner.finish_prefetching();
+        if let Some((report, timeline)) = watch.learner.finish_prefetching() {
+            summary.prefetch = Some(report);
+            self.write_timeline(timeline);
+        }
         summary.trace = self.finish_recording(&mut watch, &summary);
         summary.model =
             model.map(|model| model.finish(watch.learner.engine, watch.recognition.take()));
         Ok(summary)
+    }
+
+    /// Writes who read what and when, if that is wanted.
+    fn write_timeline(&self, timeline: Option<String>) {
+        let (Some(file), Some(text)) = (self.arguments.timeline_file(self.place), timeline) else {
+            return;
+        };
+        if let Err(error) = output::write_file(&file, text.as_bytes()) {
+            say(sentence(&error));
+        }
     }
 
     /// What the program's environment gets.

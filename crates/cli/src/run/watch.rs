@@ -37,6 +37,8 @@ const LEARNED_AT_ONCE: usize = 512;
 /// are learned when they do nothing for a moment.
 const SERVED_AT_ONCE: Duration = Duration::from_millis(10);
 const LEARNED_BETWEEN: usize = 1;
+/// Events that are learned between two plans of what to read ahead.
+const LEARNED_BETWEEN_PLANS: usize = 64;
 /// Who looks again and again and finds nothing, and is not let to for so long,
 /// shares the processor with others.
 const INTERRUPTED: Duration = Duration::from_micros(500);
@@ -113,15 +115,21 @@ impl<'a> RunObserver<'a> {
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut sleep = SHORT_SLEEP;
         let mut flushed = Instant::now();
+        let mut until_next = None;
         loop {
             // Before all others, of which there may be thousands.
             if self.learner.is_asked() && follower.poll_asking(self) > 0 {
                 self.learner.publish(follower);
             }
-            let (n_records, at_once) = match self.learner.is_awake(Instant::now()) {
-                true => (follower.poll_awake(self), LEARNED_BETWEEN),
-                false if self.leaves_records(follower) => (Ok(0), LEARNED_AT_ONCE),
-                false => (follower.poll(self), LEARNED_AT_ONCE),
+            let (n_records, at_once) = if self.learner.is_awake(Instant::now()) {
+                (follower.poll_awake(self), LEARNED_BETWEEN)
+            } else if self.leaves_records(follower) {
+                (Ok(0), LEARNED_AT_ONCE)
+            } else if until_next.is_some() {
+                // Whoever reads ahead cannot wait until a stream that paused is looked at.
+                (follower.poll_awake(self), LEARNED_BETWEEN_PLANS)
+            } else {
+                (follower.poll(self), LEARNED_AT_ONCE)
             };
             let n_records = n_records.context(NOT_FOLLOWED)?;
             self.catches_up &= n_records > 0;
@@ -138,7 +146,7 @@ impl<'a> RunObserver<'a> {
                 break;
             }
             let has_served = self.serve(follower) || self.learner.publish_more(follower);
-            let until_next = self.learner.prefetch();
+            until_next = self.learner.prefetch();
             if n_records > 0 || has_learned || has_served {
                 sleep = SHORT_SLEEP;
             } else if is_later {
@@ -236,7 +244,7 @@ const NOT_FOLLOWED: &str = "the records of the program could not be read complet
 
 impl Observer for RunObserver<'_> {
     fn process(&mut self, number: ProcessNumber, process: &JobProcess) {
-        self.learner.begin_process(number.0, process.start_ns);
+        self.learner.begin_process(number.0, process);
         if let Some(recognition) = &mut self.recognition {
             recognition.process(number, process);
         }

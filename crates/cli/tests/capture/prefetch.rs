@@ -83,12 +83,26 @@ impl Slow {
     /// Runs `reads_files` with `--prefetch` and a model.
     fn run(&self, before: &[&str], files: &[PathBuf]) -> Output {
         let _ = fs::remove_file(self.path("summary.json"));
+        self.command(before, files).output().expect("ioracle starts")
+    }
+
+    fn command(&self, before: &[&str], files: &[PathBuf]) -> Command {
         let mut command = Command::new(IORACLE);
         command.args(["run", "--prefetch", "--model"]).arg(self.path("model"));
         command.arg("--summary").arg(self.path("summary.json")).arg("--");
         command.arg(c("reads_files")).args(before).args(files);
         command.env("IORACLE_LIBRARY", library()).env("IORACLE_DIR", self.path("jobs"));
-        command.stdin(Stdio::null()).output().expect("ioracle starts")
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs so often that the model knows the files; false where that is not possible.
+    fn train(&mut self, n_runs: usize, options: &[&str]) -> bool {
+        (0..n_runs).all(|_| {
+            let mounted = self.mount(options);
+            assert!(!mounted || self.run(&[], &self.files()).status.success());
+            mounted
+        })
     }
 
     fn summary(&self) -> Value {
@@ -193,4 +207,151 @@ fn a_dead_mount_does_not_hold_the_run_up() {
     let wall_s = slow.summary()["wall_s"].as_f64().expect("seconds");
     let ran = Duration::from_secs_f64(wall_s);
     assert!(took < ran + Duration::from_secs(2), "the program ran for {ran:?}, all took {took:?}");
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Opening a file drops what is cached of it there, whoever opens it: it is read
+/// ahead through the descriptors that the program has.
+#[test]
+fn without_keep_cache_the_descriptors_of_the_program_are_used() {
+    let mut slow = Slow::new();
+    if !slow.train(2, &[]) || !slow.mount(&[]) {
+        return;
+    }
+    let output = slow.run(&[], &slow.files());
+    assert_eq!(text(&output.stdout), plain(&slow.files()));
+    let report = slow.report();
+    if report["why"].as_str().is_some_and(|why| why.contains("traced")) {
+        skip("descriptors of other processes may not be copied here");
+        return;
+    }
+    let number = |name: &str| report[name].as_u64().expect("a number");
+    assert!(number("used") + number("late") > (FILES * FILE_BYTES / 4) as u64, "{report}");
+    assert!(number("wasted") < number("bytes") / 2, "{report}");
+}
+
+#[test]
+fn files_that_changed_since_they_were_learned_are_read_as_they_are() {
+    let mut slow = Slow::new();
+    if !slow.train(2, &["--keep-cache"]) {
+        return;
+    }
+    slow.unmount();
+    // One is shorter, one is longer, one is another, one has gone.
+    fs::write(slow.path("data/file_1"), vec![1; FILE_BYTES / 3]).unwrap();
+    fs::write(slow.path("data/file_2"), vec![2; 2 * FILE_BYTES]).unwrap();
+    fs::write(slow.path("data/other"), vec![3; FILE_BYTES]).unwrap();
+    fs::rename(slow.path("data/other"), slow.path("data/file_3")).unwrap();
+    fs::remove_file(slow.path("data/file_4")).unwrap();
+    let files: Vec<PathBuf> =
+        slow.files().into_iter().filter(|it| !it.ends_with("file_4")).collect();
+    for _ in 0..2 {
+        assert!(slow.mount(&["--keep-cache"]));
+        let output = slow.run(&[], &files);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), plain(&files));
+    }
+}
+
+#[test]
+fn files_that_are_replaced_while_they_are_read_ahead_do_no_harm() {
+    let mut slow = Slow::new();
+    if !slow.train(2, &["--keep-cache"]) || !slow.mount(&["--keep-cache"]) {
+        return;
+    }
+    let child = slow.command(&[], &slow.files()).spawn().expect("ioracle starts");
+    // Through the mount, so that the kernel knows. The same bytes, but another file.
+    for _ in 0..20 {
+        let bytes = fs::read(slow.path("data/file_5")).unwrap();
+        fs::write(slow.path("mount/new"), &bytes).unwrap();
+        fs::rename(slow.path("mount/new"), slow.path("mount/file_5")).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), plain(&slow.files()));
+}
+
+#[test]
+fn a_performer_that_is_killed_is_said_once_and_changes_nothing() {
+    let mut slow = Slow::new();
+    if !slow.train(1, &["--keep-cache"]) || !slow.mount(&["--keep-cache"]) {
+        return;
+    }
+    let child = slow.command(&[], &slow.files()).spawn().expect("ioracle starts");
+    let performer = (0..200).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(1));
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        let children = fs::read_to_string(children).ok()?;
+        children.split_whitespace().map(str::to_owned).find(|pid| {
+            let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            arguments.windows(16).any(|part| part == b"perform-prefetch")
+        })
+    });
+    let performer = performer.expect("a process that reads ahead");
+    assert!(Command::new("kill").args(["-KILL", &performer]).status().unwrap().success());
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), plain(&slow.files()));
+    let report = slow.report();
+    assert_eq!(report["why"], "the process that reads ahead has ended", "{report}");
+    let said = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(said.matches("the process that reads ahead has ended").count(), 1, "{said}");
+}
+
+#[test]
+fn two_jobs_may_prefetch_the_same_files() {
+    let mut slow = Slow::new();
+    if !slow.train(2, &["--keep-cache"]) || !slow.mount(&["--keep-cache"]) {
+        return;
+    }
+    let children = [(); 2].map(|()| slow.command(&[], &slow.files()).spawn().expect("it starts"));
+    let outputs = children.map(|child| child.wait_with_output().expect("it ends"));
+    let expected = plain(&slow.files());
+    for output in outputs {
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), expected);
+    }
+}
+
+/// A control group of 100 MB, removed when dropped.
+struct SmallGroup(PathBuf);
+
+impl SmallGroup {
+    fn new() -> Option<SmallGroup> {
+        let place = PathBuf::from(format!("/sys/fs/cgroup/ioracle-test-{}", std::process::id()));
+        fs::create_dir(&place).ok()?;
+        let group = SmallGroup(place);
+        fs::write(group.0.join("memory.max"), "100000000").ok()?;
+        Some(group)
+    }
+}
+
+impl Drop for SmallGroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn in_a_small_control_group_results_are_the_same() {
+    let mut slow = Slow::new();
+    if !slow.train(2, &["--keep-cache"]) || !slow.mount(&["--keep-cache"]) {
+        return;
+    }
+    let Some(group) = SmallGroup::new() else {
+        skip("a control group with a limit of memory cannot be made here");
+        return;
+    };
+    let run = slow.command(&[], &slow.files());
+    let mut inside = Command::new("sh");
+    inside.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(group.0.join("cgroup.procs"));
+    inside.arg(run.get_program()).args(run.get_args());
+    inside.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = inside.stdin(Stdio::null()).output().expect("it starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), plain(&slow.files()));
 }
