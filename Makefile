@@ -11,7 +11,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 IORACLE = $(TARGET_DIR)/release/ioracle
 LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 
-.PHONY: help demo test test-portable test-strangers test-apps eval eval-pattern eval-prefetch bench sizes overhead models variables docs report-page report-size fuzz soak soak-pattern lint release install uninstall tools
+.PHONY: help demo test test-portable test-strangers test-apps eval eval-pattern eval-prefetch bench sizes overhead busy models variables docs report-page report-size fuzz soak soak-pattern lint release install uninstall tools
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -62,6 +62,11 @@ sizes: release ## how large traces are, how fast written and read: docs/trace-si
 
 overhead: tools ## what capture costs per call, process, application: docs/overhead.md
 	scripts/overhead
+
+busy: tools ## what is kept on a busy node, how much slower the program is there, what the reader costs
+	@$(CARGO) build --quiet --release --package ioracle-cli --package ioracle-capture
+	$(CARGO) bench --quiet --package ioracle-cli --bench overhead -- busy
+	$(CARGO) bench --quiet --package ioracle-cli --bench overhead -- reader
 
 models: release ## how well second runs of real applications predict their beginning
 	scripts/models

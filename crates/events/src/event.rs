@@ -142,7 +142,9 @@ impl Event {
     /// depth tells of: one wait for several requests, or one write of several
     /// datasets, is an event each, of which only the first takes time.
     pub fn is_further_part(&self) -> bool {
+        // Most end in no number, and need no search for the last word.
         matches!(self.function.layer(), Layer::MpiIo | Layer::HighLevel)
+            && self.detail.as_bytes().last().is_some_and(u8::is_ascii_digit)
             && self.detail.rsplit_once(' ').is_some_and(|(_, last)| last.starts_with("part="))
     }
 

@@ -105,13 +105,24 @@ struct Held {
 impl OperationFilter {
     /// Takes the next event of the stream and hands each operation that is now
     /// known to `emit`. `mpi` is what all streams of the source share.
-    pub fn push(&mut self, event: &Event, mpi: &mut MpiInternals, mut emit: impl FnMut(Operation)) {
+    pub fn push(&mut self, event: &Event, mpi: &mut MpiInternals, emit: impl FnMut(Operation)) {
+        let is_internal = mpi.observe(event);
+        self.push_known(event, is_internal, emit);
+    }
+
+    /// The same, where it is known whether MPI made the call for itself.
+    pub fn push_known(
+        &mut self,
+        event: &Event,
+        is_internal: bool,
+        mut emit: impl FnMut(Operation),
+    ) {
         let mut is_operation = !event.is_further_part();
         if let Some(held) = self.held.take_if(|held| held.depth >= event.depth) {
             is_operation |= held.depth == event.depth;
             emit(held.operation);
         }
-        if mpi.observe(event) || event.failed() || !self.buffered.observe(event) {
+        if is_internal || event.failed() || !self.buffered.observe(event) {
             return;
         }
         // What it is given has been opened before.

@@ -11,7 +11,8 @@ impl Function {
     pub fn is_collective(self) -> bool {
         match self.access() {
             Access::Read | Access::Write => ["_all", "_ordered"].iter().any(|form| {
-                let name = self.name().trim_end_matches("_begin");
+                // A pattern that is looked for costs more than all else that is counted.
+                let name = self.name().strip_suffix("_begin").unwrap_or(self.name());
                 self.layer() != Layer::Posix && name.ends_with(form)
             }),
             Access::Open | Access::Close | Access::Sync | Access::Truncate => {
@@ -28,7 +29,7 @@ impl Function {
 
     /// Whether it accesses all of a variable, as `nc_get_var` does.
     pub fn is_of_whole_variables(self) -> bool {
-        let name = self.name().trim_end_matches("_all");
+        let name = self.name().strip_suffix("_all").unwrap_or(self.name());
         self.layer() == Layer::HighLevel && self.access().is_data() && name.ends_with("_var")
     }
 }

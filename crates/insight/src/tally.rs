@@ -224,7 +224,8 @@ impl JobTally {
         let key = if has_room { event.stream } else { OTHER_STREAMS };
         let mut operations = [None, None];
         let filter = self.filters.entry(key).or_default();
-        filter.push(event, &mut self.mpi, |operation| {
+        // What MPI does for itself does not come here.
+        filter.push_known(event, false, |operation| {
             let place = usize::from(operations[0].is_some());
             operations[place] = Some(operation);
         });

@@ -110,6 +110,22 @@ pub enum Error {
         /// What is wrong with it.
         fault: RowFault,
     },
+    /// Raw records of another machine or version, or something else.
+    #[error(
+        "'{path}' does not hold raw records that this ioracle can read; finish the recording with 'ioracle recover' of the version and on the kind of machine that wrote it"
+    )]
+    ForeignRaw {
+        /// The file.
+        path: Arc<str>,
+    },
+    /// Raw records beside a trace, or its log, are not what was written.
+    #[error(
+        "raw records beside '{path}' are damaged; read the others with --lenient, or keep them with 'ioracle recover'"
+    )]
+    DamagedRaw {
+        /// The trace.
+        path: Arc<str>,
+    },
     /// A file of the native form is something else.
     #[error("'{path}' is not a trace of ioracle; name a directory that holds a recorded trace")]
     NotATrace {

@@ -54,6 +54,9 @@ mod row;
 mod source;
 mod tally;
 
+/// Records in raw form, beside a trace.
+mod raw;
+
 mod spooled;
 
 mod native;
@@ -73,6 +76,7 @@ pub use provenance::{
     FilePlace, LoadedModule, MAX_COMMAND_BYTES, Mount, MountId, Provenance, SourcePlace,
     ThreadOrigin, TraceProcess,
 };
+pub use raw::RawKeeper;
 pub use source::{Encoding, TraceFiles};
 pub use spooled::{
     Follower, JobProcess, JobSettings, JobTotals, MAX_DEFINITIONS, MAX_MODULES, MAX_OBJECT_BYTES,

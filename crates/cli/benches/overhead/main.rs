@@ -8,10 +8,11 @@
 //! Markdown; `scripts/overhead` makes `docs/overhead.md` of it.
 //!
 //! ```text
-//! cargo bench --package ioracle-cli --bench overhead -- [calls|libraries|reader|start|idle|applications]
+//! cargo bench --package ioracle-cli --bench overhead -- [calls|libraries|reader|busy|start|idle|applications]
 //! ```
 
 mod applications;
+mod busy;
 mod calls;
 mod idle;
 mod libraries;
@@ -38,6 +39,9 @@ fn main() {
     }
     if wanted("reader") {
         reader::report(&tools);
+    }
+    if wanted("busy") {
+        busy::report(&tools);
     }
     if wanted("start") {
         start::report(&tools);

@@ -49,6 +49,11 @@ impl Tools {
         Some(program)
     }
 
+    /// `ioracle` itself.
+    pub fn command(&self) -> Command {
+        Command::new(&self.ioracle)
+    }
+
     /// The command alone.
     pub fn plain(&self, command: &[&str]) -> Command {
         let mut plain = Command::new(command[0]);

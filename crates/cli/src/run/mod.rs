@@ -10,6 +10,7 @@
 mod session;
 pub mod settings;
 
+mod keep;
 pub mod launch;
 mod learner;
 mod model;

@@ -39,7 +39,8 @@ pub fn summarise(
     };
     let unrecorded = unrecorded(watch, totals);
     let mut job = watch.insight.summarise(&surroundings);
-    if unrecorded.is_too_much() {
+    // What is said of a part may be wrong of the whole.
+    if unrecorded.is_too_much() || watch.n_left_raw > 0 {
         job.advice.clear();
     }
     RunSummary {
@@ -55,8 +56,10 @@ pub fn summarise(
         unrecorded,
         linked_in: linked_in(watch, processes),
         stacks: stacks(totals),
-        unseen: (watch.insight.events() == 0).then(|| Unseen::why(&circumstances)),
+        unseen: (watch.insight.events() == 0 && watch.n_left_raw == 0)
+            .then(|| Unseen::why(&circumstances)),
         trace: None,
+        left_raw: watch.n_left_raw,
         model: None,
         prefetch: None,
         own_cpu_s: ran.own_cpu_s,

@@ -14,10 +14,11 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use ioracle_oracle::Model;
 use ioracle_spool::settings::SPOOL;
-use ioracle_trace::{Description, Follower, TraceRecorder};
+use ioracle_trace::{Description, Follower, RawKeeper, TraceRecorder};
 use nix::unistd::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::keep::keep;
 use super::launch::{self, EnvironmentVariables, LD_PRELOAD};
 use super::model::{RunIdentity, RunModel, RunRecognition};
 use super::ranks::{RankInJob, local_ranks};
@@ -162,19 +163,25 @@ impl Plan<'_> {
             }
         }
         let waker = follower.waker();
-        let (ending, wall_s) = thread::scope(|scope| {
+        let keeper = self.keeper(follower);
+        let (ending, ended_at) = thread::scope(|scope| {
+            let ended = &*ended;
+            let keeping = keeper.map(|keeper| scope.spawn(move || keep(keeper, ended)));
             let following = scope.spawn(|| watch.follow(follower));
             let ending = supervise(program, signals);
-            let wall_s = started.elapsed().as_secs_f64();
+            let ended_at = Instant::now();
             ended.store(true, Ordering::Release);
             waker.wake();
             // What was read before it failed is still worth reporting.
-            if let Ok(Err(error)) = following.join() {
-                say(sentence(&error));
+            for thread in [keeping, Some(following)].into_iter().flatten() {
+                if let Ok(Err(error)) = thread.join() {
+                    say(sentence(&error));
+                }
             }
-            (ending, wall_s)
+            (ending, ended_at)
         });
-        if let Err(error) = watch.finish(follower) {
+        let wall_s = ended_at.duration_since(started).as_secs_f64();
+        if let Err(error) = watch.finish(follower, ended_at) {
             say(sentence(&error));
         }
         let ran = Ran {
@@ -205,6 +212,19 @@ impl Plan<'_> {
         };
         if let Err(error) = output::write_file(&file, text.as_bytes()) {
             say(sentence(&error));
+        }
+    }
+
+    /// Who moves the records to the trace as they come. Where predictions are acted on,
+    /// they are read where they are, which is faster.
+    fn keeper(&self, follower: &mut Follower) -> Option<RawKeeper> {
+        let trace = self.trace.as_ref().filter(|_| !self.arguments.settings.prefetch)?;
+        match follower.keep_in(trace) {
+            Ok(keeper) => Some(keeper),
+            Err(error) => {
+                say(sentence(&error.into()));
+                None
+            }
         }
     }
 
@@ -258,10 +278,16 @@ impl Plan<'_> {
                 .collect(),
             ..Description::default()
         };
-        let finished =
-            watch.take_recording()?.and_then(|recorder| Ok(recorder.finish(&description)?));
+        let directory = self.trace.clone();
+        let finished = watch.take_recording()?.and_then(|recorder| {
+            match watch.n_left_raw {
+                0 => recorder.finish(&description).map(drop)?,
+                _ => recorder.leave(&description)?,
+            }
+            Ok(directory)
+        });
         match finished {
-            Ok(written) => Some(written.directory),
+            Ok(directory) => directory,
             Err(error) => {
                 let unfinished =
                     self.trace.as_deref().filter(|it| TraceRecorder::is_unfinished(it));

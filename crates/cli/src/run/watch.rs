@@ -2,9 +2,11 @@
 
 //! Follows the job on a thread of its own: counts, learns, records.
 //!
-//! The thread has the priority of the program: with a lower one it would get nearly
-//! nothing where all processors are busy, and the spool would fill. Instead it leaves
-//! records in the spool for later where reading them would take much from the program
+//! With a recording, records come from raw files ([`keep`](super::keep)), which have
+//! room for all of them; otherwise from the spool. The thread has the priority of the
+//! program: with a lower one it would get nearly nothing where all processors are busy,
+//! the spool would fill, and the end of the program would be seen late. Instead it
+//! leaves records for later where reading them would take much from the program
 //! ([`pace`](super::pace)). When it falls behind and the spool fills up, reading comes
 //! before learning: a record that is lost is worse than one that nothing is learned
 //! from.
@@ -50,6 +52,10 @@ const MANY_RECORDS: usize = 4096;
 /// learning is left for later, and before they are read although the queue is full.
 const MAX_LATER: f64 = 0.5;
 const MAX_WAITING: f64 = 0.75;
+/// How long, and for how many records, what a program has recorded is read after its
+/// end, if the rest can stay in the recording's directory.
+const MAX_AFTER_END: Duration = Duration::from_millis(50);
+const MAX_FEW: u64 = 200_000;
 /// Events between two looks at whether somebody does not want to wait for learning.
 const LOOK_FOR_SIGNALS: u64 = 1024;
 /// How often a recording is handed to the system.
@@ -76,6 +82,8 @@ pub struct RunObserver<'a> {
     n_slots: u64,
     /// Events since the program has ended.
     n_after_end: u64,
+    /// Records that stay in raw form, which nothing was learned from.
+    pub n_left_raw: u64,
 }
 
 impl<'a> RunObserver<'a> {
@@ -100,6 +108,7 @@ impl<'a> RunObserver<'a> {
             catches_up: false,
             n_slots: 0,
             n_after_end: 0,
+            n_left_raw: 0,
         }
     }
 
@@ -134,8 +143,8 @@ impl<'a> RunObserver<'a> {
             let n_records = n_records.context(NOT_FOLLOWED)?;
             self.catches_up &= n_records > 0;
             let is_later = self.pace.is_later() && !self.catches_up;
-            self.learner.is_behind =
-                is_later || n_records >= MANY_RECORDS || self.learner.is_asked();
+            let has_to_hurry = n_records >= MANY_RECORDS && !follower.reads_raw();
+            self.learner.is_behind = is_later || has_to_hurry || self.learner.is_asked();
             let has_learned = !is_later && self.learner.learn(at_once);
             self.learner.publish(follower);
             if flushed.elapsed() >= FLUSH_EVERY {
@@ -160,17 +169,30 @@ impl<'a> RunObserver<'a> {
         Ok(())
     }
 
-    /// Reads and learns all that is left, when the program has ended.
-    pub fn finish(&mut self, follower: &mut Follower) -> Result<()> {
+    /// Reads and learns all that is left, when the program has ended; or only what
+    /// takes little time, if the rest is in the recording and no model waits for it.
+    pub fn finish(&mut self, follower: &mut Follower, ended_at: Instant) -> Result<()> {
         follower.close();
         self.learn_what_waits();
         self.learner.is_behind = false;
         self.n_after_end = 1;
-        let finished = follower.finish(self).context(NOT_FOLLOWED);
+        let may_stay = self.recorder.is_some() && self.recognition.is_none();
+        let mut read = Ok(0);
+        while may_stay && follower.reads_raw() && read.is_ok() {
+            let n_waiting = follower.n_waiting();
+            if n_waiting > MAX_FEW && ended_at.elapsed() > MAX_AFTER_END {
+                self.n_left_raw = n_waiting;
+                break;
+            }
+            read = follower.poll(self);
+        }
+        if read.is_ok() && self.n_left_raw == 0 {
+            read = follower.finish(self);
+        }
         self.insight.finish();
         self.learn_what_waits();
         self.learner.finish();
-        finished.map(|_| ())
+        read.map(|_| ()).context(NOT_FOLLOWED)
     }
 
     /// Whether records are left in the spool for now.

@@ -73,16 +73,27 @@ fn what_a_trace_shows_is_what_the_run_printed() {
 fn what_is_learned_later_is_what_is_learned_live() {
     let later = |program: Program| program.option("--learn").option("later").recorded();
     check_same(&later(Program::new(c("threads_at_once"))));
-    // More records than may wait: half of the limit is read while the program runs.
+}
+
+/// A run that records ends with its program, however much is left to be read.
+#[test]
+fn what_is_left_in_raw_form_is_shown_and_recovered() {
     let program = Program::new("dd").arg("if=/dev/zero").arg("of=out").arg("bs=16");
-    let done = later(program.arg("count=300000").option("--limit").option("24M"));
+    let program = program.arg("count=400000").option("--learn").option("later");
+    let done = program.recorded();
     let summary = done.summary();
     assert_eq!(summary["unrecorded"]["calls"].as_array().map(Vec::len), Some(0), "{}", done.err);
-    let (learned, missing) =
-        (&summary["predicted"]["operations"], &summary["unrecorded"]["not_learned"]);
-    let count = |value: &serde_json::Value| value.as_u64().expect("a count");
-    assert!(count(learned) + count(missing) >= 300_000, "{}", done.err);
-    assert!(count(learned) > 100_000, "{}", done.err);
+    assert!(summary["left_raw"].as_u64() > Some(100_000), "{summary:#}");
+    assert!(done.err.contains("in raw form"), "{}", done.err);
+    let trace = done.beside().join("trace");
+    let read = shown(&done);
+    assert_eq!(read["application"], "dd");
+    assert_eq!(read["io"]["writes"], 400_000, "{read:#}");
+    let status = Command::new(IORACLE).arg("recover").arg(&trace).output();
+    let status = status.expect("ioracle starts");
+    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+    assert!(!trace.join("raw").exists());
+    assert_eq!(shown(&done), read);
 }
 
 #[test]

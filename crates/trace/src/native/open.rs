@@ -17,10 +17,11 @@ use super::streams::{BlockRoom, StreamWriters};
 use super::times::TimePrecision;
 use super::trace::{Native, error};
 use crate::error::Error;
+use crate::raw::RawTail;
 use crate::tally::SkippedRows;
 use crate::trace::{Form, TraceContent};
 use crate::writing::log::{HEAD_BYTES, LogEntry, LogReader, LossMark};
-use crate::writing::{LOG, has_open};
+use crate::writing::{LOG, TraceRecorder, has_open, resume_in_memory};
 
 /// The file that holds all of a trace but its description.
 pub(crate) const EVENTS: &str = "events.ioracle";
@@ -31,20 +32,24 @@ pub(crate) struct OpenTrace {
     chunks: Chunks,
     /// What was recorded and is not, or not completely, in blocks yet.
     log: Option<(File, Arc<str>)>,
+    /// What was recorded and is not, or not completely, in the log or in blocks yet.
+    raw: Option<RawTail>,
 }
 
 /// Opens the trace in a directory; `None` if there is none in this form.
 pub(crate) fn open(directory: &Path) -> Result<Option<OpenTrace>, Error> {
     let file = directory.join(EVENTS);
     let path: Arc<str> = file.to_string_lossy().into();
-    // The log before the blocks: what a writer then moves from the one to the
-    // others is seen twice, which is found out, instead of not at all.
+    // Raw records before the log, and that before the blocks: what a writer then moves
+    // from the one to the others is seen twice, which is found out, instead of not at
+    // all.
+    let raw = RawTail::open(directory)?;
     let log_file = directory.join(LOG);
     let log = open_regular(&log_file)?;
     let Some(file) = open_regular(&file)? else { return Ok(None) };
     let chunks = Chunks::open(Storage::File(file)).map_err(|damage| error(&path, damage))?;
     let log = log.map(|file| (file, log_file.to_string_lossy().into()));
-    Ok(Some(OpenTrace { path, chunks, log }))
+    Ok(Some(OpenTrace { path, chunks, log, raw }))
 }
 
 /// Opens a file; `None` if there is none of that name.
@@ -67,14 +72,15 @@ pub(crate) fn open_regular(path: &Path) -> Result<Option<File>, Error> {
 pub(crate) fn in_memory(bytes: Vec<u8>) -> Result<OpenTrace, Error> {
     let path: Arc<str> = EVENTS.into();
     let chunks = Chunks::open(Storage::Memory(bytes)).map_err(|damage| error(&path, damage))?;
-    Ok(OpenTrace { path, chunks, log: None })
+    Ok(OpenTrace { path, chunks, log: None, raw: None })
 }
 
 impl OpenTrace {
     /// Reads all but the events.
     pub(crate) fn read(self, tally: &mut SkippedRows) -> Result<TraceContent, Error> {
-        let OpenTrace { path, mut chunks, log } = self;
+        let OpenTrace { path, mut chunks, log, raw } = self;
         let log = log.filter(|_| !chunks.content().is_finished);
+        let raw = raw.filter(|_| !chunks.content().is_finished);
         let damage = chunks.take_damage();
         let mut definitions = StoredDefinitions::new();
         let mut faults = Vec::new();
@@ -82,6 +88,11 @@ impl OpenTrace {
             faults.push(damage);
             Ok::<(), Error>(())
         })?;
+        let log_file = match (&log, &raw) {
+            (Some((file, _)), Some(_)) => Some(file.try_clone()),
+            _ => None,
+        };
+        let log_file = log_file.transpose().map_err(|source| unreadable(&path, source))?;
         let mut log = log.map(|(file, path)| Log::begin(file, path)).transpose()?;
         let generation = log.as_ref().and_then(Log::generation);
         let salvaged = salvage(&chunks, &definitions, generation);
@@ -98,24 +109,71 @@ impl OpenTrace {
         }
         faults.into_iter().try_for_each(|damage| tally.skip(error(&path, damage)))?;
         let mut parts = vec![chunks];
-        if !salvaged.is_empty() {
-            let part = in_blocks(salvaged, &parts[0]).map_err(|damage| error(&path, damage))?;
-            parts.push(part);
-        }
         let mut incomplete = None;
-        if let Some(log) = &mut log {
-            let tail = log.tail(&parts, &mut definitions);
-            let tail = tail.map_err(|damage| error(&log.path, damage))?;
-            if let Some(damage) = log.damage() {
-                tally.skip(error(&log.path, damage))?;
+        if let Some(raw) = raw {
+            let tail = coded(raw, &parts[0], log_file).map_err(|damage| error(&path, damage))?;
+            definitions.load(&tail.chunks, |damage| tally.skip(error(&path, damage)))?;
+            if tail.is_damaged {
+                tally.skip(Error::DamagedRaw { path: path.clone() })?;
             }
-            parts.extend(tail);
-            incomplete = log.incomplete();
+            let is_written = || {
+                log.as_ref().is_some_and(|log| {
+                    tail.writer.is_some_and(|pid| is_written_by(pid, Path::new(&*log.path)))
+                })
+            };
+            let is_whole = tail.is_complete || is_written();
+            incomplete = tail.loss.or((!is_whole).then(|| NOT_FINISHED.to_owned()));
+            parts.push(tail.chunks);
+        } else {
+            if !salvaged.is_empty() {
+                let part = in_blocks(salvaged, &parts[0]).map_err(|damage| error(&path, damage))?;
+                parts.push(part);
+            }
+            if let Some(log) = &mut log {
+                let tail = log.tail(&parts, &mut definitions);
+                let tail = tail.map_err(|damage| error(&log.path, damage))?;
+                if let Some(damage) = log.damage() {
+                    tally.skip(error(&log.path, damage))?;
+                }
+                parts.extend(tail);
+                incomplete = log.incomplete();
+            }
         }
         let (native, contexts, files, provenance) = Native::new(path, parts, definitions);
         let form = Form::Native(Box::new(native));
         Ok(TraceContent { contexts, files, provenance, form, incomplete })
     }
+}
+
+/// What the log and raw records hold beyond the blocks.
+struct CodedTail {
+    chunks: Chunks,
+    writer: Option<u32>,
+    is_complete: bool,
+    is_damaged: bool,
+    /// Why some of it is missing, in words.
+    loss: Option<String>,
+}
+
+/// Codes raw records in memory, and what the log holds before them. Nothing in the
+/// directory is changed, which may be that of somebody else.
+fn coded(raw: RawTail, chunks: &Chunks, log: Option<File>) -> Result<CodedTail, Damage> {
+    let (mut resumed, writer) = resume_in_memory(chunks, log)?;
+    let (is_log_damaged, loss) = (resumed.damaged.log, resumed.incomplete.take());
+    let mut recorder = TraceRecorder::in_memory(resumed);
+    let replayed = raw.replay(&mut recorder)?;
+    let chunks = Chunks::examine(recorder.into_chunks()?)?;
+    Ok(CodedTail {
+        chunks,
+        writer,
+        is_complete: replayed.is_complete,
+        is_damaged: is_log_damaged || replayed.n_damaged > 0,
+        loss,
+    })
+}
+
+fn unreadable(path: &Arc<str>, source: io::Error) -> Error {
+    Error::Unreadable { path: path.clone(), source }
 }
 
 /// What was salvaged of torn blocks, as whole ones in memory.

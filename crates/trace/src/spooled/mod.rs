@@ -48,6 +48,7 @@ pub use objects::MAX_OBJECT_BYTES;
 pub use observer::{ModuleLoaded, Observer, OpenedFile, ProcessNumber};
 pub use own::OwnStream;
 pub use processes::{JobProcess, MAX_PROCESSES};
+pub(crate) use state::State;
 pub use text::MAX_TEXT_BYTES;
 pub(crate) use text::escaped;
 pub use totals::{JobTotals, NotRecorded};

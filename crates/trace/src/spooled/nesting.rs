@@ -45,6 +45,11 @@ impl Nesting {
         }
     }
 
+    /// Whether anything waits.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty() || self.selection.is_some()
+    }
+
     /// Gives all that wait: the thread has ended, the call around them never did.
     pub(crate) fn release(&mut self, emit: impl FnMut(&Finished)) {
         self.waiting.sort_by_key(|finished| finished.call.began);

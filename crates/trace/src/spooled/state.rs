@@ -63,6 +63,11 @@ impl State {
         self.asking.get(&id).copied()
     }
 
+    /// Whether calls wait for the one around them to end.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.streams.values().any(|stream| stream.nesting.has_waiting())
+    }
+
     /// This state as a sink for what is read from a job.
     pub(crate) fn with<'a, O: Observer>(&'a mut self, observer: &'a mut O) -> JobSink<'a, O> {
         JobSink { state: self, observer }

@@ -192,6 +192,30 @@ pub(crate) fn open(directory: &Path) -> Result<ResumedRecording, Error> {
     opened.and_then(|opened| go_on(opened, log)).map_err(|source| unwritable(&path, source))
 }
 
+/// Takes a recording up in memory: what its log holds, and what comes after, goes into
+/// blocks that are in no file. `chunks` is the trace, as far as it is written.
+/// Also gives the process that writes the log.
+pub(crate) fn resume_in_memory(
+    chunks: &Chunks,
+    mut log: Option<File>,
+) -> io::Result<(ResumedRecording, Option<u32>)> {
+    // Others have read from the same description of the file.
+    log.as_mut().map(Seek::rewind).transpose()?;
+    let (log, writer) = log.map(begin_log).transpose()?.flatten().unzip();
+    let mut earlier = Earlier::default();
+    let n_bad = load(chunks, &mut earlier);
+    let mut out = ChunkWriter::create(Storage::Memory(Vec::new()), chunks.head())?;
+    write_salvaged(chunks, log.as_ref().map(|log: &Log| log.generation), &mut out)?;
+    let content = FoundChunks {
+        entries: [&chunks.content().entries[..], out.entries()].concat(),
+        n_damaged: n_bad,
+        ..FoundChunks::default()
+    };
+    let version = chunks.head().version;
+    let resumed = go_on(OpenTrace { version, out, content, earlier, incomplete: None }, log)?;
+    Ok((resumed, writer))
+}
+
 /// A file of blocks that can be added to.
 struct OpenTrace {
     version: u32,
@@ -312,17 +336,29 @@ fn open_log(path: &Path) -> Result<Option<Log>, Error> {
     let text = || path.to_string_lossy().into();
     let unreadable = |source| Error::Unreadable { path: text(), source };
     let Some(file) = open_regular(path)? else { return Ok(None) };
-    let log = LogReader::begin(BufReader::with_capacity(1 << 16, file)).map_err(unreadable)?;
-    let (mut reader, generation) = log.ok_or_else(|| Error::NotARecording { path: text() })?;
-    // Every log begins with its writer. One that ends before that is empty.
-    let times = match reader.next().map_err(unreadable)? {
-        Some(LogEntry::Writer { pid, .. }) if has_open(pid, path) => {
-            return Err(Error::StillWritten { path: text(), pid });
-        }
-        Some(LogEntry::Writer { times, .. }) => times,
-        _ => return Ok(None),
-    };
-    Ok(Some(Log { reader, generation, times }))
+    let begun = file.try_clone().and_then(begin_log).map_err(unreadable)?;
+    match begun {
+        Some((_, pid)) if has_open(pid, path) => Err(Error::StillWritten { path: text(), pid }),
+        Some((log, _)) => Ok(Some(log)),
+        None if is_log(file).map_err(unreadable)? => Ok(None),
+        None => Err(Error::NotARecording { path: text() }),
+    }
+}
+
+/// Reads how a log begins, and who writes it. Every log begins with its writer: one
+/// that ends before that is empty.
+fn begin_log(file: File) -> io::Result<Option<(Log, u32)>> {
+    let begun = LogReader::begin(BufReader::with_capacity(1 << 16, file))?;
+    let Some((mut reader, generation)) = begun else { return Ok(None) };
+    Ok(match reader.next()? {
+        Some(LogEntry::Writer { times, pid }) => Some((Log { reader, generation, times }, pid)),
+        _ => None,
+    })
+}
+
+fn is_log(mut file: File) -> io::Result<bool> {
+    file.rewind()?;
+    Ok(LogReader::begin(file)?.is_some())
 }
 
 impl Log {

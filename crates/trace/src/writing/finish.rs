@@ -83,6 +83,22 @@ pub(crate) fn describe(about: About<'_>, description: &Description) -> Result<Wr
     })
 }
 
+/// Describes a recording that is left unfinished: what is counted is not known yet.
+pub(crate) fn describe_unfinished(
+    directory: &Path,
+    processes: &[LoggedProcess],
+    description: &Description,
+) -> Result<(), Error> {
+    let fail = |error: serde_json::Error| unwritable(&directory.join("meta.json"), error.into());
+    let mut value = serde_json::to_value(document(description, processes)).map_err(fail)?;
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|name, _| !COUNTED.contains(&&**name));
+    }
+    let mut text = serde_json::to_vec_pretty(&value).map_err(fail)?;
+    text.push(b'\n');
+    TemporaryFile::of_bytes(directory, "meta.json", &text)?.appear()
+}
+
 /// What is counted anew when a trace is repaired.
 const COUNTED: [&str; 8] = [
     "ranks",

@@ -40,10 +40,11 @@ const PROGRESS_STEP: u64 = 4096;
 
 pub use description::Description;
 pub(crate) use earlier::has_open;
+pub(crate) use earlier::resume_in_memory;
 pub use export::export_csv;
 pub use finish::Written;
 pub use import::import;
-pub(crate) use part::{TableWriter, TemporaryFile};
+pub(crate) use part::{TableWriter, TemporaryFile, unwritable};
 pub(crate) use recorder::LOG;
 pub use recorder::TraceRecorder;
 pub use repair::repair;

@@ -16,12 +16,13 @@ use crate::native::{
     TimePrecision, VERSION,
 };
 use crate::provenance::{Mount, SourcePlace, TABLES};
+use crate::raw::{self, RawTail};
 use crate::spooled::{
     JobProcess, ModuleLoaded, Observer, OpenedFile, ProcessNumber, UNKNOWN_FRAMES, escaped,
 };
 use crate::writing::description::{Counts, Description};
 use crate::writing::directory::Directory;
-use crate::writing::earlier::{self, Earlier};
+use crate::writing::earlier::{self, Earlier, ResumedRecording};
 use crate::writing::finish::{self, Written};
 use crate::writing::log::{
     LogEntry, LogWriter, LoggedEvent, LoggedProcess, LossMarker, ProcessDetails, cell, commands,
@@ -68,7 +69,8 @@ pub struct TraceRecorder {
     out: ChunkWriter,
     pending: Pending,
     streams: StreamWriters,
-    log: LogWriter,
+    /// None where blocks are made in memory.
+    log: Option<LogWriter>,
     marker: Option<LossMarker>,
     max_log_bytes: u64,
     failure: Option<Failure>,
@@ -136,7 +138,7 @@ impl TraceRecorder {
             out,
             pending: Pending::new(),
             streams: StreamWriters::new(times, EventOrder::ByTime, 0),
-            log,
+            log: Some(log),
             marker: Some(marker),
             max_log_bytes: MAX_LOG_BYTES,
             failure: None,
@@ -159,26 +161,62 @@ impl TraceRecorder {
     }
 
     /// Takes up a recording whose writer ended before it was finished, or a
-    /// trace that was cut off: all that is good of it is kept.
+    /// trace that was cut off: all that is good of it is kept, and what is there in raw
+    /// form is coded.
     pub fn reopen(directory: &Path) -> Result<TraceRecorder, Error> {
+        let coded = RawTail::open(directory)?.map(|tail| code(directory, tail)).transpose()?;
+        let mut recorder = TraceRecorder::reopen_coded(directory)?;
+        if let Some((n_damaged, incomplete)) = coded {
+            recorder.n_damaged += n_damaged;
+            recorder.incomplete = incomplete.or(recorder.incomplete);
+        }
+        Ok(recorder)
+    }
+
+    fn reopen_coded(directory: &Path) -> Result<TraceRecorder, Error> {
         let found = earlier::open(directory)?;
-        let earlier::ResumedRecording { out, streams, times, mut earlier, damaged, .. } = found;
-        let (generation, incomplete) = (found.generation, found.incomplete);
         let fail = |source| unwritable(&directory.join(LOG), source);
-        if damaged.log {
+        if found.damaged.log {
             // Somebody may know how to read more of it.
             fs::rename(directory.join(LOG), directory.join(DAMAGED_LOG)).map_err(fail)?;
         }
-        let n_damaged = damaged.n_chunks + u64::from(damaged.log);
-        let (log, marker) = next_log(directory, generation, times).map_err(fail)?;
-        Ok(TraceRecorder {
+        let log = next_log(directory, found.generation, found.times).map_err(fail)?;
+        Ok(TraceRecorder::resume(directory, found, Some(log)))
+    }
+
+    /// Goes on with a recording in memory, for [`into_chunks`](Self::into_chunks).
+    pub(crate) fn in_memory(found: ResumedRecording) -> TraceRecorder {
+        TraceRecorder::resume(Path::new(""), found, None)
+    }
+
+    /// What was written in memory since.
+    pub(crate) fn into_chunks(mut self) -> io::Result<Storage> {
+        // What is known of a process may have come after its last event.
+        while let Some((number, process)) = self.news.pop_first() {
+            self.describe(number, &process);
+        }
+        self.cut(None);
+        match &self.failure {
+            Some(failure) => Err(failure.error()),
+            None => Ok(self.out.into_storage()),
+        }
+    }
+
+    fn resume(
+        directory: &Path,
+        found: ResumedRecording,
+        log: Option<(LogWriter, LossMarker)>,
+    ) -> TraceRecorder {
+        let earlier::ResumedRecording { out, streams, times, mut earlier, damaged, .. } = found;
+        let (log, marker) = log.unzip();
+        TraceRecorder {
             directory: directory.into(),
             times,
             out,
             pending: Pending::new(),
             streams,
             log,
-            marker: Some(marker),
+            marker,
             max_log_bytes: MAX_LOG_BYTES,
             failure: None,
             contexts: std::mem::take(&mut earlier.contexts),
@@ -189,14 +227,14 @@ impl TraceRecorder {
             seen: std::mem::take(&mut earlier.seen),
             earlier,
             counts: None,
-            n_damaged,
-            incomplete,
+            n_damaged: damaged.n_chunks + u64::from(damaged.log),
+            incomplete: found.incomplete,
             keeps_provenance: found.version > 1,
             news: BTreeMap::new(),
             n_command_bytes: HashMap::new(),
             mount_table: None,
             mounts: HashMap::new(),
-        })
+        }
     }
 
     /// Looks up where files are mounted, as this process sees it. To be asked for
@@ -237,7 +275,7 @@ impl TraceRecorder {
         while let Some((number, process)) = self.news.pop_first() {
             self.describe(number, &process);
         }
-        self.note(LOG, |recorder| recorder.log.flush());
+        self.flush_log();
         match &self.failure {
             Some(failure) => Err(unwritable(&self.directory.join(failure.file), failure.error())),
             None => Ok(()),
@@ -266,13 +304,23 @@ impl TraceRecorder {
             incomplete,
         };
         let written = finish::describe(about, description)?;
+        remove_raw(&directory)?;
         let log = directory.join(LOG);
         fs::remove_file(&log).map_err(|source| unwritable(&log, source))?;
         Ok(written)
     }
 
+    /// Leaves the recording as it is, with a description: some of it is there in raw
+    /// form only ([`Follower::keep_in`](crate::Follower::keep_in)). It can be read, and
+    /// [`repair`](crate::repair) codes the rest.
+    pub fn leave(mut self, description: &Description) -> Result<(), Error> {
+        self.flush()?;
+        finish::describe_unfinished(&self.directory, &self.seen, description)
+    }
+
     /// Gives the recording up and deletes what there is of it.
     pub fn discard(self) -> Result<(), Error> {
+        remove_raw(&self.directory)?;
         remove(&self.directory, &[EVENTS, LOG])
     }
 
@@ -288,9 +336,10 @@ impl TraceRecorder {
         let names: Vec<&str> =
             [EVENTS, "meta.json", NEXT_LOG, DAMAGED_LOG, LOG].into_iter().filter(there).collect();
         let n_bytes = |name: &&str| fs::metadata(directory.join(name)).map_or(0, |it| it.len());
-        let freed = names.iter().map(n_bytes).sum();
+        let freed: u64 = names.iter().map(n_bytes).sum();
+        let freed_raw = remove_raw(directory)?;
         remove(directory, &names)?;
-        Ok(freed)
+        Ok(freed + freed_raw)
     }
 
     /// Lets logs grow to this length only, for tests.
@@ -304,8 +353,12 @@ impl TraceRecorder {
     fn define(&mut self, entry: &LogEntry) {
         self.note(LOG, |recorder| {
             recorder.pending.add(entry)?;
-            recorder.log.push(entry)
+            recorder.log.as_mut().map_or(Ok(()), |log| log.push(entry))
         });
+    }
+
+    fn flush_log(&mut self) {
+        self.note(LOG, |recorder| recorder.log.as_mut().map_or(Ok(()), LogWriter::flush));
     }
 
     /// The same for what traces of version 1 do not have.
@@ -368,7 +421,7 @@ impl TraceRecorder {
         self.note(NEXT_LOG, |recorder| {
             let generation = recorder.streams.next_generation();
             let (log, marker) = next_log(&recorder.directory, generation, recorder.times)?;
-            (recorder.log, recorder.marker) = (log, Some(marker));
+            (recorder.log, recorder.marker) = (Some(log), Some(marker));
             Ok(())
         });
     }
@@ -417,7 +470,7 @@ impl TraceRecorder {
         let function = row.function;
         self.note(LOG, |recorder| recorder.pending.name(function));
         let entry = LogEntry::Event(row);
-        self.note(LOG, |recorder| recorder.log.push(&entry));
+        self.note(LOG, |recorder| recorder.log.as_mut().map_or(Ok(()), |log| log.push(&entry)));
         let LogEntry::Event(row) = entry else { return };
         let process = row.process;
         let event = Event::from(row);
@@ -427,7 +480,7 @@ impl TraceRecorder {
         if self.streams.push(number, &event) == BlockRoom::Full {
             self.cut(Some(number));
         }
-        if self.log.n_bytes() > self.max_log_bytes {
+        if self.log.as_ref().is_some_and(|log| log.n_bytes() > self.max_log_bytes) {
             self.rotate();
         }
     }
@@ -527,7 +580,7 @@ impl Observer for TraceRecorder {
     }
 
     fn keep(&mut self) {
-        self.note(LOG, |recorder| recorder.log.flush());
+        self.flush_log();
     }
 }
 
@@ -565,6 +618,29 @@ fn short_command(arguments: &[String]) -> Box<str> {
     }
     command.truncate(end);
     line(&command)
+}
+
+/// Codes what is there in raw form, and deletes it. Gives how many files of it are
+/// damaged, and why events are missing from the recording before.
+fn code(directory: &Path, tail: RawTail) -> Result<(u64, Option<String>), Error> {
+    let mut recorder = TraceRecorder::reopen_coded(directory)?;
+    let replayed = tail.replay(&mut recorder);
+    let replayed = replayed.map_err(|source| raw::unreadable(directory, source))?;
+    recorder.cut(None);
+    recorder.note(EVENTS, |recorder| recorder.out.sync());
+    recorder.flush()?;
+    let incomplete = recorder.incomplete.take();
+    drop(recorder);
+    match replayed.n_damaged {
+        0 => remove_raw(directory).map(drop),
+        // Somebody may know how to read more of it.
+        _ => raw::set_aside(directory).map_err(|source| unwritable(directory, source)),
+    }?;
+    Ok((replayed.n_damaged, incomplete))
+}
+
+fn remove_raw(directory: &Path) -> Result<u64, Error> {
+    raw::remove(directory).map_err(|source| unwritable(directory, source))
 }
 
 /// Removes files of a directory.

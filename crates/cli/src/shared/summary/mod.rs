@@ -42,6 +42,9 @@ pub struct RunSummary {
     pub unseen: Option<Unseen>,
     /// The recorded trace.
     pub trace: Option<PathBuf>,
+    /// Records that are in the trace in raw form, and of which this summary tells
+    /// nothing: the program was faster than they could be read.
+    pub left_raw: u64,
     /// Only with `--model`.
     pub model: Option<ModelUse>,
     /// Only with `--prefetch`.
@@ -91,6 +94,7 @@ impl TraceSummary {
         "linked_in",
         "stacks",
         "unseen",
+        "left_raw",
         "model",
         "prefetch",
         "own_cpu_s",

@@ -114,6 +114,15 @@ fn fill(summary: &RunSummary, page: &mut TextPage) {
         page.say(
             "trace",
             &match summary.unseen {
+                None if summary.left_raw > 0 => {
+                    let (name, word) = (trace.display(), shell_quoted(trace));
+                    let records = counted(summary.left_raw, "record");
+                    format!(
+                        "'{name}'; {records} of the end are there in raw form and not in this \
+                         summary: 'ioracle show {word}' reads them, 'ioracle recover {word}' makes \
+                         them smaller"
+                    )
+                }
                 None => {
                     let (name, word) = (trace.display(), shell_quoted(trace));
                     format!("'{name}'; 'ioracle show {word}' prints this summary again")

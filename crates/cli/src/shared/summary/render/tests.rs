@@ -38,6 +38,7 @@ fn idle() -> RunSummary {
         stacks: None,
         unseen: None,
         trace: None,
+        left_raw: 0,
         model: None,
         prefetch: None,
         own_cpu_s: 0.01,
