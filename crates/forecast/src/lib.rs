@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod class;
+mod foreign;
 mod system;
 
 pub use class::{Api, IoClass, Kind, Pattern, SizeBin};

@@ -130,7 +130,8 @@ pub enum SystemError {
     )]
     TooLarge { path: PathBuf },
     #[error(
-        "'{}' is no description of a storage system ({reason}); make one with ioracle bench -o FILE",
+        "'{}' is no description of a storage system ({reason}); make one with ioracle bench -o FILE, \
+         or name results of IOR or fio",
         path.display()
     )]
     Malformed { path: PathBuf, reason: String },
@@ -185,6 +186,11 @@ impl System {
             return Err(SystemError::TooLarge { path: path.into() });
         }
         let malformed = |reason: String| SystemError::Malformed { path: path.into(), reason };
+        if let Some(foreign) = crate::foreign::parse(bytes) {
+            let system = foreign.map_err(malformed)?;
+            system.check(path)?;
+            return Ok(system);
+        }
         let header: Header =
             serde_json::from_slice(bytes).map_err(|error| malformed(error.to_string()))?;
         match (header.format.as_deref(), header.version) {
