@@ -25,6 +25,10 @@ test: lint ## lint, then all tests
 test-portable: tools ## the capture library as other processors have it, on this one
 	scripts/run-tests scripts/test-portable
 
+.PHONY: test-libraries
+test-libraries: tools ## 'ioracle bench' through MPI-IO, HDF5 and netCDF, with MPICH and Open MPI
+	scripts/run-tests scripts/test-libraries
+
 test-strangers: release ## other projects' own tests with and without capture: docs/strangers.md
 	scripts/test-strangers
 

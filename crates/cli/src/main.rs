@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod doctor;
 mod eval;
 mod export;
@@ -34,6 +35,7 @@ Examples:
   ioracle model save tests/traces/cm1-grads -o cm1.model    keep what was learned
   ioracle export trace --to csv -o trace-csv                convert a recorded trace to CSV
   ioracle pattern evaluate runs                             how well server loads are recognised
+  ioracle bench /scratch -o scratch.json                    how fast a file system is
   ioracle recover /dev/shm/ioracle-4711-8c2f0a91 -o trace   recover a killed job
 
 Exit codes: 0 success, 1 failure, 2 wrong use.";
@@ -56,12 +58,15 @@ enum Command {
     Predict(predict::Arguments),
     Model(model::Arguments),
     Pattern(pattern::Arguments),
+    Bench(Box<bench::Arguments>),
     Recover(recover::Arguments),
     Import(import::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),
     #[command(hide = true)]
     Generate(generate::Arguments),
+    #[command(hide = true)]
+    BenchTask(bench::TaskArguments),
     #[command(hide = true)]
     PerformPrefetch(prefetch::PerformArguments),
 }
@@ -76,6 +81,8 @@ fn main() -> ExitCode {
         Command::Predict(arguments) => predict::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Model(arguments) => model::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Pattern(arguments) => pattern::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::BenchTask(arguments) => bench::run_task(&arguments),
         Command::Recover(arguments) => recover::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Import(arguments) => import::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Export(arguments) => export::run(&arguments).map(|()| ExitCode::SUCCESS),
