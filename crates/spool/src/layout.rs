@@ -18,6 +18,8 @@ pub const VERSION: u32 = 7;
 
 /// Name of the job file in its directory.
 pub const JOB_FILE: &str = "job";
+/// Name of the file in which `ioracle run` tells how the job is doing.
+pub const STATUS_FILE: &str = "status";
 /// How names of stream files end.
 pub const STREAM_SUFFIX: &str = ".stream";
 /// How names of streams end that were made in advance, for threads of the process
@@ -184,6 +186,13 @@ pub struct StreamHeader {
     /// The PID namespace of the process, as the number of its file in /proc; told
     /// where a stream is made in advance, 0 otherwise.
     pub pid_namespace: AtomicU64,
+    /// Since when the thread is inside a recorded call, CLOCK_MONOTONIC; 0: it is
+    /// not. Of calls inside each other, the outermost. A call that was left by a
+    /// jump seems to last until the next one begins.
+    pub inside_since_ns: AtomicU64,
+    /// 1: the reader is to be woken by each record, because someone acts on this
+    /// stream; stored by the reader.
+    pub wakes_each: AtomicU32,
 }
 
 /// What a segment holds.
@@ -359,6 +368,8 @@ const _: () = {
     assert!(offset_of!(StreamHeader, charged_bytes) == 3184);
     assert!(offset_of!(StreamHeader, begin_ns) == 3192);
     assert!(offset_of!(StreamHeader, pid_namespace) == 3200);
+    assert!(offset_of!(StreamHeader, inside_since_ns) == 3208);
+    assert!(offset_of!(StreamHeader, wakes_each) == 3216);
     assert!(size_of::<StreamHeader>() <= PAGE);
     assert!(size_of::<SegmentEntry>() == 32);
     assert!(size_of::<Record>() == 96);

@@ -34,6 +34,20 @@ fn what_is_appended_comes_out_in_order() {
 }
 
 #[test]
+fn a_thread_inside_a_call_is_seen_before_there_is_a_record_of_it() {
+    let (_base, mut job) = job(ROOMY);
+    let mut sink = Memory::default();
+    let thread = Thread::start(job.directory(), 0);
+    assert_eq!(job.inside_since_ns(StreamNumber(0)), None, "a stream that nobody knows yet");
+    job.poll(&mut sink).unwrap();
+    assert_eq!(job.inside_since_ns(StreamNumber(0)), None);
+    thread.writer.set_inside_since(1234);
+    assert_eq!(job.inside_since_ns(StreamNumber(0)), Some(1234));
+    thread.writer.set_inside_since(0);
+    assert_eq!(job.inside_since_ns(StreamNumber(0)), None);
+}
+
+#[test]
 fn a_finished_stream_ends_and_its_bytes_are_given_back() {
     let (_base, mut job) = job(ROOMY);
     let mut sink = Memory::default();
@@ -140,6 +154,21 @@ fn a_writer_that_waits_for_the_reader_loses_nothing() {
     thread.join().unwrap();
     assert!(sink.first().iter().copied().eq(0..50_000));
     assert_eq!(job.totals().n_unrecorded(), 0);
+}
+
+#[test]
+fn a_sleeping_reader_is_woken_by_each_record_where_someone_acts() {
+    let (_base, mut job) = job(ROOMY);
+    let mut sink = Memory::default();
+    let mut thread = Thread::start(job.directory(), 0);
+    job.poll(&mut sink).unwrap();
+    job.act_on(StreamNumber(0));
+    while job.poll(&mut sink).unwrap() > 0 {}
+    thread.append(0);
+    let start = Instant::now();
+    job.sleep(Duration::from_secs(60));
+    assert!(start.elapsed() < Duration::from_secs(10), "it was not woken");
+    assert_eq!(job.poll_asking(&mut sink), 1);
 }
 
 #[test]

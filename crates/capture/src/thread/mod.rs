@@ -144,7 +144,12 @@ pub(crate) fn begin() -> Option<Begun> {
         Some(unsafe { state.begin(caller, job) })
     });
     match begun {
-        Some(begun) => Some(Begun { start_ns: Cell::new(clock::now_ns()), ..begun? }),
+        Some(begun) => {
+            let begun = Begun { start_ns: Cell::new(clock::now_ns()), ..begun? };
+            // Its generation has just been looked at.
+            begun.store_inside_since(begun.start_ns.get());
+            Some(begun)
+        }
         None => begin_interrupting(cell.state(), caller),
     }
 }
@@ -207,7 +212,9 @@ impl Begun {
     #[inline]
     pub(crate) fn end(self, end_ns: u64, call: Call) {
         self.state().depth.store(self.depth, Relaxed);
-        self.append_in_place(end_ns, call);
+        let call = Call { part: self.part.get(), ..call };
+        let record = self.record(self.began.get(), self.depth, end_ns, call);
+        self.write_and(&record, || self.store_inside_since(0));
     }
 
     /// Whether no recorded call is around this one.
@@ -224,6 +231,20 @@ impl Begun {
     /// Ends the call without a record.
     pub(crate) fn forget(self) {
         self.state().depth.store(self.depth, Relaxed);
+        // What began in another process is never written to.
+        if self.generation == RECORDER.generation() {
+            self.store_inside_since(0);
+        }
+    }
+
+    /// Says since when the thread is inside a call, or that it is not.
+    #[inline]
+    fn store_inside_since(&self, since_ns: u64) {
+        if self.is_outermost()
+            && let Some(writer) = self.state().writer()
+        {
+            writer.set_inside_since(since_ns);
+        }
     }
 
     #[inline]
@@ -263,13 +284,25 @@ impl Begun {
 
     #[inline]
     fn append(&self, began: u64, depth: usize, end_ns: u64, call: Call) {
+        self.write(&self.record(began, depth, end_ns, call));
+    }
+
+    #[inline]
+    fn record(&self, began: u64, depth: usize, end_ns: u64, call: Call) -> Call {
         let (context, start_ns) = (self.context, self.start_ns.get());
         let depth = depth.min(255) as u8;
-        self.write(&Call { context, began, start_ns, end_ns, depth, ..call });
+        Call { context, began, start_ns, end_ns, depth, ..call }
     }
 
     #[inline]
     fn write(&self, record: &Call) {
+        self.write_and(record, || ());
+    }
+
+    /// Writes a record, and does something else where that may be done: in the process
+    /// that the call began in.
+    #[inline]
+    fn write_and(&self, record: &Call, then: impl FnOnce()) {
         if self.generation != RECORDER.generation() {
             return leave_unwritten();
         }
@@ -285,6 +318,7 @@ impl Begun {
         if is_outermost {
             state.recording_sp.store(0, Relaxed);
         }
+        then();
     }
 }
 

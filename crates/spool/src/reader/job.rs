@@ -19,7 +19,7 @@ use super::process;
 use super::sink::{Sink, StreamNumber};
 use super::table::{COUNTS_OVERWRITTEN, MAX_COUNT};
 use super::totals::{SpoolTotals, UnrecordedProgram};
-use crate::layout::{JOB_FILE, JobPage, SPARE_SUFFIX, STREAM_SUFFIX, UnrecordedCause};
+use crate::layout::{JOB_FILE, JobPage, SPARE_SUFFIX, STATUS_FILE, STREAM_SUFFIX, UnrecordedCause};
 use crate::slot::{OutlookBuilder, SLOT_SUFFIX};
 use crate::unrecorded;
 
@@ -125,6 +125,12 @@ impl Job {
         self.streams.asking_have_news()
     }
 
+    /// Someone acts on a stream: its thread wakes the reader with each record, and
+    /// [`poll_asking`](Job::poll_asking) reads it, as if the thread asked.
+    pub fn act_on(&mut self, stream: StreamNumber) {
+        self.streams.act_on(stream);
+    }
+
     /// Writers need not wake us for a while: [`poll_asking`](Job::poll_asking)
     /// is going to be called again and again.
     pub fn stay_awake(&self) {
@@ -135,6 +141,13 @@ impl Job {
     /// that is no longer possible.
     pub fn publish(&mut self, stream: StreamNumber, outlook: &OutlookBuilder) -> bool {
         self.streams.publish(stream, outlook)
+    }
+
+    /// Since when the thread of a stream is inside a recorded call, on the system's
+    /// monotonic clock; `None` if it is not. One read of the file, which costs the
+    /// thread nothing.
+    pub fn inside_since_ns(&mut self, stream: StreamNumber) -> Option<u64> {
+        self.streams.inside_since_ns(stream)
     }
 
     /// Hands over everything that is published, skips holes, and ends all streams:
@@ -192,7 +205,8 @@ impl Job {
             let name = entry.map_err(self.could_not_remove())?.file_name();
             let suffixes = [STREAM_SUFFIX, SPARE_SUFFIX, SLOT_SUFFIX];
             let ends_as_ours = |name: &str| suffixes.iter().any(|suffix| name.ends_with(suffix));
-            let is_ours = name == JOB_FILE || name.to_str().is_some_and(ends_as_ours);
+            let is_named = name == JOB_FILE || name == STATUS_FILE;
+            let is_ours = is_named || name.to_str().is_some_and(ends_as_ours);
             if is_ours {
                 // What is not a file stays, and so does the directory then.
                 let _ = fs::remove_file(self.directory.join(&name));

@@ -131,6 +131,12 @@ pub(super) fn consumed_offset(place: usize) -> u64 {
     (row(place) + offset_of!(SegmentEntry, consumed)) as u64
 }
 
+/// Where the file says since when its thread is inside a call.
+pub(super) const INSIDE_SINCE_OFFSET: u64 = offset_of!(StreamHeader, inside_since_ns) as u64;
+
+/// Where the reader asks to be woken by each record.
+pub(super) const WAKES_EACH_OFFSET: u64 = offset_of!(StreamHeader, wakes_each) as u64;
+
 /// Where the file says how many segments it has.
 pub(super) const N_SEGMENTS_OFFSET: u64 = offset_of!(StreamHeader, n_segments) as u64;
 

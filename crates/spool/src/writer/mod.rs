@@ -175,9 +175,17 @@ impl Writer {
             return self.append_elsewhere(host, job, call, Some(number));
         }
         let mask = self.wake_mask.load(Relaxed);
-        if number & mask == mask {
+        if number & mask == mask || self.is_acted_on() {
             self.wake(host, job);
         }
+    }
+
+    /// Whether the reader is to be woken by each record.
+    #[inline]
+    fn is_acted_on(&self) -> bool {
+        // SAFETY: the header is mapped as long as the pointer is not null.
+        let header = unsafe { self.header.load(Relaxed).as_ref() };
+        header.is_some_and(|header| header.wakes_each.load(Relaxed) == 1)
     }
 
     /// Appends to another segment than the current one. `reserved` is a number
@@ -243,6 +251,16 @@ impl Writer {
             && let Some(count) = header.unrecorded.get(cause as usize)
         {
             count.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Says since when the thread is inside a call; 0: it is not. A store, and no
+    /// more: whoever wants to know looks.
+    #[inline]
+    pub fn set_inside_since(&self, since_ns: u64) {
+        // SAFETY: the header is mapped as long as the pointer is not null.
+        if let Some(header) = unsafe { self.header.load(Relaxed).as_ref() } {
+            header.inside_since_ns.store(since_ns, Relaxed);
         }
     }
 

@@ -88,6 +88,8 @@ struct Followed {
     only_seemed_gone: bool,
     /// The look of this pass has found records; there may be more behind them.
     had_ready: bool,
+    /// Someone acts on it, though its thread does not ask.
+    is_acted_on: bool,
     is_over: bool,
     /// Found over before this pass, which has read what there is.
     was_over: bool,
@@ -106,6 +108,7 @@ impl Followed {
             gone_since: None,
             only_seemed_gone: false,
             had_ready: false,
+            is_acted_on: false,
             is_over: false,
             was_over: false,
             is_drained: false,
@@ -212,10 +215,37 @@ impl FollowedStreams {
         n_bytes
     }
 
+    /// Someone acts on a stream: its thread wakes the reader with each record.
+    pub(super) fn act_on(&mut self, number: StreamNumber) {
+        let place = self.followed.binary_search_by_key(&number, |it| it.stream.number);
+        let Ok(place) = place else { return };
+        let followed = &mut self.followed[place];
+        if !followed.is_acted_on {
+            followed.is_acted_on = true;
+            self.files.with(&mut followed.stream, &mut self.totals, |stream, file, _| {
+                stream.be_woken_by_each(file);
+            });
+            self.note_asking();
+        }
+    }
+
     /// Notes which threads ask, after streams have come or gone.
     fn note_asking(&mut self) {
-        let asks = |(place, it): (usize, &Followed)| it.stream.slot.is_some().then_some(place);
+        let asks = |(place, it): (usize, &Followed)| {
+            (it.is_acted_on || it.stream.slot.is_some()).then_some(place)
+        };
         self.asking = self.followed.iter().enumerate().filter_map(asks).collect();
+    }
+
+    /// Since when the thread of a stream is inside a call, if it is.
+    pub(super) fn inside_since_ns(&mut self, number: StreamNumber) -> Option<u64> {
+        let place = self.followed.binary_search_by_key(&number, |it| it.stream.number).ok()?;
+        let mut since_ns = None;
+        let stream = &mut self.followed[place].stream;
+        self.files.with(stream, &mut self.totals, |stream, file, _| {
+            since_ns = stream.inside_since_ns(file);
+        });
+        since_ns
     }
 
     /// Gives a thread its predictions; false if that is no longer possible.

@@ -249,6 +249,19 @@ impl StreamReader {
         }
     }
 
+    /// Since when the thread is inside a call, CLOCK_MONOTONIC.
+    pub(super) fn inside_since_ns(&self, file: &File) -> Option<u64> {
+        let mut word = [0; 8];
+        file.read_exact_at(&mut word, table::INSIDE_SINCE_OFFSET).ok()?;
+        Some(u64::from_ne_bytes(word)).filter(|since_ns| *since_ns != 0)
+    }
+
+    /// Asks the thread to wake the reader with each record.
+    pub(super) fn be_woken_by_each(&self, file: &File) {
+        // Where that fails, its records are found a little later.
+        let _ = file.write_all_at(&1_u32.to_ne_bytes(), table::WAKES_EACH_OFFSET);
+    }
+
     /// Reads the header again; what has become of the stream.
     pub(super) fn refresh(&mut self, file: &File, totals: &mut SpoolTotals) {
         match read_first_page(file) {
