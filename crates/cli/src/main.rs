@@ -11,6 +11,7 @@ mod eval;
 mod export;
 mod generate;
 mod import;
+mod jobs;
 mod model;
 mod pattern;
 mod predict;
@@ -28,6 +29,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 const EXAMPLES: &str = "\
 Examples:
   ioracle run -- ./simulation                               watch a program's I/O
+  ioracle jobs                                              what is running, and how it does
   ioracle show trace                                        what a recorded program did
   ioracle report trace -o report.html                       the same as a page to look at
   ioracle eval tests/traces/cm1-grads --baselines           how well it is predicted
@@ -52,6 +54,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Arguments),
+    Jobs(jobs::Arguments),
     Show(show::Arguments),
     Report(report::Arguments),
     Eval(eval::Arguments),
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Jobs(arguments) => jobs::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Show(arguments) => show::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Report(arguments) => report::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Eval(arguments) => eval::run(&arguments).map(|()| ExitCode::SUCCESS),

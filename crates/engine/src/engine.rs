@@ -2,10 +2,12 @@
 
 //! The engine: many streams, one oracle each.
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 
 use ioracle_events::{
-    ContextId, Event, FastMap, FileId, Level, MpiInternals, OperationFilter, Prediction, StreamId,
+    ContextId, Event, FastMap, FileId, Layer, Level, MpiInternals, OperationFilter, Prediction,
+    StreamId,
 };
 use ioracle_oracle::{Candidates, Model, Oracle, Role, StackId};
 
@@ -53,6 +55,28 @@ struct Intake {
     last_sequence: u64,
     /// When the first of them started.
     first_start_ns: Option<u64>,
+    nested: NestedIntake,
+}
+
+/// Numbers of events that were taken in while a call around them was under way,
+/// and that come again: all, and those that access data.
+#[derive(Clone, Debug, Default)]
+struct NestedIntake {
+    all: BTreeSet<u64>,
+    data: BTreeSet<u64>,
+}
+
+/// Events inside a call that are taken in before it ends; those beyond wait.
+const MAX_NESTED: usize = 1 << 14;
+
+impl NestedIntake {
+    /// Whether an event is a call around such a data access: then it is no
+    /// operation, which its filter cannot know.
+    fn is_around_data(&self, event: &Event) -> bool {
+        matches!(event.function.layer(), Layer::MpiIo | Layer::HighLevel)
+            && event.function.access().is_data()
+            && self.data.range(event.sequence + 1..).next().is_some()
+    }
 }
 
 impl Engine {
@@ -140,7 +164,18 @@ impl Engine {
         let is_followed = self.with_stream(event.stream, watcher, |intake, mpi, learning| {
             intake.last_sequence = intake.last_sequence.max(event.sequence);
             intake.first_start_ns.get_or_insert(event.start_ns);
-            if levels.includes(Level::Bytes) {
+            if !levels.includes(Level::Bytes) {
+                return;
+            }
+            let nested = &mut intake.nested;
+            if nested.all.is_empty() {
+                return intake.filter.push(event, mpi, |operation| learning.observe(&operation));
+            }
+            if nested.all.remove(&event.sequence) {
+                nested.data.remove(&event.sequence);
+            } else if nested.is_around_data(event) {
+                mpi.observe(event);
+            } else {
                 intake.filter.push(event, mpi, |operation| learning.observe(&operation));
             }
         });
@@ -156,6 +191,41 @@ impl Engine {
         } else {
             self.observe_variable(event, &mut ());
         }
+    }
+
+    /// Takes an event in at once that ended inside a call which has not ended. It
+    /// comes again, by [`observe`](Self::observe), in the order in which calls began,
+    /// and is not learned again then. What is an operation, and in which order, is the
+    /// same either way.
+    pub fn observe_nested(&mut self, event: &Event) {
+        if !self.config.levels.includes(Level::Bytes) {
+            return;
+        }
+        self.with_stream(event.stream, &mut (), |intake, mpi, learning| {
+            let Intake { filter, nested, last_sequence, .. } = intake;
+            if nested.all.len() >= MAX_NESTED {
+                return;
+            }
+            *last_sequence = (*last_sequence).max(event.sequence);
+            // What is held back is no call around this one: that has not come yet.
+            filter.finish(|operation| learning.observe(&operation));
+            if nested.is_around_data(event) {
+                mpi.observe(event);
+            } else {
+                filter.push(event, mpi, |operation| learning.observe(&operation));
+            }
+            nested.all.insert(event.sequence);
+            if event.function.access().is_data() && !event.failed() {
+                nested.data.insert(event.sequence);
+            }
+        });
+    }
+
+    /// Whether an event was taken in while the call around it was under way, and comes
+    /// for the second time.
+    pub fn has_observed(&self, event: &Event) -> bool {
+        let stream = self.streams.get(&event.stream);
+        stream.is_some_and(|stream| stream.intake.nested.all.contains(&event.sequence))
     }
 
     /// Takes an event in that nothing is to be learned from, but that may say
@@ -289,6 +359,11 @@ impl Engine {
     /// The oracle of a stream.
     pub fn oracle(&self, stream: StreamId) -> Option<&Oracle> {
         self.learner(Level::Bytes, stream).map(|learner| &learner.oracle)
+    }
+
+    /// When the last operation of a stream ended, on the clock of its events.
+    pub fn last_end_ns(&self, stream: StreamId) -> Option<u64> {
+        self.learner(Level::Bytes, stream)?.last_end_ns()
     }
 
     /// What is learned of a stream at a level.

@@ -71,6 +71,11 @@ impl StreamLearner {
         StreamLearner { oracle, n_known, behaviour, last_end_ns: None, score, path: None }
     }
 
+    /// When its last operation ended, on the clock of its operations.
+    pub fn last_end_ns(&self) -> Option<u64> {
+        self.last_end_ns
+    }
+
     /// Compares an operation with what was predicted, then learns it. `path` is
     /// that of its file, as far as the source gave it.
     pub fn observe(&mut self, operation: &Operation, path: Option<&str>) {

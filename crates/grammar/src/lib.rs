@@ -111,5 +111,5 @@ pub use config::{Config, GrammarMode};
 pub use expand::RuleView;
 pub use grammar::Grammar;
 pub use predictors::Candidate;
-pub use star_sequitur::StarSequitur;
+pub use star_sequitur::{LoopTurn, StarSequitur};
 pub use symbol::{Exponent, LoopId, RuleId, Symbol, Terminal};

@@ -9,7 +9,18 @@ use crate::config::Config;
 use crate::grammar::Grammar;
 use crate::predictors::{Candidate, Predictors};
 use crate::saved::Saved;
-use crate::symbol::Terminal;
+use crate::symbol::{Exponent, Terminal};
+
+/// A loop that a stream is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopTurn {
+    /// The turn it is in, from 1.
+    pub turn: u64,
+    /// How many turns it had before, or typically has; never less than `turn`.
+    pub turns: u64,
+    /// Symbols of a turn.
+    pub length: u64,
+}
 
 /// A stream that is learned symbol by symbol, and what may follow it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,6 +48,21 @@ impl StarSequitur {
     /// predictions could be trusted when all was new says little about it.
     pub fn begin_anew(&mut self) {
         self.predictors.fade();
+    }
+
+    /// The loops that the stream is in, outermost first, on the most probable path.
+    pub fn turns(&self) -> impl Iterator<Item = LoopTurn> + '_ {
+        let best = self.predictors.active.iter().max_by(|a, b| a.weight.total_cmp(&b.weight));
+        let path = best.map(|predictor| predictor.path.as_slice()).unwrap_or_default();
+        path.iter().filter_map(|frame| {
+            let turns = match self.grammar.arena.get(frame.id).exponent {
+                Exponent::Times(times) => times,
+                Exponent::Varying(varying) => self.grammar.typical_count(varying),
+            };
+            let (turn, symbol) = (frame.low, self.grammar.arena.symbol(frame.id)?);
+            let length = self.grammar.arena.length_of(symbol);
+            (turns > 1).then(|| LoopTurn { turn, turns: turns.max(turn), length })
+        })
     }
 
     /// The symbols that may come next, the most probable first.
@@ -110,5 +136,25 @@ impl StarSequitur {
         } else {
             Err("a predictor stands nowhere".to_owned())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_turns_are_those_of_the_loops_that_the_stream_is_in() {
+        let mut stream = StarSequitur::new(Config::new());
+        let mut push = |text: &str| text.bytes().for_each(|it| stream.push(it.into()));
+        // Three blocks of five turns, then two turns and the beginning of the third.
+        for _ in 0..3 {
+            push("xabababababy");
+        }
+        push("xababa");
+        let turns: Vec<LoopTurn> = stream.turns().collect();
+        assert!(turns.contains(&LoopTurn { turn: 3, turns: 5, length: 2 }), "{turns:?}");
+        let lengths: Vec<u64> = turns.iter().map(|turn| turn.length).collect();
+        assert!(lengths.is_sorted_by(|outer, inner| outer >= inner), "outermost first: {turns:?}");
     }
 }

@@ -75,6 +75,11 @@ impl Insight {
         FileGroups::new(&self.tally, &|file| self.paths.get(&file).map(|path| &**path))
     }
 
+    /// Bytes read and written by their operations so far.
+    pub fn bytes(&self) -> (u64, u64) {
+        (self.tally.read.bytes, self.tally.written.bytes)
+    }
+
     /// All that can be said of them.
     pub fn summarise(&self, surroundings: &Surroundings) -> Summary {
         let path = |file: FileId| self.paths.get(&file).map(|path| &**path);

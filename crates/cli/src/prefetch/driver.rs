@@ -20,6 +20,7 @@ use super::client::Performer;
 use super::descriptors::{MountPoints, NoDescriptor, ProgramDescriptors};
 use super::protocol::{Answer, MAX_PATH_BYTES, Order, Outcome, monotonic_ns};
 use super::timeline::{Timeline, TimelineRow};
+use crate::shared::status::PrefetchStatus;
 
 /// Steps that are kept ahead of each stream that reads: 64 MiB of the 8 KiB reads
 /// that netCDF makes.
@@ -257,6 +258,18 @@ impl Prefetcher {
         }
         let is_beginning = self.streams.is_empty() && now - self.started < BEGINNING;
         is_beginning.then_some(FIRST_LOOKS)
+    }
+
+    /// How it is doing.
+    pub fn status(&self) -> PrefetchStatus {
+        let report = self.planner.report();
+        PrefetchStatus {
+            bytes: report.bytes,
+            used: report.used,
+            in_flight: self.planner.n_in_flight() as u64,
+            saved_s: report.saved_s,
+            stopped: report.stopped,
+        }
     }
 
     /// What came of it all.

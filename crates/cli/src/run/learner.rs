@@ -19,6 +19,7 @@ use ioracle_trace::{Follower, JobProcess};
 
 use super::publish::Publisher;
 use crate::prefetch::Prefetcher;
+use crate::shared::status::PrefetchStatus;
 
 /// Events that may wait, some fifty megabytes.
 const MAX_WAITING: usize = 1 << 18;
@@ -79,6 +80,16 @@ impl Learner {
         self.prefetcher.as_mut()?.act(&mut self.engine)
     }
 
+    /// Whether someone acts on all streams, though their threads do not ask.
+    pub fn acts_on_all(&self) -> bool {
+        self.prefetcher.is_some()
+    }
+
+    /// How reading ahead is doing.
+    pub fn prefetch_status(&self) -> Option<PrefetchStatus> {
+        self.prefetcher.as_ref().map(Prefetcher::status)
+    }
+
     /// What reading ahead has brought, and its timeline if one was kept.
     pub fn finish_prefetching(&mut self) -> Option<(PrefetchReport, Option<String>)> {
         self.prefetcher.take().map(Prefetcher::finish)
@@ -113,6 +124,17 @@ impl Learner {
     /// Whether somebody acts on what is predicted.
     pub fn is_acted_on(&self) -> bool {
         self.is_asked() || self.prefetcher.is_some()
+    }
+
+    /// Takes an event that has ended inside a call which has not. It comes again when
+    /// it is its turn, and is not learned again then.
+    pub fn take_nested(&mut self, event: &Event) {
+        let acts_at_once = self.prefetcher.is_some() && self.waiting.is_empty();
+        if acts_at_once || self.publisher.is_urgent(event) {
+            let n_before = self.engine.operations(event.stream);
+            self.engine.observe_nested(event);
+            self.learned(event, n_before);
+        }
     }
 
     /// The thread of a stream asks what comes next.
@@ -180,8 +202,17 @@ impl Learner {
     }
 
     fn learn_from(&mut self, event: &Event) {
+        let may_be_known = self.publisher.is_asked() || self.prefetcher.is_some();
+        let is_known = may_be_known && self.engine.has_observed(event);
         let n_before = self.engine.operations(event.stream);
         self.engine.observe(event);
+        if !is_known {
+            self.learned(event, n_before);
+        }
+    }
+
+    /// An event was learned, of a stream that had so many operations before it.
+    fn learned(&mut self, event: &Event, n_before: u64) {
         let is_operation = self.engine.operations(event.stream) > n_before;
         let oracle = self.engine.oracle(event.stream);
         let quiet_ns = oracle.and_then(|oracle| oracle.quiet_threshold_ns());

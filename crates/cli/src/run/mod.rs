@@ -18,6 +18,7 @@ mod pace;
 mod publish;
 mod ranks;
 pub mod signals;
+mod status;
 pub mod supervise;
 
 mod report;

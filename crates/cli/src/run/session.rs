@@ -24,6 +24,7 @@ use super::model::{RunIdentity, RunModel, RunRecognition};
 use super::ranks::{RankInJob, local_ranks};
 use super::report::summarise;
 use super::signals::Signals;
+use super::status::StatusPublisher;
 use super::supervise::supervise;
 use super::watch::RunObserver;
 use super::{Arguments, Ran, settings};
@@ -146,6 +147,7 @@ impl Plan<'_> {
         let ended = Arc::new(AtomicBool::new(false));
         let learn = self.arguments.learn;
         let mut watch = RunObserver::new(recorder, Arc::clone(&ended), signals, learn);
+        watch.tell_status(StatusPublisher::new(follower.directory(), self.application()));
         let model = self.model().map(|(model, known)| {
             let (name, stacks) = (self.arguments.name.as_deref(), known.stacks().clone());
             watch.begin_with(known, RunRecognition::new(stacks, &self.path, name));

@@ -27,6 +27,7 @@ use super::learner::Learner;
 use super::model::RunRecognition;
 use super::pace::{LearnWhen, LearningPace};
 use super::signals::Signals;
+use super::status::StatusPublisher;
 
 /// Sleep between looks while the job is active, and when nothing was found for
 /// long. Writers wake us earlier when a batch is full.
@@ -84,6 +85,11 @@ pub struct RunObserver<'a> {
     n_after_end: u64,
     /// Records that stay in raw form, which nothing was learned from.
     pub n_left_raw: u64,
+    /// Tells those who look how the job is doing.
+    status: Option<StatusPublisher>,
+    is_looked_at: bool,
+    /// Streams that have begun, and that someone is going to act on.
+    to_act_on: Vec<StreamId>,
 }
 
 impl<'a> RunObserver<'a> {
@@ -109,7 +115,20 @@ impl<'a> RunObserver<'a> {
             n_slots: 0,
             n_after_end: 0,
             n_left_raw: 0,
+            status: None,
+            is_looked_at: false,
+            to_act_on: Vec::new(),
         }
+    }
+
+    /// Tells those who look how the job is doing.
+    pub fn tell_status(&mut self, status: Option<StatusPublisher>) {
+        self.status = status;
+    }
+
+    /// Whether records are left for later now.
+    pub fn learns_later(&self) -> bool {
+        self.pace.is_later()
     }
 
     /// Streams begin with what earlier ones of their role have learned.
@@ -130,13 +149,21 @@ impl<'a> RunObserver<'a> {
             if self.learner.is_asked() && follower.poll_asking(self) > 0 {
                 self.learner.publish(follower);
             }
+            for stream in self.to_act_on.drain(..) {
+                follower.act_on(stream);
+            }
             let (n_records, at_once) = if self.learner.is_awake(Instant::now()) {
                 (follower.poll_awake(self), LEARNED_BETWEEN)
             } else if self.leaves_records(follower) {
                 (Ok(0), LEARNED_AT_ONCE)
             } else if until_next.is_some() {
-                // Whoever reads ahead cannot wait until a stream that paused is looked at.
-                (follower.poll_awake(self), LEARNED_BETWEEN_PLANS)
+                // Whoever reads ahead cannot wait until a stream that paused is looked at,
+                // and is woken by the next record.
+                let n_records = match follower.poll_awake(self) {
+                    Ok(0) => follower.poll(self),
+                    polled => polled,
+                };
+                (n_records, LEARNED_BETWEEN_PLANS)
             } else {
                 (follower.poll(self), LEARNED_AT_ONCE)
             };
@@ -147,6 +174,10 @@ impl<'a> RunObserver<'a> {
             self.learner.is_behind = is_later || has_to_hurry || self.learner.is_asked();
             let has_learned = !is_later && self.learner.learn(at_once);
             self.learner.publish(follower);
+            if let Some(mut status) = self.status.take() {
+                self.is_looked_at = status.look(Instant::now(), self, follower);
+                self.status = Some(status);
+            }
             if flushed.elapsed() >= FLUSH_EVERY {
                 flushed = Instant::now();
                 self.flush();
@@ -198,7 +229,8 @@ impl<'a> RunObserver<'a> {
     /// Whether records are left in the spool for now.
     fn leaves_records(&mut self, follower: &mut Follower) -> bool {
         let now = Instant::now();
-        self.pace.look(now, self.learner.is_acted_on(), follower.processes());
+        let is_acted_on = self.learner.is_acted_on() || self.is_looked_at;
+        self.pace.look(now, is_acted_on, follower.processes());
         let is_later = self.pace.is_later() && !self.catches_up;
         if !is_later && !self.learner.is_full() {
             return false;
@@ -304,6 +336,9 @@ impl Observer for RunObserver<'_> {
     }
 
     fn stream_began(&mut self, id: StreamId, tid: u32) {
+        if self.learner.acts_on_all() {
+            self.to_act_on.push(id);
+        }
         if let Some(recognition) = &mut self.recognition {
             recognition.stream_began(id, tid);
         }
@@ -313,6 +348,9 @@ impl Observer for RunObserver<'_> {
     }
 
     fn event(&mut self, process: ProcessNumber, event: &Event) {
+        if let Some(status) = &mut self.status {
+            status.count(process, event);
+        }
         self.insight.observe(event);
         if let Some(recognition) = &mut self.recognition {
             recognition.event(process, event.stream, &mut self.learner.engine);
@@ -326,6 +364,10 @@ impl Observer for RunObserver<'_> {
             self.learner.is_given_up |= is_time && self.signals.ask_to_end();
         }
         self.learner.take(event);
+    }
+
+    fn nested_event(&mut self, event: &Event) {
+        self.learner.take_nested(event);
     }
 
     fn stream_asks(&mut self, id: StreamId) {

@@ -3,6 +3,7 @@
 //! Where the directories of running jobs are made, and what earlier jobs have
 //! left there.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -69,6 +70,34 @@ pub fn left_behind(base: &Path) -> Vec<PathBuf> {
         .collect();
     left.sort();
     left
+}
+
+/// The directory of a job.
+pub struct FoundJob {
+    pub directory: PathBuf,
+    /// The process that made it.
+    pub reader: u32,
+    pub is_alive: bool,
+}
+
+/// The jobs of this user, in a given directory and in the usual ones, in the order
+/// of their names.
+pub fn find(given: Option<&Path>) -> Vec<FoundJob> {
+    let us = rustix::process::geteuid().as_raw();
+    let bases: BTreeSet<PathBuf> =
+        given.map(Path::to_path_buf).into_iter().chain(usual()).collect();
+    let mut found = Vec::new();
+    for entry in bases.iter().filter_map(|base| base.read_dir().ok()).flatten().flatten() {
+        let Some(reader) = entry.file_name().to_str().and_then(reader_of) else { continue };
+        let directory = entry.path();
+        let about = directory.symlink_metadata();
+        let is_ours = about.is_ok_and(|about| about.is_dir() && about.uid() == us);
+        if is_ours && directory.join(ioracle_spool::layout::JOB_FILE).is_file() {
+            found.push(FoundJob { directory, reader, is_alive: !is_gone(reader) });
+        }
+    }
+    found.sort_by(|one, other| one.directory.cmp(&other.directory));
+    found
 }
 
 /// The process that made a directory of this name.

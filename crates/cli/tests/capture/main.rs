@@ -23,6 +23,7 @@ mod contexts;
 mod hdf5;
 mod in_process;
 mod kill;
+mod live;
 mod netcdf;
 mod numbers;
 mod parallel;

@@ -152,6 +152,15 @@ impl Follower {
         }
     }
 
+    /// Someone acts on a stream: its calls are told as they end, those inside others
+    /// too ([`Observer::nested_event`]), and [`poll_asking`](Follower::poll_asking)
+    /// reads it.
+    pub fn act_on(&mut self, stream: StreamId) {
+        if let Some(number) = self.state.act_on(stream) {
+            self.job().act_on(number);
+        }
+    }
+
     /// Whether threads that ask what comes next have done something
     /// since.
     pub fn asking_have_news(&mut self) -> bool {
@@ -168,6 +177,13 @@ impl Follower {
     pub fn publish(&mut self, stream: StreamId, outlook: &OutlookBuilder) -> bool {
         let number = self.state.asking(stream);
         number.is_some_and(|number| self.job().publish(number, outlook))
+    }
+
+    /// Since when a thread is inside a recorded call, on the system's monotonic clock
+    /// ([`JobProcess::start_ns`] is on the same); `None` if it is not.
+    pub fn inside_since_ns(&mut self, stream: StreamId) -> Option<u64> {
+        let number = self.state.number_of(stream)?;
+        self.job().inside_since_ns(number)
     }
 
     /// The identity that a call stack has in the application; 0 for none.
@@ -194,6 +210,11 @@ impl Follower {
     /// yet, at most. Raw files have as much room as their file system.
     pub fn waiting_share(&mut self) -> f64 {
         if self.reads_raw() { 0.0 } else { self.job().waiting_share() }
+    }
+
+    /// Threads that have made calls and have not ended.
+    pub fn n_streams(&self) -> usize {
+        self.state.n_streams()
     }
 
     /// Sleeps until there may be something new, or so long at most.

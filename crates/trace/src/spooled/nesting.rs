@@ -7,6 +7,9 @@
 //! then given out by their beginning. A thread that makes no nested calls pays
 //! one comparison. At [`MAX_WAITING`] calls those that wait are given out
 //! without the one around them, which then comes after them.
+//!
+//! Of a thread that someone acts on, each call inside another is shown when it ends
+//! as well: who acts cannot wait for the end of the outermost.
 
 use ioracle_spool::layout::Call;
 use ioracle_spool::selection::{CONTINUATION, Selection};
@@ -20,6 +23,16 @@ pub(crate) struct Nesting {
     waiting: Vec<Finished>,
     /// A selection whose call is still to come, and the number of that call.
     selection: Option<(u64, Box<Selection>)>,
+    /// Calls inside others are shown at once.
+    pub(crate) is_acted_on: bool,
+}
+
+/// Whether it is a call's turn among those of its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Now,
+    /// It is only shown, and will be given again.
+    Later,
 }
 
 /// A call that has ended, and what of an object it is about.
@@ -30,14 +43,18 @@ pub(crate) struct Finished {
 }
 
 impl Nesting {
-    /// Takes the next record, and gives the calls whose turn it is.
-    pub(crate) fn push(&mut self, record: &Call, emit: impl FnMut(&Finished)) {
+    /// Takes the next record, and gives the calls whose turn it is; before that, the
+    /// call itself, if it has to wait and someone acts on the thread.
+    pub(crate) fn push(&mut self, record: &Call, mut emit: impl FnMut(&Finished, Turn)) {
         if record.function == CONTINUATION {
             return self.select(record);
         }
         let call = Finished { call: *record, selection: self.selection_of(record) };
         if record.depth == 0 && self.waiting.is_empty() {
-            return std::iter::once(&call).for_each(emit);
+            return emit(&call, Turn::Now);
+        }
+        if self.is_acted_on && record.depth > 0 {
+            emit(&call, Turn::Later);
         }
         self.waiting.push(call);
         if record.depth == 0 || self.waiting.len() >= MAX_WAITING {
@@ -51,9 +68,9 @@ impl Nesting {
     }
 
     /// Gives all that wait: the thread has ended, the call around them never did.
-    pub(crate) fn release(&mut self, emit: impl FnMut(&Finished)) {
+    pub(crate) fn release(&mut self, mut emit: impl FnMut(&Finished, Turn)) {
         self.waiting.sort_by_key(|finished| finished.call.began);
-        self.waiting.iter().for_each(emit);
+        self.waiting.iter().for_each(|finished| emit(finished, Turn::Now));
         self.waiting.clear();
     }
 
@@ -85,10 +102,10 @@ mod tests {
         let mut text = String::new();
         for &(began, depth) in calls {
             let call = Call { began, depth, ..Call::default() };
-            nesting.push(&call, |it| text.push_str(&it.call.began.to_string()));
+            nesting.push(&call, |it, _| text.push_str(&it.call.began.to_string()));
             text.push('|');
         }
-        nesting.release(|it| text.push_str(&it.call.began.to_string()));
+        nesting.release(|it, _| text.push_str(&it.call.began.to_string()));
         assert_eq!(text, expected);
     }
 
@@ -109,11 +126,25 @@ mod tests {
     }
 
     #[test]
+    fn calls_inside_others_are_shown_at_once_where_someone_acts() {
+        let mut nesting = Nesting { is_acted_on: true, ..Nesting::default() };
+        let mut text = String::new();
+        for (began, depth) in [(0, 0), (2, 1), (4, 2), (3, 1), (1, 0)] {
+            let call = Call { began, depth, ..Call::default() };
+            nesting.push(&call, |it, turn| {
+                text.push_str(&it.call.began.to_string());
+                text.push_str(if turn == Turn::Later { "? " } else { " " });
+            });
+        }
+        assert_eq!(text, "0 2? 4? 3? 1 2 3 4 ");
+    }
+
+    #[test]
     fn what_waits_is_bounded() {
         let mut nesting = Nesting::default();
         let mut n_out = 0;
         for began in 0..3 * MAX_WAITING as u64 {
-            nesting.push(&Call { began, depth: 1, ..Call::default() }, |_| n_out += 1);
+            nesting.push(&Call { began, depth: 1, ..Call::default() }, |_, _| n_out += 1);
             assert!(nesting.waiting.len() < MAX_WAITING);
         }
         assert_eq!(n_out, 3 * MAX_WAITING);
@@ -129,7 +160,7 @@ mod tests {
         let mut nesting = Nesting::default();
         let mut finished = Vec::new();
         let mut push = |call: &Call| {
-            nesting.push(call, |it| finished.push((it.call.began, it.selection.clone())));
+            nesting.push(call, |it, _| finished.push((it.call.began, it.selection.clone())));
         };
         let call = |began, depth| Call { began, depth, ..Call::default() };
         // One whose call never came, one with a handler's call between, one inside another.

@@ -84,6 +84,12 @@ pub trait Observer {
     /// counts within the stream.
     fn event(&mut self, process: ProcessNumber, event: &Event);
 
+    /// A call has ended inside another one that has not, in a stream that someone
+    /// acts on. It comes again, by [`event`](Observer::event), when it is its turn.
+    fn nested_event(&mut self, event: &Event) {
+        let _ = event;
+    }
+
     /// A thread asks what comes next, by
     /// [`Follower::publish`](crate::Follower::publish).
     fn stream_asks(&mut self, id: StreamId) {

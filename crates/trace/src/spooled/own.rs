@@ -41,7 +41,7 @@ impl OwnStream {
     /// those of the record.
     pub fn record(&mut self, call: &Call, observer: &mut impl Observer) {
         let OwnStream { definitions, nesting } = self;
-        nesting.push(call, |Finished { call, selection }| {
+        nesting.push(call, |Finished { call, selection }, _| {
             let origin = CallOrigin {
                 stream: StreamId { rank: 0, thread: 0 },
                 context: definitions.context(call.context, observer),

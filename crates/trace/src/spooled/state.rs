@@ -11,7 +11,7 @@ use ioracle_spool::{Sink, StreamInfo, StreamNumber};
 
 use crate::spooled::convert::{self, CallOrigin};
 use crate::spooled::definitions::DefinitionNumbers;
-use crate::spooled::nesting::{Finished, Nesting};
+use crate::spooled::nesting::{Finished, Nesting, Turn};
 use crate::spooled::observer::{Observer, ProcessNumber};
 use crate::spooled::processes::{Appearance, JobProcess, JobProcesses};
 
@@ -68,6 +68,26 @@ impl State {
         self.streams.values().any(|stream| stream.nesting.has_waiting())
     }
 
+    /// Streams that have not ended.
+    pub(crate) fn n_streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Shows calls of a stream as they end; its number.
+    pub(crate) fn act_on(&mut self, id: StreamId) -> Option<StreamNumber> {
+        let number = self.number_of(id)?;
+        self.streams.get_mut(&number)?.nesting.is_acted_on = true;
+        Some(number)
+    }
+
+    /// The number of a stream that has not ended.
+    pub(crate) fn number_of(&self, id: StreamId) -> Option<StreamNumber> {
+        let of_it = |(number, stream): (&StreamNumber, &Stream)| {
+            (stream.thread.id == id).then_some(*number)
+        };
+        self.asking(id).or_else(|| self.streams.iter().find_map(of_it))
+    }
+
     /// This state as a sink for what is read from a job.
     pub(crate) fn with<'a, O: Observer>(&'a mut self, observer: &'a mut O) -> JobSink<'a, O> {
         JobSink { state: self, observer }
@@ -86,7 +106,12 @@ impl State {
 
 impl JobTables {
     /// Passes on the event of a call.
-    fn report(&mut self, thread: Thread, finished: &Finished, observer: &mut impl Observer) {
+    fn report(
+        &mut self,
+        thread: Thread,
+        (finished, turn): (&Finished, Turn),
+        observer: &mut impl Observer,
+    ) {
         let Finished { call, selection } = finished;
         let origin = CallOrigin {
             stream: thread.id,
@@ -97,6 +122,9 @@ impl JobTables {
             process_start_ns: thread.process_start_ns,
         };
         let Some(event) = convert::event(call, origin) else { return };
+        if turn == Turn::Later {
+            return observer.nested_event(&event);
+        }
         if let Some(process) = self.processes.get_mut(thread.process) {
             process.n_events += 1;
             process.last_ns = process.last_ns.max(event.end_ns);
@@ -145,7 +173,7 @@ impl<O: Observer> Sink for JobSink<'_, O> {
     fn record(&mut self, number: StreamNumber, call: &Call) {
         let State { streams, known, .. } = &mut *self.state;
         let Some(Stream { thread, nesting }) = streams.get_mut(&number) else { return };
-        nesting.push(call, |finished| known.report(*thread, finished, self.observer));
+        nesting.push(call, |finished, turn| known.report(*thread, (finished, turn), self.observer));
     }
 
     fn knows(&self, call: &Call) -> bool {
@@ -154,7 +182,8 @@ impl<O: Observer> Sink for JobSink<'_, O> {
 
     fn asks(&mut self, number: StreamNumber) {
         let State { streams, asking, .. } = &mut *self.state;
-        if let Some(Stream { thread, .. }) = streams.get(&number) {
+        if let Some(Stream { thread, nesting }) = streams.get_mut(&number) {
+            nesting.is_acted_on = true;
             asking.insert(thread.id, number);
             self.observer.stream_asks(thread.id);
         }
@@ -164,7 +193,7 @@ impl<O: Observer> Sink for JobSink<'_, O> {
         let State { streams, asking, known } = &mut *self.state;
         let Some(Stream { thread, mut nesting }) = streams.remove(&number) else { return };
         asking.remove(&thread.id);
-        nesting.release(|finished| known.report(thread, finished, self.observer));
+        nesting.release(|finished, turn| known.report(thread, (finished, turn), self.observer));
         self.observer.stream_ended(thread.id);
     }
 

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle jobs`: the running jobs of this user, as they say of themselves.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::shared::jobs::{self, FoundJob};
+use crate::shared::output;
+use crate::shared::status::{self, JobStatus, Silence, StreamStatus};
+use crate::shared::text::shell_quoted;
+
+const EXAMPLES: &str = "\
+Examples:
+  ioracle jobs              the running jobs of this user on this machine
+  ioracle jobs --json       the same for scripts
+
+Each job is asked, and given a second and a half to answer.";
+
+/// List the running jobs of this user
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Look in this directory too
+    #[arg(long, value_name = "DIR", env = ioracle_spool::settings::DIR, hide_env_values = true)]
+    dir: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct ListedJob {
+    directory: PathBuf,
+    pid: u32,
+    /// `running`, `left` by a reader that was killed, or `ended` meanwhile.
+    state: &'static str,
+    status: Option<JobStatus>,
+    /// Why there is no status.
+    note: Option<String>,
+}
+
+/// Runs the subcommand.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let found = jobs::find(arguments.dir.as_deref());
+    // Those that do not answer are waited for at the same time.
+    let listed: Vec<ListedJob> = std::thread::scope(|scope| {
+        let asked: Vec<_> =
+            found.into_iter().map(|job| scope.spawn(move || look_at(job))).collect();
+        asked.into_iter().filter_map(|asked| asked.join().ok()).collect()
+    });
+    if arguments.json {
+        return output::print_json(&serde_json::json!({ "format": 1, "jobs": listed }));
+    }
+    output::print_text(&table(&listed))
+}
+
+fn look_at(FoundJob { directory, reader, is_alive }: FoundJob) -> ListedJob {
+    if !is_alive {
+        let note = format!(
+            "its 'ioracle run' was killed; 'ioracle recover {} -o TRACE' makes a trace of what it left",
+            shell_quoted(&directory)
+        );
+        return ListedJob { directory, pid: reader, state: "left", status: None, note: Some(note) };
+    }
+    let (state, status, note) = match status::ask(&directory) {
+        Ok(status) => ("running", Some(status), None),
+        Err(silence) => {
+            let state = if silence == Silence::Ended { "ended" } else { "running" };
+            (state, None, Some(silence.sentence().to_owned()))
+        }
+    };
+    ListedJob { directory, pid: reader, state, status, note }
+}
+
+fn table(jobs: &[ListedJob]) -> String {
+    if jobs.is_empty() {
+        return "no jobs of this user on this machine\n".to_owned();
+    }
+    let mut text = String::new();
+    for job in jobs {
+        // Writing to a string cannot fail.
+        let _ = match (&job.status, &job.note) {
+            (Some(status), _) => write!(text, "{}", running(job, status)),
+            (None, note) => {
+                let note = note.as_deref().unwrap_or_default();
+                writeln!(text, "{} (process {}): {note}", job.directory.display(), job.pid)
+            }
+        };
+    }
+    text
+}
+
+fn running(job: &ListedJob, status: &JobStatus) -> String {
+    let mut text = format!(
+        "{} (process {}, {:.0} s): {} processes, {} threads, {} calls ({:.0}/s), read {:.1} MB ({:.1} MB/s), wrote {:.1} MB ({:.1} MB/s)\n",
+        status.application,
+        job.pid,
+        status.elapsed_s,
+        status.processes,
+        status.streams,
+        status.events,
+        status.events_per_s,
+        status.bytes_read as f64 / 1e6,
+        status.read_bytes_per_s / 1e6,
+        status.bytes_written as f64 / 1e6,
+        status.written_bytes_per_s / 1e6,
+    );
+    if let Some(score) = &status.score {
+        let _ = writeln!(
+            text,
+            "  predicted: {:.1} % of {} operations, {:.1} % of the bytes",
+            score.context_accuracy, score.operations, score.hit_ratio
+        );
+    }
+    for stream in &status.busiest {
+        let _ = writeln!(text, "  {}", thread(stream));
+    }
+    text
+}
+
+fn thread(stream: &StreamStatus) -> String {
+    let mut text = format!("thread {}.{}", stream.process, stream.thread);
+    for turns in &stream.loops {
+        let _ = write!(text, ", turn {} of {}", turns.turn, turns.turns);
+    }
+    if let Some(inside_s) = stream.inside_s {
+        let _ = write!(text, ", inside a call for {inside_s:.3} s");
+    }
+    if let Some(next) = stream.next.first() {
+        let _ = write!(text, "; next: {} of {} bytes, {}", next.function, next.size, next.file);
+    }
+    if let Some(burst) = &stream.next_burst {
+        let bytes = burst.bytes as f64 / 1e6;
+        let _ = write!(text, "; next burst in {:.2} s: {bytes:.1} MB", burst.in_s);
+    }
+    text
+}
