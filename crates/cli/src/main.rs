@@ -12,6 +12,7 @@ mod export;
 mod generate;
 mod import;
 mod jobs;
+mod knowledge;
 mod model;
 mod pattern;
 mod predict;
@@ -60,6 +61,7 @@ enum Command {
     Eval(eval::Arguments),
     Predict(predict::Arguments),
     Model(model::Arguments),
+    Knowledge(knowledge::Arguments),
     Pattern(pattern::Arguments),
     Bench(Box<bench::Arguments>),
     Recover(recover::Arguments),
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
         Command::Eval(arguments) => eval::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Predict(arguments) => predict::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Model(arguments) => model::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Knowledge(arguments) => knowledge::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Pattern(arguments) => pattern::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::BenchTask(arguments) => bench::run_task(&arguments),

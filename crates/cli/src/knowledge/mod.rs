@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle knowledge`: what was learned about applications over many runs.
+
+mod document;
+mod files;
+mod learn;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Result;
+use ioracle_knowledge::{IfMissing, Repository, RepositoryPlace, draw};
+use serde::Serialize;
+
+use crate::shared::numbers::counted;
+use crate::shared::output;
+
+use files::default_file;
+
+const EXAMPLES: &str = "\
+Examples:
+  ioracle knowledge list --knowledge runs.db               applications that are known
+  ioracle knowledge show ncra --knowledge runs.db          what one does, in words
+  ioracle knowledge graph ncra -o ncra.svg                 the graph as a picture
+  ioracle knowledge learn trace --name sim                 learn from a recorded trace
+  ioracle knowledge merge other.db                         add what another repository knows
+
+Without --knowledge, the repository is $XDG_DATA_HOME/ioracle/knowledge.db.";
+
+/// How long a command waits for other processes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Look at and manage what was learned over many runs
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The knowledge repository (default: $XDG_DATA_HOME/ioracle/knowledge.db)
+    #[arg(long, value_name = "FILE", global = true)]
+    knowledge: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List the applications that are known
+    #[command(after_help = "Example:\n  ioracle knowledge list")]
+    List,
+    /// Say in words what an application does, and what could be done about it
+    #[command(after_help = "Example:\n  ioracle knowledge show ncra")]
+    Show {
+        /// The application
+        #[arg(value_name = "APP")]
+        application: String,
+    },
+    /// Draw the graph of an application
+    #[command(after_help = "Example:\n  ioracle knowledge graph ncra -o ncra.svg")]
+    Graph {
+        /// The application
+        #[arg(value_name = "APP")]
+        application: String,
+        /// The SVG file to write
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+    },
+    /// Add what another repository knows
+    #[command(after_help = "Example:\n  ioracle knowledge merge laptop.db --knowledge cluster.db")]
+    Merge {
+        /// The other repository
+        #[arg(value_name = "OTHER")]
+        other: PathBuf,
+    },
+    /// Forget an application
+    #[command(after_help = "Example:\n  ioracle knowledge forget ncra")]
+    Forget {
+        /// The application
+        #[arg(value_name = "APP")]
+        application: String,
+    },
+    /// Write the graph of an application as a JSON document
+    #[command(after_help = "Example:\n  ioracle knowledge export ncra -o ncra.json")]
+    Export {
+        /// The application
+        #[arg(value_name = "APP")]
+        application: String,
+        /// The file to write (default: standard output)
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Learn from a recorded trace
+    #[command(after_help = "Example:\n  ioracle knowledge learn trace --name sim")]
+    Learn(learn::Arguments),
+}
+
+/// Runs the subcommand.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let file = match &arguments.knowledge {
+        Some(file) => file.clone(),
+        None => default_file()?,
+    };
+    let place = Place { file, json: arguments.json };
+    match &arguments.command {
+        Command::List => place.list(),
+        Command::Show { application } => place.show(application),
+        Command::Graph { application, output } => place.graph(application, output),
+        Command::Merge { other } => place.merge(other),
+        Command::Forget { application } => place.forget(application),
+        Command::Export { application, output } => place.export(application, output.as_deref()),
+        Command::Learn(arguments) => learn::run(arguments, &place),
+    }
+}
+
+/// The repository that a command is about, and how it answers.
+struct Place {
+    file: PathBuf,
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Done<'a> {
+    knowledge: &'a Path,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    application: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<&'a Path>,
+    applications: usize,
+}
+
+impl Place {
+    fn open(&self, if_missing: IfMissing) -> Result<Repository> {
+        open(&self.file, if_missing)
+    }
+
+    fn list(&self) -> Result<()> {
+        let rows = self.open(IfMissing::Fail)?.list()?;
+        if self.json {
+            return output::print_json(&document::list(&self.file, &rows));
+        }
+        output::print_text(&text::list(&rows))
+    }
+
+    fn show(&self, application: &str) -> Result<()> {
+        let graph = self.open(IfMissing::Fail)?.get(application)?;
+        if self.json {
+            return output::print_json(&document::shown(application, &graph));
+        }
+        output::print_text(&text::show(application, &graph))
+    }
+
+    fn graph(&self, application: &str, file: &Path) -> Result<()> {
+        let graph = self.open(IfMissing::Fail)?.get(application)?;
+        output::write_file(file, draw(application, &graph).as_bytes())?;
+        let n = counted(graph.vertices().len() as u64, "data object");
+        self.done(
+            &format!("wrote '{}': {n} of {application}", file.display()),
+            Some(application),
+            Some(file),
+            1,
+        )
+    }
+
+    fn merge(&self, other: &Path) -> Result<()> {
+        let from = open(other, IfMissing::Fail)?;
+        let rows = from.list()?;
+        let mut into = self.open(IfMissing::Create)?;
+        for row in &rows {
+            into.add(&row.name, None, &from.get(&row.name)?)?;
+        }
+        let n = counted(rows.len() as u64, "application");
+        self.done(
+            &format!("merged {n} of '{}' into '{}'", other.display(), self.file.display()),
+            None,
+            None,
+            rows.len(),
+        )
+    }
+
+    fn forget(&self, application: &str) -> Result<()> {
+        let mut repository = self.open(IfMissing::Fail)?;
+        repository.get(application)?;
+        repository.forget(application)?;
+        self.done(&format!("forgot {application}"), Some(application), None, 1)
+    }
+
+    fn export(&self, application: &str, file: Option<&Path>) -> Result<()> {
+        let graph = self.open(IfMissing::Fail)?.get(application)?;
+        let document = document::exported(application, &graph);
+        let Some(file) = file else { return output::print_json(&document) };
+        let mut bytes = serde_json::to_vec_pretty(&document)?;
+        bytes.push(b'\n');
+        output::write_file(file, &bytes)?;
+        self.done(&format!("wrote '{}'", file.display()), Some(application), Some(file), 1)
+    }
+
+    fn done(
+        &self,
+        sentence: &str,
+        application: Option<&str>,
+        file: Option<&Path>,
+        applications: usize,
+    ) -> Result<()> {
+        if self.json {
+            let knowledge = &self.file;
+            return output::print_json(&Done {
+                knowledge,
+                application,
+                output: file,
+                applications,
+            });
+        }
+        output::print_text(&format!("{sentence}\n"))
+    }
+}
+
+/// Opens a repository; its directory is made where the default one is missing.
+fn open(file: &Path, if_missing: IfMissing) -> Result<Repository> {
+    Ok(Repository::open(file, RepositoryPlace::of(file), if_missing, PATIENCE)?)
+}

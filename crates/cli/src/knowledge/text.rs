@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Knowledge as text.
+
+use ioracle_events::readable;
+use ioracle_knowledge::{ApplicationRow, FileMotion, KnowledgeGraph, PartMotion, Vertex, VertexId};
+
+use crate::shared::numbers::{bytes, counted};
+use crate::shared::text::wrap;
+
+const WIDTH: usize = 96;
+/// Data objects that are listed.
+const MAX_LISTED: usize = 40;
+
+/// A table of applications.
+pub fn list(rows: &[ApplicationRow]) -> String {
+    if rows.is_empty() {
+        return "no application is known yet\n".to_owned();
+    }
+    let mut text = format!(
+        "{:<32} {:>6} {:>9} {:>7} {:>8} {:>10}\n",
+        "application", "runs", "objects", "edges", "builds", "size"
+    );
+    for row in rows {
+        text.push_str(&format!(
+            "{:<32} {:>6} {:>9} {:>7} {:>8} {:>10}\n",
+            printable(&row.name),
+            row.runs,
+            row.vertices,
+            row.edges,
+            row.builds.len(),
+            bytes(row.bytes)
+        ));
+    }
+    text
+}
+
+/// What a graph says.
+pub fn show(application: &str, graph: &KnowledgeGraph) -> String {
+    let described = graph.describe();
+    let mut text = format!(
+        "{}: {}, {}, {}\n",
+        printable(application),
+        counted(u64::from(graph.runs()), "run"),
+        counted(graph.vertices().len() as u64, "data object"),
+        counted(graph.edges().len() as u64, "edge"),
+    );
+    section(&mut text, "what it does", &described.behaviour);
+    section(&mut text, "what could be done", &described.suggestions);
+    text.push_str("\nits data objects, those with most bytes first\n");
+    let mut ids: Vec<VertexId> = (0..graph.vertices().len() as u32).map(VertexId).collect();
+    let moved = |vertex: &Vertex| vertex.reads.bytes.saturating_add(vertex.writes.bytes);
+    ids.sort_by_key(|id| std::cmp::Reverse(moved(graph.vertex(*id))));
+    for id in ids.iter().take(MAX_LISTED) {
+        let vertex = graph.vertex(*id);
+        let verb = match (vertex.reads.visits, vertex.writes.visits) {
+            (_, 0) => "read",
+            (0, _) => "written",
+            _ => "read and written",
+        };
+        text.push_str(&format!(
+            "  {:<28} {:<24} {verb} {} ×, {}; {}\n",
+            printable(&vertex.object.name()),
+            printable(&vertex.object.role.in_words()),
+            vertex.reads.visits + vertex.writes.visits,
+            bytes(moved(vertex)),
+            rule(graph, *id)
+        ));
+    }
+    if ids.len() > MAX_LISTED {
+        text.push_str(&format!("  and {} others\n", ids.len() - MAX_LISTED));
+    }
+    text
+}
+
+/// The rule by which most visits of a vertex move.
+pub fn rule(graph: &KnowledgeGraph, id: VertexId) -> String {
+    let Some((file, part, _)) = graph.motions(id).first().copied() else { return String::new() };
+    let file = match file {
+        FileMotion::Same | FileMotion::First => "",
+        FileMotion::Step(1) => " of the next file",
+        FileMotion::Step(_) => " of another file",
+        FileMotion::Elsewhere => " of any file",
+    };
+    let part = match part {
+        PartMotion::Next(0) if graph.vertex(id).shape.len() == 1 => {
+            "one part after the other".into()
+        }
+        part => part.in_words(),
+    };
+    format!("{part}{file}")
+}
+
+fn section(text: &mut String, title: &str, sentences: &[String]) {
+    if sentences.is_empty() {
+        return;
+    }
+    text.push_str(&format!("\n{title}\n"));
+    for sentence in sentences {
+        let lines = wrap(&printable(sentence), WIDTH);
+        text.push_str(&format!("  - {}\n", lines.join("\n    ")));
+    }
+}
+
+fn printable(text: &str) -> String {
+    let safe: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    readable(&safe).into_owned()
+}

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! From events to visits of data objects.
+//!
+//! Only calls of the program itself are visits. A data call of netCDF, PnetCDF or
+//! HDF5 visits a variable, and the reads and writes inside it are the bytes that it
+//! turned into; what a library reads when it opens a file, or looks for something
+//! in it, belongs to the header of the file. Reads and writes of files that no
+//! library manages visit their bytes. Files of the system are left out.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+
+use ioracle_events::{
+    Access, ContextId, Event, FileId, Layer, MpiInternals, StreamId, plain, readable,
+};
+
+use crate::graph::{Content, DataObject, KnowledgeGraph, RunVisit, VisitKind, hash_of, united};
+use crate::netcdf::ClassicLayout;
+use crate::part::Part;
+use crate::role::{FileRole, RoleFile, RunFiles, without_numbers};
+
+/// Visits of one stream that are kept until the run ends; what comes after is left
+/// out.
+const MAX_VISITS: usize = 1 << 18;
+/// Streams that are followed.
+const MAX_STREAMS: usize = 1024;
+/// Files that are followed.
+const MAX_FILES: usize = 1 << 16;
+/// Ranges of one visit.
+const MAX_RANGES: usize = 64;
+
+/// Where things lie in a file.
+#[derive(Clone, Debug, Default)]
+pub struct FileLayout {
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// The variables of a classic netCDF file.
+    pub classic: Option<ClassicLayout>,
+}
+
+/// Turns the events of a run into visits.
+pub struct VisitCollector {
+    files: RunFiles,
+    known: HashMap<FileId, RunFile>,
+    paths: HashMap<FileId, Box<str>>,
+    sizes: HashMap<FileId, u64>,
+    layouts: HashMap<u64, FileLayout>,
+    /// Files that a library manages, by their paths.
+    managed: HashSet<u64>,
+    streams: BTreeMap<StreamId, StreamVisits>,
+    mpi: MpiInternals,
+    n_left_out: u64,
+}
+
+#[derive(Clone, Debug)]
+struct RunFile {
+    found: RoleFile,
+    path_hash: u64,
+    is_system: bool,
+}
+
+#[derive(Debug, Default)]
+struct StreamVisits {
+    visits: Vec<RunVisit>,
+    /// The visit that nested calls belong to.
+    open: Option<usize>,
+    /// The last visit to the header of each file.
+    headers: HashMap<u64, usize>,
+}
+
+impl VisitCollector {
+    /// Nothing seen yet of a run with these files.
+    pub fn new(files: RunFiles) -> VisitCollector {
+        VisitCollector {
+            files,
+            known: HashMap::new(),
+            paths: HashMap::new(),
+            sizes: HashMap::new(),
+            layouts: HashMap::new(),
+            managed: HashSet::new(),
+            streams: BTreeMap::new(),
+            mpi: MpiInternals::default(),
+            n_left_out: 0,
+        }
+    }
+
+    /// The path of a file, as traces have it, before an event names it.
+    pub fn define_file(&mut self, id: FileId, path: &str) {
+        if self.paths.len() < MAX_FILES {
+            self.paths.insert(id, plain(path).into());
+        }
+    }
+
+    /// Bytes of a file when it was opened.
+    pub fn define_size(&mut self, id: FileId, bytes: u64) {
+        if self.sizes.len() < MAX_FILES {
+            self.sizes.insert(id, bytes);
+        }
+    }
+
+    /// The frames of a call stack, before an event names it.
+    pub fn define_context(&mut self, id: ContextId, frames: &str) {
+        self.mpi.define_context(id, frames);
+    }
+
+    /// Where things lie in the file at a path.
+    pub fn define_layout(&mut self, path: &str, layout: FileLayout) {
+        if self.layouts.len() < MAX_FILES {
+            self.layouts.insert(hash_of(&self.files.absolute(path)), layout);
+        }
+    }
+
+    /// What is known about where things lie in a file.
+    pub fn layout(&self, path: &str) -> Option<&FileLayout> {
+        self.layouts.get(&hash_of(path))
+    }
+
+    /// The files of the run.
+    pub fn files(&mut self) -> &mut RunFiles {
+        &mut self.files
+    }
+
+    /// The path that events name a file by.
+    pub fn path(&self, id: FileId) -> Option<String> {
+        self.paths.get(&id).map(|path| self.files.absolute(path))
+    }
+
+    /// Visits that were left out because there were too many.
+    pub fn n_left_out(&self) -> u64 {
+        self.n_left_out
+    }
+
+    /// Takes in the next event of its stream; the visit that it is, if it is one.
+    pub fn observe(&mut self, event: &Event) -> Option<&RunVisit> {
+        let is_internal = self.mpi.observe(event);
+        if event.failed() || event.file == FileId::UNKNOWN || is_internal {
+            return None;
+        }
+        if event.depth > 0 {
+            self.add_extent(event);
+            return None;
+        }
+        let file = self.file(event)?;
+        if file.is_system {
+            return None;
+        }
+        let RunFile { found, path_hash, .. } = file;
+        let layer = event.function.layer();
+        let access = event.function.access();
+        if layer == Layer::HighLevel {
+            self.managed.insert(path_hash);
+        }
+        let kind = if access == Access::Write { VisitKind::Write } else { VisitKind::Read };
+        let (content, part) = match (layer, access) {
+            (Layer::HighLevel, Access::Read | Access::Write) => {
+                let (name, counters) = variable_name(&readable(event.variable()?));
+                let selection = Part::of_selection(event.selection().unwrap_or_default());
+                (Content::Variable(name), with_counters(counters, selection))
+            }
+            (Layer::HighLevel, Access::Open) if !is_writing_open(event) => {
+                (Content::Header, Part::default())
+            }
+            (Layer::HighLevel, _) => {
+                let stream = self.stream(event.stream)?;
+                stream.open = stream.headers.get(&path_hash).copied();
+                return None;
+            }
+            (_, Access::Read | Access::Write) if !self.managed.contains(&path_hash) => {
+                let bytes = event.transferred();
+                let offset = event.offset.filter(|_| bytes > 0)?;
+                (Content::Bytes, Part::of_bytes(offset, bytes))
+            }
+            _ => {
+                self.stream(event.stream)?.open = None;
+                return None;
+            }
+        };
+        let visit = RunVisit {
+            object: DataObject { role: found.role, content },
+            kind,
+            index: found.index,
+            is_last_file: found.is_last,
+            path_hash,
+            part,
+            shape: None,
+            file_bytes: self.sizes.get(&event.file).copied().unwrap_or(0),
+            bytes: if access.is_data() { event.transferred() } else { 0 },
+            extents: Vec::new(),
+            start_ns: event.start_ns,
+            end_ns: event.end_ns,
+        };
+        let shape = self.shape(&visit);
+        let is_header = visit.object.content == Content::Header;
+        if self.stream(event.stream)?.visits.len() >= MAX_VISITS {
+            self.stream(event.stream)?.open = None;
+            self.n_left_out += 1;
+            return None;
+        }
+        let stream = self.stream(event.stream)?;
+        let number = stream.visits.len();
+        stream.visits.push(RunVisit { shape, ..visit });
+        stream.open = Some(number);
+        if is_header {
+            stream.headers.insert(path_hash, number);
+        }
+        stream.visits.last()
+    }
+
+    /// How many visits a stream has made.
+    pub fn n_visits(&self) -> usize {
+        self.streams.values().map(|stream| stream.visits.len()).sum()
+    }
+
+    /// The graph of the run.
+    pub fn finish(mut self) -> KnowledgeGraph {
+        let mut streams = Vec::new();
+        for stream in std::mem::take(&mut self.streams).into_values() {
+            let mut visits = stream.visits;
+            for visit in &mut visits {
+                visit.shape = self.shape(visit);
+                if let Some(layout) = self.layouts.get(&visit.path_hash) {
+                    visit.file_bytes = layout.bytes;
+                }
+            }
+            streams.push(visits);
+        }
+        KnowledgeGraph::of_run(&streams)
+    }
+
+    /// How long an object is, as far as its file tells.
+    fn shape(&self, visit: &RunVisit) -> Option<Vec<u64>> {
+        match &visit.object.content {
+            Content::Variable(name) => {
+                let layout = self.layouts.get(&visit.path_hash)?.classic.as_ref()?;
+                layout.shape(name).map(<[u64]>::to_vec)
+            }
+            Content::Bytes if visit.kind == VisitKind::Read => {
+                let told = self.layouts.get(&visit.path_hash).map(|layout| layout.bytes);
+                let bytes = told.unwrap_or(visit.file_bytes);
+                // One that has grown since is longer than it was.
+                (bytes > 0 && visit.part.end(0) <= bytes).then(|| vec![bytes])
+            }
+            Content::Bytes | Content::Header => None,
+        }
+    }
+
+    fn stream(&mut self, id: StreamId) -> Option<&mut StreamVisits> {
+        if self.streams.len() >= MAX_STREAMS && !self.streams.contains_key(&id) {
+            self.n_left_out += 1;
+            return None;
+        }
+        Some(self.streams.entry(id).or_default())
+    }
+
+    fn file(&mut self, event: &Event) -> Option<RunFile> {
+        if let Some(known) = self.known.get(&event.file) {
+            return Some(known.clone());
+        }
+        let path = self.paths.get(&event.file)?;
+        // Pipes and sockets have such names.
+        if path.is_empty() || path.contains(":[") || self.known.len() >= MAX_FILES {
+            return None;
+        }
+        let is_written = is_writing_open(event) || event.function.access() == Access::Write;
+        let path = path.clone();
+        let is_system = self.files.is_system(&path);
+        let found = match is_system {
+            true => RoleFile { role: FileRole::Fixed(path.clone()), index: 0, is_last: true },
+            false => self.files.role_of(&path, is_written),
+        };
+        let path_hash = hash_of(&self.files.absolute(&path));
+        let file = RunFile { found, path_hash, is_system };
+        self.known.insert(event.file, file.clone());
+        Some(file)
+    }
+
+    /// Adds the bytes of a call inside the visit that is open.
+    fn add_extent(&mut self, event: &Event) {
+        let is_bytes = matches!(event.function.layer(), Layer::Posix | Layer::Stdio);
+        let bytes = event.transferred();
+        let Some(offset) = event.offset.filter(|_| is_bytes && bytes > 0) else { return };
+        let path_hash = self.paths.get(&event.file).map(|path| hash_of(&self.files.absolute(path)));
+        let Some(stream) = self.streams.get_mut(&event.stream) else { return };
+        let Some(visit) = stream.open.and_then(|number| stream.visits.get_mut(number)) else {
+            return;
+        };
+        let reads = event.function.access() == Access::Read;
+        if Some(visit.path_hash) != path_hash || reads != (visit.kind == VisitKind::Read) {
+            return;
+        }
+        let range: Range<u64> = offset..offset.saturating_add(bytes);
+        match visit.extents.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => visit.extents.push(range),
+        }
+        if visit.extents.len() > 2 * MAX_RANGES {
+            visit.extents = united(std::mem::take(&mut visit.extents), MAX_RANGES);
+        }
+    }
+}
+
+/// Whether a call opens a file to write it anew.
+fn is_writing_open(event: &Event) -> bool {
+    let has = |flag: &str| event.detail.split('|').any(|other| other == flag);
+    match event.function.layer() {
+        _ if event.function.access() != Access::Open => false,
+        Layer::Posix | Layer::MpiIo => has("CREAT") || has("TRUNC") || has("WRONLY"),
+        Layer::Stdio => event.detail.starts_with(['w', 'a']),
+        Layer::HighLevel => event.function.name().contains("create"),
+    }
+}
+
+/// The name of a variable with `#` for numbers in the names of its groups, and these
+/// numbers: `/step_12/T2` is `/step_#/T2` at 12.
+pub(crate) fn variable_name(name: &str) -> (Box<str>, Vec<u64>) {
+    match name.rsplit_once('/') {
+        Some((groups, last)) if groups.bytes().any(|byte| byte.is_ascii_digit()) => {
+            let numbers = groups.split(|c: char| !c.is_ascii_digit());
+            let numbers = numbers.filter_map(|number| number.parse().ok()).take(8);
+            (format!("{}/{last}", without_numbers(groups)).into(), numbers.collect())
+        }
+        _ => (name.into(), Vec::new()),
+    }
+}
+
+/// A part of a variable that is one of many by the numbers in its name.
+fn with_counters(counters: Vec<u64>, part: Part) -> Part {
+    if counters.is_empty() {
+        return part;
+    }
+    let ones = vec![1; counters.len()];
+    let strides = match part.strides.is_empty() {
+        true => Vec::new(),
+        false => [ones.clone(), part.strides].concat(),
+    };
+    Part { starts: [counters, part.starts].concat(), counts: [ones, part.counts].concat(), strides }
+}
