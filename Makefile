@@ -11,7 +11,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 IORACLE = $(TARGET_DIR)/release/ioracle
 LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 
-.PHONY: help demo test test-portable test-strangers test-apps eval eval-pattern eval-prefetch bench sizes overhead busy models variables docs report-page report-size fuzz soak soak-pattern lint release install uninstall tools
+.PHONY: help demo test test-portable test-strangers test-apps eval eval-pattern eval-prefetch eval-forecast bench sizes overhead busy models variables docs report-page report-size fuzz soak soak-pattern lint release install uninstall tools
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -57,6 +57,10 @@ eval-pattern: release ## simulate a storage cluster, write docs/evaluation-patte
 eval-prefetch: release ## how much prefetching wins on slow storage: docs/evaluation-prefetch.md
 	@$(CARGO) build --release --quiet --package ioracle-storage-kit
 	scripts/eval-prefetch
+
+eval-forecast: release ## how well I/O times on other storage are forecast: docs/evaluation-forecast.md (needs root)
+	@$(CARGO) build --release --quiet --package ioracle-storage-kit
+	scripts/eval-forecast
 
 bench: tools ## cost per symbol, growth, worst update, memory: docs/benchmarks.md
 	CORPUS="$(CORPUS)" scripts/bench

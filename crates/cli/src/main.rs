@@ -9,6 +9,7 @@ mod bench;
 mod doctor;
 mod eval;
 mod export;
+mod forecast;
 mod generate;
 mod import;
 mod jobs;
@@ -18,6 +19,7 @@ mod pattern;
 mod predict;
 mod prefetch;
 mod recover;
+mod replay;
 mod report;
 mod run;
 mod shared;
@@ -39,6 +41,8 @@ Examples:
   ioracle export trace --to csv -o trace-csv                convert a recorded trace to CSV
   ioracle pattern evaluate runs                             how well server loads are recognised
   ioracle bench /scratch -o scratch.json                    how fast a file system is
+  ioracle forecast trace --profile                          where the I/O time goes
+  ioracle replay trace --dir /scratch/me                    the same calls on another storage
   ioracle recover /dev/shm/ioracle-4711-8c2f0a91 -o trace   recover a killed job
 
 Exit codes: 0 success, 1 failure, 2 wrong use.";
@@ -64,6 +68,8 @@ enum Command {
     Knowledge(knowledge::Arguments),
     Pattern(pattern::Arguments),
     Bench(Box<bench::Arguments>),
+    Replay(replay::Arguments),
+    Forecast(forecast::Arguments),
     Recover(recover::Arguments),
     Import(import::Arguments),
     Export(export::Arguments),
@@ -74,6 +80,8 @@ enum Command {
     BenchTask(bench::TaskArguments),
     #[command(hide = true)]
     PerformPrefetch(prefetch::PerformArguments),
+    #[command(hide = true)]
+    PerformReplay(replay::PerformArguments),
 }
 
 fn main() -> ExitCode {
@@ -90,11 +98,14 @@ fn main() -> ExitCode {
         Command::Pattern(arguments) => pattern::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::BenchTask(arguments) => bench::run_task(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Forecast(arguments) => forecast::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Recover(arguments) => recover::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Import(arguments) => import::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Export(arguments) => export::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::PerformPrefetch(arguments) => prefetch::perform(&arguments),
+        Command::PerformReplay(arguments) => replay::perform(&arguments),
         Command::Generate(arguments) => {
             generate::run(&arguments, Arguments::command()).map(|()| ExitCode::SUCCESS)
         }

@@ -10,15 +10,31 @@
 //!
 //! An [`IoClass`] names calls that cost about the same. A [`System`] is the
 //! content of `system.json`: what a benchmark measured for some classes on one
-//! storage system.
+//! storage system. A [`Profile`] says how much time a trace spends in each class,
+//! and a [`Forecast`] how much it would spend on another system. A [`ReplayPlan`]
+//! says how to make the calls of a trace again.
 
 #![forbid(unsafe_code)]
 
 mod class;
+mod forecast;
 mod foreign;
+mod lookup;
+mod profile;
+mod replay;
+mod statistics;
 mod system;
 
 pub use class::{Api, IoClass, Kind, Pattern, SizeBin};
+pub use forecast::{CONFIDENCE, ClassForecast, Comparison, Forecast, Terms, WhatIf};
+pub use profile::{
+    CallSite, Direction, MAX_CALL_SITES, MAX_CLASSES, OwnTime, ProcessTime, Profile, ProfiledClass,
+    Storage, TwoSpeeds,
+};
+pub use replay::{
+    Action, MAX_STEPS, OpenMode, PlannedFile, PlannedProcess, ReplayError, ReplayPlan, Step,
+    SyncDepth,
+};
 pub use system::{
     Description, MAX_POINTS, MAX_SYSTEM_BYTES, Percentiles, Point, System, SystemError,
 };

@@ -6,6 +6,16 @@ pub use ioracle_insight::numbers::{
     bytes, counted, grouped, nanoseconds, none, noun_for, percent, seconds,
 };
 
+/// Seconds that are known.
+pub fn duration(value: f64) -> String {
+    seconds(Some(value))
+}
+
+/// A fraction as a percentage without decimals.
+pub fn share(fraction: f64) -> String {
+    format!("{:.0} %", 100.0 * fraction)
+}
+
 /// Prefixes of units, each 1,000 or 1,024 times the one before.
 const PREFIXES: [char; 6] = ['K', 'M', 'G', 'T', 'P', 'E'];
 

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Which process waits for which.
+
+use std::collections::BTreeMap;
+
+use ioracle_events::{FastMap, FileId, Function};
+
+/// Writes of one file that are looked at, from the last one back, for the one that
+/// a read depends on.
+const MAX_LOOKED_AT: usize = 64;
+
+/// A place in a plan: process, stream and step, by the places they have while the
+/// plan is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub process: u32,
+    pub stream: u32,
+    /// When the step begins, which is what steps are sorted by.
+    pub time_ns: u64,
+}
+
+/// Bytes of a file that a process wrote; none for its creation.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    end_ns: u64,
+    start: u64,
+    end: u64,
+    place: Place,
+}
+
+/// Bytes of a file that a process needs.
+#[derive(Clone, Copy, Debug)]
+struct Needed {
+    file: FileId,
+    /// `None` if it only must be there.
+    extent: Option<(u64, u64)>,
+    place: Place,
+}
+
+/// Collects what processes make, need and do together.
+#[derive(Default)]
+pub(super) struct Order {
+    made: FastMap<FileId, Vec<Made>>,
+    needed: Vec<Needed>,
+    /// Collective calls by file, function and how many there were before.
+    together: BTreeMap<(FileId, Function, u32), Vec<Place>>,
+    counts: FastMap<(u32, FileId, Function), u32>,
+}
+
+/// A signal, who gives it and who waits for it.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct SignalUse {
+    /// After the steps at these places, or with them in collective calls.
+    pub given_at: Vec<Place>,
+    pub awaited_at: Vec<Place>,
+    /// Given before the step at its place instead of after it.
+    pub is_collective: bool,
+}
+
+impl Order {
+    pub(super) fn make(&mut self, file: FileId, extent: (u64, u64), end_ns: u64, place: Place) {
+        let (start, end) = extent;
+        self.made.entry(file).or_default().push(Made { end_ns, start, end, place });
+    }
+
+    pub(super) fn need(&mut self, file: FileId, extent: Option<(u64, u64)>, place: Place) {
+        self.needed.push(Needed { file, extent, place });
+    }
+
+    pub(super) fn collective(&mut self, file: FileId, function: Function, place: Place) {
+        let count = self.counts.entry((place.process, file, function)).or_default();
+        *count += 1;
+        self.together.entry((file, function, *count)).or_default().push(place);
+    }
+
+    /// The signals that keep the order.
+    pub(super) fn signals(mut self) -> Vec<SignalUse> {
+        let shared = |places: &Vec<Place>| {
+            places.first().is_some_and(|first| places.iter().any(|it| it.process != first.process))
+        };
+        let mut signals: Vec<SignalUse> = (self.together.into_values())
+            .filter(shared)
+            .map(|places| SignalUse {
+                given_at: places.clone(),
+                awaited_at: places,
+                is_collective: true,
+            })
+            .collect();
+        self.made.values_mut().for_each(|made| made.sort_by_key(|made| made.end_ns));
+        self.needed.sort_by_key(|needed| needed.place.time_ns);
+        let mut of_place: BTreeMap<Place, usize> = BTreeMap::new();
+        // The latest write of each other stream that a stream has waited for.
+        let mut waited: FastMap<(u32, u32, u32, u32), u64> = FastMap::default();
+        for needed in self.needed {
+            let Some(made) = self.made.get(&needed.file) else { continue };
+            let n_before = made.partition_point(|made| made.end_ns <= needed.place.time_ns);
+            let matches = |made: &&Made| match needed.extent {
+                Some((start, end)) => made.start < end && start < made.end,
+                None => true,
+            };
+            let looked_at = made[..n_before].iter().rev().take(MAX_LOOKED_AT);
+            let Some(found) = looked_at.into_iter().find(matches) else { continue };
+            if found.place.process == needed.place.process {
+                continue;
+            }
+            let (giver, waiter) = (found.place, needed.place);
+            let pair = (giver.process, giver.stream, waiter.process, waiter.stream);
+            let last = waited.entry(pair).or_default();
+            if *last >= giver.time_ns && *last > 0 {
+                continue;
+            }
+            *last = giver.time_ns;
+            let number = *of_place.entry(giver).or_insert_with(|| {
+                signals.push(SignalUse { given_at: vec![giver], ..SignalUse::default() });
+                signals.len() - 1
+            });
+            signals[number].awaited_at.push(waiter);
+        }
+        signals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(process: u32, time_ns: u64) -> Place {
+        Place { process, stream: 0, time_ns }
+    }
+
+    #[test]
+    fn who_reads_what_another_wrote_waits_for_it_once() {
+        let (mut order, file) = (Order::default(), FileId(1));
+        order.make(file, (0, 100), 20, place(0, 10));
+        order.need(file, Some((50, 60)), place(1, 30));
+        order.need(file, Some((60, 70)), place(1, 40));
+        order.need(file, Some((200, 300)), place(1, 50));
+        // Before it was written, and by the writer itself.
+        order.need(file, Some((0, 10)), place(2, 15));
+        order.need(file, Some((0, 10)), place(0, 60));
+        let signals = order.signals();
+        assert_eq!(signals.len(), 1);
+        assert_eq!(signals[0].given_at, [place(0, 10)]);
+        assert_eq!(signals[0].awaited_at, [place(1, 30)]);
+    }
+
+    #[test]
+    fn collective_calls_wait_for_all_who_make_them() {
+        let (mut order, file) = (Order::default(), FileId(1));
+        for process in 0..3 {
+            order.collective(file, Function::MpiWriteAll, place(process, 10));
+            order.collective(FileId(9 + process), Function::MpiWriteAll, place(process, 20));
+        }
+        let signals = order.signals();
+        assert_eq!(signals.len(), 1);
+        assert_eq!(signals[0].given_at.len(), 3);
+    }
+}
