@@ -138,6 +138,21 @@ fn a_plan_makes_the_same_calls_again() {
     assert_eq!(plan.original_by_class().iter().map(|sum| sum.1).sum::<u64>(), 1_520_000);
 }
 
+/// The last call of a thread came after all calls of the others: `fio --thread` wrote
+/// through descriptors that were not open yet.
+#[test]
+fn a_file_that_one_thread_opened_is_used_by_another() {
+    let rows = "\
+0,0,0,posix,open,1,1,3,-1,0,3,0,10000,0,RDWR|CREAT|TRUNC
+0,1,1,posix,write,1,1,3,0,100,100,20000,30000,0,
+0,1,2,posix,close,1,1,3,-1,0,0,40000,50000,0,
+";
+    let plan = ReplayPlan::of(&trace(rows), &Storage::Busiest, |_| {}).unwrap();
+    let process = &plan.processes[0];
+    assert_eq!((process.slots, process.streams.len()), (1, 2));
+    assert!(matches!(process.streams[1][1].action, Action::Close { slot: 0 }));
+}
+
 #[test]
 fn hostile_names_stay_below_the_directory() {
     let rows = "\

@@ -104,7 +104,14 @@ fn walk(
         let is_internal = mpi.observe(&event);
         let stack = stacks.entry(event.stream).or_default();
         end_calls(stack, event.depth);
+        // Calls of the system have none inside them. To wait for the next call of the
+        // thread would put them behind calls that other threads made since.
+        let is_lowest = matches!(event.function.layer(), Layer::Posix | Layer::Stdio);
+        let depth = event.depth;
         stack.push(Unfinished { event, inner_ns: 0, has_inner: false, is_internal });
+        if is_lowest {
+            end_calls(stack, depth);
+        }
     }
     let mut left: Vec<_> = stacks.into_iter().collect();
     left.sort_unstable_by_key(|(stream, _)| *stream);
