@@ -233,6 +233,19 @@ impl Plan {
         Ok(())
     }
 
+    /// Moves work that tasks of a kind cannot perform to what is left out.
+    pub fn leave_out_impossible(&mut self, disk_limit: u64, kind: TaskKind, n_ranks: u32) {
+        let is_possible = |work: &PlannedWork| {
+            let alone = Plan { works: vec![work.clone()], left_out: Vec::new() };
+            alone.check(disk_limit, kind, n_ranks).is_ok()
+        };
+        for work in self.works.extract_if(.., |work| !is_possible(work)) {
+            if let PlannedWork::Data(workload) = &work {
+                self.left_out.push(class_of(workload));
+            }
+        }
+    }
+
     /// Bytes that lie on the storage at a time, at most.
     pub fn bytes_on_disk(&self) -> u64 {
         self.works.iter().map(PlannedWork::bytes_on_disk).max().unwrap_or(0)

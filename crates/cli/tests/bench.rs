@@ -13,6 +13,7 @@ use ioracle_forecast::{Kind, System};
 use ioracle_testing::{SmallDisk, skip};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 use support::{Done, command, done, ioracle};
 
 /// A directory on the disk of the build, which is no tmpfs as a rule.
@@ -349,4 +350,28 @@ fn a_memory_limit_keeps_data_out_of_memory() {
     assert_eq!(done.code, Some(0), "{}", done.err);
     let warnings = done.json()["system"]["warnings"].to_string();
     assert!(!warnings.contains("fits in memory"), "{warnings}");
+}
+
+#[test]
+fn the_classes_of_a_trace_are_measured_within_limits() {
+    let place = on_disk();
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces/cm1-grads");
+    let trace = trace.to_str().unwrap();
+    let arguments = ["--for", trace, "--storage", "/", "--json", "--time-limit", "15s"];
+    let start = Instant::now();
+    let done = bench(place.path(), &[&arguments[..], &["--repetitions", "2"]].concat());
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(start.elapsed() < Duration::from_secs(120), "{:?}", start.elapsed());
+    let json = done.json();
+    assert!(json["disk_bytes"].as_u64().unwrap() <= 2_000_000_000);
+    let profile = ioracle(["forecast", trace, "--profile", "--storage", "/", "--json"]).json();
+    let wanted = &profile["classes"][0]["class"];
+    let points = json["system"]["points"].as_array().unwrap();
+    let mut classes = points.iter().map(|point| &point["class"]);
+    let is_such = |it: &Value| ["kind", "size"].iter().all(|name| it[name] == wanted[name]);
+    assert!(classes.any(is_such), "{wanted} is not in {points:#?}");
+    assert_clean(place.path());
+    bench(place.path(), &["--for", "/nonexistent"]).fails_saying(1, &["/nonexistent"]);
+    let both = bench(place.path(), &["--for", trace, "--tasks", "3"]);
+    assert_eq!(both.code, Some(2), "{}", both.err);
 }

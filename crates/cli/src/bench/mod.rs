@@ -8,25 +8,34 @@ mod settings;
 mod table;
 mod warnings;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use ioracle_bench::{
     BenchError, BenchPlace, MeasuredWork, MemoryHog, MemoryLimit, Plan, PlannedWork, Session,
     TaskKind, Team, describe,
 };
-use ioracle_forecast::System;
+use ioracle_forecast::{IoClass, Kind, Profile, System};
+use ioracle_trace::ReadOptions;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::replay::storage;
+use crate::shared::failure::open_trace;
 use crate::shared::memory::available_bytes;
 use crate::shared::output::{self, say};
+use crate::shared::progress::Progress;
 use crate::shared::table::Colours;
 use progress::BenchProgress;
 pub use settings::Arguments;
+
+/// The share of a trace's time in classes that is measured; the rest are many
+/// classes with hardly any time.
+const MEASURED_SHARE: f64 = 0.995;
 
 /// What is measured, on what, and how it went.
 struct Finished {
@@ -76,7 +85,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 fn measure(arguments: &Arguments, signals: &Interruption, tasks: Tasks) -> Result<Finished> {
     let start = Instant::now();
-    let plan = arguments.plan(tasks.kind(arguments), tasks.n_ranks())?;
+    let plan = match &arguments.trace {
+        None => arguments.plan(tasks.kind(arguments), tasks.n_ranks())?,
+        Some(path) => {
+            let classes = classes_of(path, arguments)?;
+            arguments.plan_for(&classes, tasks.kind(arguments), tasks.n_ranks())?
+        }
+    };
     let disk_bytes = plan.bytes_on_disk();
     let place = BenchPlace::prepare(arguments.directory())?;
     let hog = arguments.hog_memory.map(|bytes| MemoryHog::take(bytes, available_bytes()));
@@ -92,6 +107,37 @@ fn measure(arguments: &Arguments, signals: &Interruption, tasks: Tasks) -> Resul
     drop((session, hog));
     let system = system(arguments, &plan, &measured, memory_bytes);
     Ok(Finished { system, measured, elapsed_s: start.elapsed().as_secs_f64(), disk_bytes })
+}
+
+/// The classes of a trace that matter, with their mean bytes per call. Reads are
+/// measured cold and warm, as a forecast splits them by what caches served.
+fn classes_of(path: &Path, arguments: &Arguments) -> Result<Vec<(IoClass, u64)>> {
+    let trace = open_trace(path, ReadOptions::default())?;
+    let progress = Progress::new();
+    progress.expect(3 * trace.meta().events.unwrap_or(0));
+    let wanted = storage(arguments.storage.as_deref());
+    let profile = Profile::of(&trace, &wanted, |events| progress.advance(events));
+    progress.finish();
+    let profile = profile?;
+    let mut classes: Vec<(IoClass, u64)> =
+        profile.significant(MEASURED_SHARE).map(|row| (row.class, row.mean_bytes())).collect();
+    if classes.is_empty() {
+        bail!(
+            "the trace '{}' has no calls on {} that take time; name the storage that it used with \
+             --storage DIR, or all with --storage /",
+            path.display(),
+            profile.storage
+        );
+    }
+    for at in 0..classes.len() {
+        let (class, bytes) = classes[at];
+        let other = IoClass { cached: !class.cached, ..class };
+        let is_there = classes.iter().any(|(known, _)| *known == other);
+        if class.kind == Kind::Read && !class.direct && !is_there {
+            classes.push((other, bytes));
+        }
+    }
+    Ok(classes)
 }
 
 /// Who performs the work.

@@ -11,7 +11,7 @@ use ioracle_bench::{
     AccessPattern, CacheState, DataDirection, FileLayout, Plan, PlanDefaults, PlannedWork,
     RepetitionRule, SessionRules, SyncRule, TaskKind, Workload,
 };
-use ioracle_forecast::Api;
+use ioracle_forecast::{Api, IoClass};
 
 use crate::shared::failure::WrongUse;
 use crate::shared::numbers::parse_bytes;
@@ -19,6 +19,7 @@ use crate::shared::numbers::parse_bytes;
 const EXAMPLES: &str = "\
 Examples:
   ioracle bench /scratch -o scratch.json                        how fast is this file system?
+  ioracle bench /scratch --for trace -o scratch.json            just the calls of a recorded program
   ioracle bench /scratch -t 4K,1M --access read --cache cold    cold reads of two sizes
   ioracle bench /scratch --tasks 4 --shared -C --fsync end      4 processes on one file
   ioracle bench /scratch -t 1M -b 4G --disk-limit 8G --memory-limit 1G
@@ -46,6 +47,22 @@ pub struct Arguments {
     /// What people call the system [default: its file system and host]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+
+    /// Measure just the classes of calls of a recorded trace, such as 'ioracle run --record' writes
+    #[arg(
+        long = "for",
+        value_name = "TRACE",
+        conflicts_with_all = [
+            "api", "access", "tasks", "block_size", "transfer_size", "segments", "shared", "pattern",
+            "stride", "alignment", "depth", "fsync", "direct", "durable", "in_place", "metadata",
+            "cache",
+        ]
+    )]
+    pub trace: Option<PathBuf>,
+    /// With --for: count only files below this directory or mount point of the trace; / for all
+    /// [default: those on the file system that moved the most bytes]
+    #[arg(long, value_name = "DIR", requires = "trace")]
+    pub storage: Option<String>,
 
     /// The interface that is measured
     #[arg(long, value_name = "API", default_value = "posix")]
@@ -209,13 +226,30 @@ impl Arguments {
         }
     }
 
+    /// The work that the classes of a trace ask for, each with its bytes per call.
+    pub fn plan_for(
+        &self,
+        classes: &[(IoClass, u64)],
+        kind: TaskKind,
+        n_ranks: u32,
+    ) -> Result<Plan> {
+        self.check_repetitions()?;
+        let mut plan = Plan::for_classes(classes, self.disk_limit);
+        for work in &mut plan.works {
+            if let PlannedWork::Data(workload) = work {
+                workload.think_ns = self.base().think_ns;
+                workload.stonewall_ns = self.base().stonewall_ns;
+                workload.reorder = self.reorder;
+            }
+        }
+        plan.leave_out_impossible(self.disk_limit, kind, n_ranks);
+        plan.check(self.disk_limit, kind, n_ranks)?;
+        Ok(plan)
+    }
+
     /// The work that these options ask for.
     pub fn plan(&self, kind: TaskKind, n_ranks: u32) -> Result<Plan> {
-        let (min, max) = self.repetitions;
-        if min > max {
-            let sentence = format!("--repetitions {min}-{max} has a minimum above its maximum");
-            return Err(WrongUse(sentence).into());
-        }
+        self.check_repetitions()?;
         let defaults = self.defaults(n_ranks);
         let mut plan = Plan::of(&defaults);
         if self.asks_for_syncs() {
@@ -235,6 +269,15 @@ impl Arguments {
         }
         plan.check(self.disk_limit, kind, n_ranks)?;
         Ok(plan)
+    }
+
+    fn check_repetitions(&self) -> Result<()> {
+        let (min, max) = self.repetitions;
+        if min > max {
+            let sentence = format!("--repetitions {min}-{max} has a minimum above its maximum");
+            return Err(WrongUse(sentence).into());
+        }
+        Ok(())
     }
 
     /// Whether syncing and closing are measured by themselves: where calls on

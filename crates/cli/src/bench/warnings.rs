@@ -63,7 +63,7 @@ impl fmt::Display for BenchWarning {
             BenchWarning::LeftOut { n, first } => write!(
                 f,
                 "{n} classes of the trace were not measured, such as {first}: this ioracle was \
-                 built without their interface"
+                 built without their interface, or they need the ranks of an MPI job"
             ),
         }
     }
