@@ -85,12 +85,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 fn measure(arguments: &Arguments, signals: &Interruption, tasks: Tasks) -> Result<Finished> {
     let start = Instant::now();
-    let plan = match &arguments.trace {
-        None => arguments.plan(tasks.kind(arguments), tasks.n_ranks())?,
-        Some(path) => {
-            let classes = classes_of(path, arguments)?;
-            arguments.plan_for(&classes, tasks.kind(arguments), tasks.n_ranks())?
-        }
+    let (kind, n_ranks) = (tasks.kind(arguments), tasks.n_ranks());
+    let plan = if arguments.traces.is_empty() {
+        arguments.plan(kind, n_ranks)?
+    } else {
+        arguments.plan_for(&classes_to_measure(arguments)?, kind, n_ranks)?
     };
     let disk_bytes = plan.bytes_on_disk();
     let place = BenchPlace::prepare(arguments.directory())?;
@@ -109,8 +108,33 @@ fn measure(arguments: &Arguments, signals: &Interruption, tasks: Tasks) -> Resul
     Ok(Finished { system, measured, elapsed_s: start.elapsed().as_secs_f64(), disk_bytes })
 }
 
-/// The classes of a trace that matter, with their mean bytes per call. Reads are
-/// measured cold and warm, as a forecast splits them by what caches served.
+/// The classes of all traces that matter, with their mean bytes per call. Reads
+/// are measured cold and warm, as a forecast splits them by what caches served.
+fn classes_to_measure(arguments: &Arguments) -> Result<Vec<(IoClass, u64)>> {
+    let mut classes: Vec<(IoClass, u64)> = Vec::new();
+    for path in &arguments.traces {
+        for (class, bytes) in classes_of(path, arguments)? {
+            add_class(&mut classes, class, bytes);
+        }
+    }
+    for at in 0..classes.len() {
+        let (class, bytes) = classes[at];
+        if class.kind == Kind::Read && !class.direct {
+            add_class(&mut classes, IoClass { cached: !class.cached, ..class }, bytes);
+        }
+    }
+    Ok(classes)
+}
+
+/// Adds a class, unless it is there with about as many bytes per call.
+fn add_class(classes: &mut Vec<(IoClass, u64)>, class: IoClass, bytes: u64) {
+    let is_like = |known: u64| known.max(bytes) <= known.min(bytes).saturating_mul(5) / 4;
+    if !classes.iter().any(|(known, size)| *known == class && is_like(*size)) {
+        classes.push((class, bytes));
+    }
+}
+
+/// The classes of a trace that matter, with their mean bytes per call.
 fn classes_of(path: &Path, arguments: &Arguments) -> Result<Vec<(IoClass, u64)>> {
     let trace = open_trace(path, ReadOptions::default())?;
     let progress = Progress::new();
@@ -119,7 +143,7 @@ fn classes_of(path: &Path, arguments: &Arguments) -> Result<Vec<(IoClass, u64)>>
     let profile = Profile::of(&trace, &wanted, |events| progress.advance(events));
     progress.finish();
     let profile = profile?;
-    let mut classes: Vec<(IoClass, u64)> =
+    let classes: Vec<(IoClass, u64)> =
         profile.significant(MEASURED_SHARE).map(|row| (row.class, row.mean_bytes())).collect();
     if classes.is_empty() {
         bail!(
@@ -128,14 +152,6 @@ fn classes_of(path: &Path, arguments: &Arguments) -> Result<Vec<(IoClass, u64)>>
             path.display(),
             profile.storage
         );
-    }
-    for at in 0..classes.len() {
-        let (class, bytes) = classes[at];
-        let other = IoClass { cached: !class.cached, ..class };
-        let is_there = classes.iter().any(|(known, _)| *known == other);
-        if class.kind == Kind::Read && !class.direct && !is_there {
-            classes.push((other, bytes));
-        }
     }
     Ok(classes)
 }

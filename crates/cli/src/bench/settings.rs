@@ -48,7 +48,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
-    /// Measure just the classes of calls of a recorded trace, such as 'ioracle run --record' writes
+    /// Measure just the classes of calls of a recorded trace, such as 'ioracle run --record' writes;
+    /// may be given several times
     #[arg(
         long = "for",
         value_name = "TRACE",
@@ -58,10 +59,10 @@ pub struct Arguments {
             "cache",
         ]
     )]
-    pub trace: Option<PathBuf>,
+    pub traces: Vec<PathBuf>,
     /// With --for: count only files below this directory or mount point of the trace; / for all
     /// [default: those on the file system that moved the most bytes]
-    #[arg(long, value_name = "DIR", requires = "trace")]
+    #[arg(long, value_name = "DIR", requires = "traces")]
     pub storage: Option<String>,
 
     /// The interface that is measured
