@@ -33,6 +33,8 @@ const REQUESTS_AHEAD: u64 = 8;
 const RESIDENT_IN_A_ROW: u32 = 4;
 /// Bytes whose fate is known before wrong predictions end it all.
 const JUDGED_BYTES: u64 = 8 << 20;
+/// Where a smaller part than this of what is used is there in time, it is not worth it.
+const IN_TIME_AT_LEAST: u64 = 16;
 /// Reads with help before they are judged, and how much faster than without help
 /// they must be.
 const COMPARED_READS: u64 = 16;
@@ -268,13 +270,20 @@ impl Planner {
                 state.resident_in_a_row = 0;
             }
         }
-        if expected || help.is_some() {
+        if expected || help == Some(HelpExtent::Whole) {
             self.trust.confirm();
-        } else if !was_cached {
-            // To read again what it has read needs no help and tells nothing.
+        } else if help.is_none() && !was_cached {
+            // To read again what it has read needs no help and tells nothing. Neither
+            // does a request that came too late: it may have followed the program.
             self.trust.lose();
         }
         self.judge();
+    }
+
+    /// Whether all of these bytes are cached, on their way, or read ahead.
+    fn is_known(&self, file: FileKey, bytes: &Range<u64>) -> bool {
+        let state = self.files.get(&file);
+        bytes.is_empty() || state.is_some_and(|state| state.pages.gaps(pages(bytes)).is_empty())
     }
 
     fn is_cached(&self, file: FileKey, bytes: &Range<u64>) -> bool {
@@ -334,8 +343,20 @@ impl Planner {
             false => UNPROVEN_BYTES.min(self.settings.max_request_bytes),
         };
         let mut is_full = false;
+        let service_ns = self.storage.service_ns(PAGE_BYTES).unwrap_or(0);
+        // Half of the way is worth something, where the way is known.
+        let is_proven = self.trust.is_proven();
+        let needed_ns = if is_proven { service_ns / 2 } else { service_ns };
+        // Time that reads will take which are left to the program: what comes after
+        // them is due later than it is expected. A single small request would only
+        // follow the read-ahead of the kernel there.
+        let mut delay_ns = 0;
         for read in expected {
-            if !self.is_wanted(&read, min_probability) {
+            let is_late = read.in_ns.saturating_add(delay_ns) < needed_ns;
+            if is_late || !self.is_wanted(&read, min_probability) {
+                if is_late && is_proven && !self.is_known(read.file, &read.bytes) {
+                    delay_ns += service_ns;
+                }
                 draft.n_planned += 1;
                 continue;
             }
@@ -422,6 +443,11 @@ impl Planner {
             }
             state.pages.cut_out(range);
         }
+    }
+
+    /// Whether predictions have proved right lately.
+    pub fn is_trusted(&self) -> bool {
+        self.trust.is_proven()
     }
 
     /// Requests that were not answered yet.
@@ -540,10 +566,8 @@ impl Planner {
 
     /// Whether an expected read is worth a request.
     fn is_wanted(&self, read: &ExpectedRead, min_probability: f64) -> bool {
-        let is_late = self.storage.service_ns(PAGE_BYTES).is_some_and(|ns| read.in_ns < ns / 2);
         !read.bytes.is_empty()
             && read.probability >= min_probability
-            && !is_late
             && self
                 .files
                 .get(&read.file)
@@ -673,6 +697,9 @@ impl Planner {
         let judged = self.used + self.late + self.stale;
         if judged >= JUDGED_BYTES && self.stale > judged / 2 {
             self.stopped = Some(StopReason::WrongPredictions);
+        }
+        if self.late >= JUDGED_BYTES && self.used < self.late / IN_TIME_AT_LEAST {
+            self.stopped = Some(StopReason::TooLate);
         }
         let Compared { n, ns, without_ns } = self.times.compared();
         if n >= COMPARED_READS && without_ns > CACHED_NS * n as f64 && ns > FASTER * without_ns {

@@ -28,6 +28,8 @@ const FORGIVEN_AFTER: u32 = 256;
 pub enum StopReason {
     /// Most of what was read ahead was not used.
     WrongPredictions,
+    /// What was read ahead was still on its way when the program asked for it.
+    TooLate,
     /// Reads of bytes that were there took as long as others: the storage is not
     /// cached on this machine.
     NotFaster,
@@ -38,6 +40,7 @@ impl StopReason {
     pub fn in_words(self) -> &'static str {
         match self {
             StopReason::WrongPredictions => "most of what it read ahead was not used",
+            StopReason::TooLate => "what it read ahead came too late to help",
             StopReason::NotFaster => "reading ahead did not make reads faster",
         }
     }

@@ -390,3 +390,32 @@ fn many_expected_reads_in_a_row_are_proof_enough() {
     }
     assert!(!bench.plan(true, &sequence(0, 16 << 20, 100)).0.is_empty());
 }
+
+/// The program opens files in an order of its own, and each request follows it.
+#[test]
+fn it_stops_where_its_bytes_always_come_too_late() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    for file in 1..400 {
+        let (requests, _) = bench.plan(false, &[expected(file, 0..64 * KIB, 5 * MS)]);
+        bench.read(file, 0..64 * KIB, MS, false);
+        bench.fetch(&requests);
+    }
+    assert_eq!(bench.planner.stopped(), Some(StopReason::TooLate));
+}
+
+/// A program that is being waited for is later than it was expected to be: what lies
+/// behind the read that it waits for is read in order, not what lies far ahead.
+#[test]
+fn only_the_nearest_read_is_left_to_the_program() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    let reads = [0, 1, 2, 3].map(|file| expected(file + 1, 0..4096, 10_000));
+    check(
+        bench.plan(true, &reads),
+        expect![[r#"
+            file 2 from 0 to 4 KiB
+            file 3 from 0 to 4 KiB
+            file 4 from 0 to 4 KiB
+            4 reads planned
+        "#]],
+    );
+}

@@ -28,6 +28,9 @@ const HORIZON: usize = 8192;
 /// Steps that are made ready beyond those that are planned. Making one takes about
 /// half a microsecond.
 const STEPS_IN_STOCK: usize = 256;
+/// The same while predictions are unproven: the path may be derived anew with every
+/// operation.
+const UNPROVEN_STEPS: usize = 32;
 /// Streams that are read ahead of.
 const MAX_STREAMS: usize = 64;
 /// Processes whose beginning is kept.
@@ -154,7 +157,8 @@ impl Prefetcher {
         let Some(file) = engine.path(event.file).and_then(|name| self.files.key(name)) else {
             return;
         };
-        if !self.streams.contains_key(&event.stream) && self.streams.len() < MAX_STREAMS {
+        let may_begin = self.streams.len() < MAX_STREAMS && self.planner.stopped().is_none();
+        if may_begin && !self.streams.contains_key(&event.stream) {
             engine.keep_path_ahead(event.stream, HORIZON);
             let reader = Reader { next_step: 0, n_derived: 0, seen: Instant::now() };
             self.streams.insert(event.stream, reader);
@@ -355,6 +359,14 @@ impl Prefetcher {
             })
         });
         let situation = Situation { now_ns, inside_call };
+        let is_trusted = self.planner.is_trusted();
+        if self.planner.stopped().is_some() {
+            // Nothing is predicted any more for nothing.
+            while let Some((stream, _)) = self.streams.pop_first() {
+                engine.drop_path_ahead(stream);
+            }
+            return;
+        }
         let mut requests = Vec::new();
         for (&stream, reader) in &mut self.streams {
             if now.duration_since(reader.seen) > IDLE {
@@ -362,8 +374,9 @@ impl Prefetcher {
             }
             let Some(path) = engine.path_ahead(stream) else { continue };
             let end = path.first_number() + path.len() as u64;
-            if end < reader.next_step.max(path.first_number()) + STEPS_IN_STOCK as u64 {
-                engine.extend_path_ahead(stream, STEPS_IN_STOCK);
+            let in_stock = if is_trusted { STEPS_IN_STOCK } else { UNPROVEN_STEPS };
+            if end < reader.next_step.max(path.first_number()) + in_stock as u64 {
+                engine.extend_path_ahead(stream, in_stock);
             }
             let engine = &*engine;
             let Some(path) = engine.path_ahead(stream) else { continue };

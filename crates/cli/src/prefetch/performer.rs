@@ -317,7 +317,7 @@ fn fetch(descriptor: &OwnedFd, read: &Read, buffer: &mut [u8]) -> rustix::io::Re
 }
 
 fn is_cached(bytes: u64, took_ns: u64) -> bool {
-    took_ns < CACHED_NS + bytes / CACHED_BYTES_PER_NS / 8
+    took_ns < CACHED_NS + bytes / CACHED_BYTES_PER_NS
 }
 
 #[cfg(test)]

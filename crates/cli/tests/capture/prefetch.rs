@@ -322,11 +322,16 @@ struct SmallGroup(PathBuf);
 
 impl SmallGroup {
     fn new() -> Option<SmallGroup> {
-        let place = PathBuf::from(format!("/sys/fs/cgroup/ioracle-test-{}", std::process::id()));
-        fs::create_dir(&place).ok()?;
-        let group = SmallGroup(place);
-        fs::write(group.0.join("memory.max"), "100000000").ok()?;
-        Some(group)
+        let versions = [("memory", "memory.limit_in_bytes"), ("", "memory.max")];
+        versions.iter().find_map(|(controller, limit)| {
+            let name = format!("ioracle-test-{}", std::process::id());
+            let place = Path::new("/sys/fs/cgroup").join(controller).join(name);
+            fs::create_dir(&place).ok()?;
+            let group = SmallGroup(place);
+            // The kernel makes the files of a group; elsewhere this is only a directory.
+            let limit = group.0.join(limit);
+            (limit.exists() && fs::write(limit, "100000000").is_ok()).then_some(group)
+        })
     }
 }
 
