@@ -2,6 +2,7 @@
 
 //! The end of a recording: its description.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -96,7 +97,11 @@ pub(crate) fn describe_unfinished(
     }
     let mut text = serde_json::to_vec_pretty(&value).map_err(fail)?;
     text.push(b'\n');
-    TemporaryFile::of_bytes(directory, "meta.json", &text)?.appear()
+    // Not synced: on many file systems that would wait for all raw records.
+    let (part, file) = (directory.join("meta.json.part"), directory.join("meta.json"));
+    fs::write(&part, &text)
+        .and_then(|()| fs::rename(&part, &file))
+        .map_err(|source| unwritable(&file, source))
 }
 
 /// What is counted anew when a trace is repaired.
