@@ -44,6 +44,15 @@ eval: release ## run the corpus, write docs/evaluation.md and docs/figures
 	    traces="tests/traces/*/"; fi; \
 	$(IORACLE) eval $$traces --rank 0 --baselines --jobs 1 --document docs
 
+.PHONY: eval-applications bursts
+APPLICATIONS ?= $(TARGET_DIR)/applications
+eval-applications: release ## record applications live, write docs/evaluation-applications.md
+	INSTALL=1 IORACLE=$(IORACLE) scripts/record-applications $(APPLICATIONS)
+	IORACLE=$(IORACLE) scripts/eval-applications $(APPLICATIONS) docs/evaluation-applications.md
+
+bursts: release ## what is said about the bursts of three loads that are known: docs/run.md
+	IORACLE=$(IORACLE) scripts/bursts
+
 # RECORDED names directories that scripts/record-server-traces wrote; without
 # them the page has no section on real servers.
 eval-pattern: release ## simulate a storage cluster, write docs/evaluation-pattern.md and its figures

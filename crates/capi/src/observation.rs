@@ -145,6 +145,7 @@ impl<'a> Observed<'a> {
             handle: given.handle,
             offset: u64::try_from(given.offset).ok().filter(|_| access.is_data()),
             size: if access.is_data() { given.size } else { 0 },
+            requested: None,
             append: opens && given.flags & IORACLE_APPENDS != 0,
             truncated_to: match access {
                 Access::Open => (given.flags & IORACLE_EMPTIES != 0).then_some(0),

@@ -32,6 +32,7 @@ impl Program {
             handle: 3,
             offset,
             size,
+            requested: None,
             append: false,
             truncated_to: None,
             start_ns: self.now_ns,

@@ -41,6 +41,9 @@ pub struct Operation {
     pub offset: Option<u64>,
     /// Bytes that really moved; 0 for operations that move none.
     pub size: u64,
+    /// Bytes that were asked for, where a source tells: a read that moved fewer
+    /// has reached the end of its file.
+    pub requested: Option<u64>,
     /// For opens: every write goes to the end of the file.
     pub append: bool,
     /// For opens: the file was cut to length 0. For truncations: always.
@@ -77,6 +80,7 @@ impl From<&Event> for Operation {
             handle: event.handle,
             offset: event.offset.filter(|_| event.function.access().is_data()),
             size: event.transferred(),
+            requested: event.function.access().is_data().then_some(event.requested),
             append: event.opens_for_append(),
             truncated_to,
             start_ns: event.start_ns,

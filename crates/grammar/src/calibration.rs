@@ -22,6 +22,9 @@ const PRIOR: f32 = 8.0;
 /// Observations after which a cell forgets half of them, to follow changes.
 const MAX_OBSERVED: f32 = 4096.0;
 
+/// The same for surprises, of which something new may be the cause.
+const MAX_NOVELTIES: f32 = 64.0;
+
 /// What observations of the past are worth at most where something begins anew.
 const FADED: f32 = 2.0;
 
@@ -34,6 +37,9 @@ pub(crate) struct Calibration {
     discovered: [Rate; 8],
     /// How predictors and successors fare against each other.
     contests: Vec<Contest>,
+    /// Of the times that no candidate came: how often it was a symbol never seen
+    /// before; apart for moments after such a symbol.
+    novelty: [Rate; 2],
 }
 
 /// Who was right where predictors were so sure and successors so.
@@ -132,7 +138,24 @@ impl Calibration {
             origins: Default::default(),
             discovered: Default::default(),
             contests: vec![Contest::default(); N_CONTESTS],
+            novelty: Default::default(),
         }
+    }
+
+    /// How probable it is that something new comes where no candidate does.
+    pub fn novelty(&self, after_new: bool) -> f64 {
+        let rate = &self.novelty[usize::from(after_new)];
+        f64::from((rate.hits + 2.0) / (rate.trials + 2.0))
+    }
+
+    /// Takes in whether what came in the place of all candidates was new.
+    pub fn learn_novelty(&mut self, after_new: bool, is_new: bool) {
+        let rate = &mut self.novelty[usize::from(after_new)];
+        // A program meets most that is new to it early on.
+        if rate.trials >= MAX_NOVELTIES {
+            *rate = Rate { hits: rate.hits / 2.0, trials: rate.trials / 2.0 };
+        }
+        rate.learn(is_new);
     }
 
     /// What was seen so far counts little from now on.
@@ -141,7 +164,7 @@ impl Calibration {
         let contests = self.contests.iter_mut();
         let contests =
             contests.flat_map(|contest| [&mut contest.predictors, &mut contest.successors]);
-        cells.chain(contests).for_each(Rate::fade);
+        cells.chain(contests).chain(&mut self.novelty).for_each(Rate::fade);
     }
 
     /// The probability of the best candidate, and of all others together.

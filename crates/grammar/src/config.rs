@@ -31,6 +31,9 @@ pub struct Config {
     pub max_pasts: usize,
     /// Places that are followed at once at most.
     pub max_predictors: usize,
+    /// Whether what the candidates leave of probability goes to other symbols that
+    /// followed before, as often as it is not something new that comes.
+    pub shares_rest: bool,
 }
 
 impl Config {
@@ -43,6 +46,7 @@ impl Config {
             max_loop_counts: 8,
             max_pasts: 1 << 10,
             max_predictors: 5,
+            shares_rest: true,
         }
     }
 

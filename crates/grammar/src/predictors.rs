@@ -37,6 +37,12 @@ const MAX_SECOND_CHANCES: usize = 2;
 const HOPELESS: f64 = 0.02;
 const TRIAL: u64 = 64;
 
+/// Probability below which it is not worth finding out who shares it.
+const WORTH_SHARING: f64 = 0.002;
+
+/// Symbols that share in what the candidates leave, at most.
+const MAX_SHARERS: usize = 4;
+
 /// Bounds of the effort of one discovery, in comparisons.
 const EFFORT: std::ops::RangeInclusive<usize> = 8..=512;
 
@@ -72,6 +78,10 @@ pub(crate) struct Predictors {
     effort: usize,
     /// Times that no predictor expected what came.
     surprises: u64,
+    /// Candidates that nothing expects, and that only share in what is left.
+    sharers: Vec<Terminal>,
+    /// Whether the last symbol had never been seen before.
+    after_new: bool,
     /// A reading that goes on while the stream grows.
     #[serde(skip)]
     reading: Option<Cursor>,
@@ -98,6 +108,8 @@ impl Predictors {
             matched: 0,
             effort: *EFFORT.end(),
             surprises: 0,
+            sharers: Vec::new(),
+            after_new: false,
             reading: None,
             nursery: Nursery::default(),
             marks: Marks::default(),
@@ -190,13 +202,19 @@ impl Predictors {
     }
 
     fn learn_outcome(&mut self, grammar: &Grammar, terminal: Terminal) {
+        let is_stated = || self.candidates.iter().any(|candidate| candidate.terminal == terminal);
         let outcome = if self.expected == Some(terminal) {
             ContestOutcome::Best
-        } else if self.candidates.iter().any(|candidate| candidate.terminal == terminal) {
+        } else if is_stated() && !self.sharers.contains(&terminal) {
             ContestOutcome::Other
         } else {
             ContestOutcome::Unforeseen
         };
+        let is_new = grammar.arena.first_use(Symbol::Terminal(terminal)).is_none();
+        if outcome == ContestOutcome::Unforeseen {
+            self.calibration.learn_novelty(self.after_new, is_new);
+        }
+        self.after_new = is_new;
         if let Some((contest, successor)) = self.contest {
             let predictors_were_right = outcome == ContestOutcome::Best;
             self.calibration.learn_contest(contest, predictors_were_right, successor == terminal);
@@ -282,7 +300,8 @@ impl Predictors {
             match self.candidates.iter_mut().find(|candidate| candidate.terminal == terminal) {
                 Some(candidate) => candidate.probability += predictor.weight,
                 None => {
-                    self.candidates.push(Candidate { terminal, probability: predictor.weight });
+                    let probability = predictor.weight;
+                    self.candidates.push(Candidate { terminal, probability });
                 }
             }
         }
@@ -317,6 +336,46 @@ impl Predictors {
             }
         }
         self.consult_successors(grammar);
+        self.sharers.clear();
+        if grammar.config.shares_rest {
+            self.share_rest(grammar);
+        }
+    }
+
+    /// Gives what the candidates leave of probability to symbols that followed
+    /// such a past before, except for what is kept for symbols never seen.
+    fn share_rest(&mut self, grammar: &Grammar) {
+        let stated: f64 = self.candidates.iter().map(|candidate| candidate.probability).sum();
+        let Some(best) = self.candidates.first().map(|best| best.probability) else { return };
+        let mut rest = (1.0 - stated) * (1.0 - self.calibration.novelty(self.after_new));
+        if rest < WORTH_SHARING {
+            return;
+        }
+        let n_expected = self.candidates.len();
+        for (terminal, share) in self.successors.all() {
+            let is_known = self.candidates.iter().any(|known| known.terminal == terminal);
+            if is_known || grammar.arena.first_use(Symbol::Terminal(terminal)).is_none() {
+                continue;
+            }
+            // The longest past speaks first, and leaves something to the others.
+            let probability = (rest * f64::from(share).max(0.5)).min(best);
+            rest -= probability;
+            self.candidates.push(Candidate { terminal, probability });
+            self.sharers.push(terminal);
+            if self.candidates.len() >= n_expected + MAX_SHARERS {
+                break;
+            }
+        }
+        // What is still left goes to those that were expected, but for the best,
+        // whose probability is measured.
+        let others: f64 = self.candidates[1..].iter().map(|it| it.probability).sum();
+        if others > 0.0 {
+            let more = (others + rest) / others;
+            for other in &mut self.candidates[1..] {
+                other.probability = (other.probability * more).min(best);
+            }
+        }
+        self.candidates[1..].sort_by(|a, b| b.probability.total_cmp(&a.probability));
     }
 
     /// Lets the counts of what followed the recent past confirm the best
@@ -337,7 +396,8 @@ impl Predictors {
         // What the grammar has forgotten cannot be read on from.
         let has_place = || !grammar.arena.first_use(Symbol::Terminal(successor.terminal)).is_none();
         if !agree && has_place() {
-            self.put_up(Candidate { terminal: successor.terminal, probability: other });
+            let terminal = successor.terminal;
+            self.put_up(Candidate { terminal, probability: other });
         }
         if self.candidates.len() > 1 {
             self.bring_into_order();
@@ -442,6 +502,7 @@ impl Predictors {
         self.calibration.is_sound()
             && EFFORT.contains(&self.effort)
             && self.active.len() + self.suspended.len() <= 1 << 16
+            && self.sharers.len() <= MAX_SHARERS
             && self.recent.is_sound()
             && self.successors.is_sound()
             && all().all(|predictor| {

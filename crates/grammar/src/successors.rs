@@ -110,6 +110,23 @@ impl Successors {
         })
     }
 
+    /// All that came after the pasts seen before, the longest past first, with
+    /// its share of what was counted there.
+    pub fn all(&self) -> impl Iterator<Item = (Terminal, f32)> + '_ {
+        let longest = self.speaking.map_or(ORDERS.len(), usize::from);
+        (longest..ORDERS.len()).filter_map(|order| self.followers(order)).flat_map(|followers| {
+            let total: u32 = followers.iter().map(|follower| u32::from(follower.times)).sum();
+            let came = followers.iter().filter(|follower| follower.times > 0);
+            came.map(move |it| (it.terminal, f32::from(it.times) / total.max(1) as f32))
+        })
+    }
+
+    fn followers(&self, order: usize) -> Option<&[Follower; MAX_FOLLOWERS]> {
+        let (at, check) = self.place_of(order);
+        let slot = [at, at ^ 1].into_iter().map(|at| &self.slots[at]);
+        slot.filter(|slot| slot.check == check).map(|slot| &slot.followers).next()
+    }
+
     pub fn memory_bytes(&self) -> usize {
         self.slots.capacity() * size_of::<SuccessorSlot>()
     }

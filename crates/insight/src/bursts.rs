@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Counts the bursts of each thread: operations between two waits that its
-//! oracle takes for quiet. Where quiet begins is learned, so the first bursts
-//! are missed and the line may move; what is counted is a pattern, not a
-//! protocol.
+//! oracle takes for quiet. Where quiet begins is only learned while the program
+//! runs, so bursts are counted for every line it may turn out to be, a power of
+//! two each, and the summary asks for the one that was found in the end.
 
 use ioracle_events::{Event, FastMap, StreamId};
 
 /// Threads that are followed, as many as the engine follows.
 const MAX_STREAMS: usize = 1024;
+
+/// Waits from 2^16 ns (65 µs) to 2^42 ns (73 minutes) may be where quiet begins.
+const FIRST_LINE: u32 = 16;
+const N_LINES: usize = 27;
+
+/// Bursts that come so regularly have a period: the standard deviation of the
+/// times between their starts, relative to the mean.
+const REGULAR: f64 = 0.35;
 
 /// The bursts of all threads.
 #[derive(Debug, Default)]
@@ -16,8 +24,8 @@ pub struct BurstTally {
     streams: FastMap<StreamId, Stream>,
 }
 
-/// The bursts of one thread that have ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The bursts of one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BurstsSeen {
     /// How many.
     pub n: u64,
@@ -27,6 +35,8 @@ pub struct BurstsSeen {
     pub bytes: u64,
     first_start_ns: u64,
     last_start_ns: u64,
+    /// Sum of the squared times between starts, in seconds.
+    squares: f64,
 }
 
 impl BurstsSeen {
@@ -34,34 +44,51 @@ impl BurstsSeen {
     pub fn period_ns(&self) -> u64 {
         (self.last_start_ns - self.first_start_ns) / (self.n - 1).max(1)
     }
+
+    /// Whether they come at regular times.
+    pub fn is_regular(&self) -> bool {
+        let n_between = self.n.saturating_sub(1).max(1) as f64;
+        let mean = (self.last_start_ns - self.first_start_ns) as f64 * 1e-9 / n_between;
+        let variance = (self.squares / n_between - mean * mean).max(0.0);
+        self.n > 2 && variance.sqrt() <= REGULAR * mean
+    }
+
+    fn begin(&mut self, start_ns: u64) {
+        if self.n == 0 {
+            self.first_start_ns = start_ns;
+        } else {
+            let between = start_ns.saturating_sub(self.last_start_ns) as f64 * 1e-9;
+            self.squares += between * between;
+        }
+        self.last_start_ns = self.last_start_ns.max(start_ns);
+        self.n += 1;
+    }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Stream {
-    seen: BurstsSeen,
-    last_end_ns: Option<u64>,
-    /// The burst that goes on, once its start was seen.
-    current: Option<Current>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Current {
-    start_ns: u64,
+    /// By the line from which on waits are quiet.
+    seen: [BurstsSeen; N_LINES],
     operations: u64,
     bytes: u64,
+    last_end_ns: Option<u64>,
 }
 
 impl BurstTally {
-    /// Counts an operation; waits from `quiet_ns` on lie between bursts.
-    pub fn add(&mut self, event: &Event, quiet_ns: Option<u64>) {
+    /// Counts an operation.
+    pub fn add(&mut self, event: &Event) {
         if self.streams.len() < MAX_STREAMS || self.streams.contains_key(&event.stream) {
-            self.streams.entry(event.stream).or_default().add(event, quiet_ns);
+            self.streams.entry(event.stream).or_default().add(event);
         }
     }
 
-    /// The bursts of a thread, if there were at least two.
-    pub fn of(&self, stream: StreamId) -> Option<BurstsSeen> {
-        self.streams.get(&stream).map(|stream| stream.seen).filter(|seen| seen.n >= 2)
+    /// The bursts of a thread in which waits from `quiet_ns` on lie between them,
+    /// if there were at least two.
+    pub fn of(&self, stream: StreamId, quiet_ns: u64) -> Option<BurstsSeen> {
+        let stream = self.streams.get(&stream)?;
+        let seen = stream.seen[n_lines_up_to(quiet_ns).clamp(1, N_LINES) - 1];
+        let seen = BurstsSeen { operations: stream.operations, bytes: stream.bytes, ..seen };
+        (seen.n >= 2).then_some(seen)
     }
 
     /// Makes room for other threads.
@@ -71,31 +98,23 @@ impl BurstTally {
 }
 
 impl Stream {
-    fn add(&mut self, event: &Event, quiet_ns: Option<u64>) {
-        let wait_ns = self.last_end_ns.map(|end_ns| event.start_ns.saturating_sub(end_ns));
+    fn add(&mut self, event: &Event) {
+        // The first operation begins a burst, wherever the line is.
+        let n_begun = match self.last_end_ns {
+            Some(end_ns) => n_lines_up_to(event.start_ns.saturating_sub(end_ns)),
+            None => N_LINES,
+        };
         self.last_end_ns = Some(event.end_ns);
-        let begins = wait_ns.zip(quiet_ns).is_some_and(|(wait_ns, quiet_ns)| wait_ns >= quiet_ns);
-        if begins {
-            self.end_burst();
-            self.current = Some(Current { start_ns: event.start_ns, operations: 0, bytes: 0 });
-        }
-        if let Some(current) = &mut self.current {
-            current.operations += 1;
-            current.bytes = current.bytes.saturating_add(event.transferred());
-        }
+        self.operations += 1;
+        self.bytes = self.bytes.saturating_add(event.transferred());
+        self.seen[..n_begun].iter_mut().for_each(|seen| seen.begin(event.start_ns));
     }
+}
 
-    fn end_burst(&mut self) {
-        let Some(ended) = self.current.take() else { return };
-        let seen = &mut self.seen;
-        if seen.n == 0 {
-            seen.first_start_ns = ended.start_ns;
-        }
-        seen.last_start_ns = seen.last_start_ns.max(ended.start_ns);
-        seen.n += 1;
-        seen.operations += ended.operations;
-        seen.bytes = seen.bytes.saturating_add(ended.bytes);
-    }
+/// For how many of the lines a wait is quiet.
+fn n_lines_up_to(wait_ns: u64) -> usize {
+    let class = 63 - wait_ns.max(1).leading_zeros();
+    (class + 1).saturating_sub(FIRST_LINE).min(N_LINES as u32) as usize
 }
 
 #[cfg(test)]
@@ -103,26 +122,47 @@ mod tests {
     use super::*;
     use crate::tally::tests::event;
 
+    const STREAM: StreamId = StreamId { rank: 0, thread: 0 };
+
+    /// Bursts of four writes 100 ns apart; `between` says how long after the start
+    /// of the n-th the next one begins.
+    fn bursts(between: impl Fn(u64) -> u64) -> BurstTally {
+        let mut bursts = BurstTally::default();
+        let mut burst_ns = 0;
+        for burst in 0..10 {
+            for n in 0..4 {
+                let start_ns = burst_ns + n * 200;
+                let write = event("write", 1, Some((burst * 40 + n * 10, 10)));
+                bursts.add(&Event { start_ns, end_ns: start_ns + 100, ..write });
+            }
+            burst_ns += between(burst);
+        }
+        bursts
+    }
+
     #[test]
     fn operations_between_quiet_waits_are_one_burst() {
-        let mut bursts = BurstTally::default();
-        let stream = StreamId { rank: 0, thread: 0 };
-        for n in 0..40 {
-            // Four writes 100 ns apart, then a second of nothing.
-            let start_ns = n / 4 * 1_000_000_000 + n % 4 * 200;
-            let write = event("write", 1, Some((n * 10, 10)));
-            bursts.add(&Event { start_ns, end_ns: start_ns + 100, ..write }, Some(1_000_000));
-        }
-        let seen = bursts.of(stream).unwrap();
-        // The first one began out of sight, the last one goes on.
-        assert_eq!((seen.n, seen.operations, seen.bytes), (8, 32, 320));
+        let seen = bursts(|_| 1_000_000_000).of(STREAM, 1_000_000).unwrap();
+        assert_eq!((seen.n, seen.operations, seen.bytes), (10, 40, 400));
         assert_eq!(seen.period_ns(), 1_000_000_000);
+        assert!(seen.is_regular());
+    }
+
+    #[test]
+    fn bursts_at_any_time_have_no_period() {
+        let seen = bursts(|n| if n % 3 == 0 { 9_000_000_000 } else { 500_000_000 });
+        assert!(!seen.of(STREAM, 1_000_000).unwrap().is_regular());
+    }
+
+    #[test]
+    fn a_wait_below_the_line_ends_no_burst() {
+        let tally = bursts(|n| if n % 2 == 0 { 4_000_000 } else { 2_000_000_000 });
+        assert_eq!(tally.of(STREAM, 1 << 24).unwrap().n, 5);
+        assert_eq!(tally.of(STREAM, 1 << 20).unwrap().n, 10);
     }
 
     #[test]
     fn without_quiet_there_are_no_bursts() {
-        let mut bursts = BurstTally::default();
-        (0..40).for_each(|n| bursts.add(&event("write", 1, Some((n, 1))), None));
-        assert_eq!(bursts.of(StreamId { rank: 0, thread: 0 }), None);
+        assert_eq!(bursts(|_| 1000).of(STREAM, 1 << 20), None);
     }
 }

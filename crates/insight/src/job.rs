@@ -71,8 +71,7 @@ impl JobAnalysis {
         self.engine.observe_with(event, watcher);
         let n_operations = self.engine.operations(event.stream);
         if n_operations > n_before {
-            let oracle = self.engine.oracle(event.stream);
-            self.bursts.add(event, oracle.and_then(|oracle| oracle.quiet_threshold_ns()));
+            self.bursts.add(event);
         }
         if n_before == 0 && !self.streams.contains(&event.stream) {
             self.streams.push(event.stream);

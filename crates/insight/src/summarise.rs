@@ -288,7 +288,7 @@ fn source_score(score: &Score) -> Option<SourceScore> {
 }
 
 fn bursts_of(tally: &BurstTally, stream: StreamId, oracle: &Oracle) -> Option<Bursts> {
-    let seen = tally.of(stream)?;
+    let seen = tally.of(stream, oracle.quiet_threshold_ns()?)?;
     // Of a burst that has begun only the rest is known; the next one is whole.
     let next = oracle.bursts().take(2).find(|burst| burst.starts_in_ns > 0);
     Some(Bursts {
@@ -296,6 +296,7 @@ fn bursts_of(tally: &BurstTally, stream: StreamId, oracle: &Oracle) -> Option<Bu
         operations: seen.operations as f64 / seen.n as f64,
         bytes: seen.bytes as f64 / seen.n as f64,
         period_s: in_seconds(seen.period_ns()),
+        is_periodic: seen.is_regular(),
         next: next.map(|burst| NextBurst {
             operations: burst.operations,
             bytes: burst.bytes,

@@ -342,6 +342,8 @@ pub struct Bursts {
     pub bytes: f64,
     /// From the start of one burst to the start of the next, on average.
     pub period_s: f64,
+    /// Whether they came at regular times; if not, that average is no period.
+    pub is_periodic: bool,
     /// What was expected in the end.
     pub next: Option<NextBurst>,
 }

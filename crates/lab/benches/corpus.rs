@@ -6,6 +6,10 @@
 //! replayed to 2 x 10^7 symbols, and a whole operation of the oracle, mean and
 //! 99 % of the first reading, in the best of three rounds. The folder of traces
 //! is `IORACLE_CORPUS`, relative to the workspace, or that of the tree.
+//!
+//! With the argument `observe` each trace is only learned, once, so that
+//! `valgrind --tool=callgrind --toggle-collect='*Oracle::observe'` counts the
+//! instructions of that and nothing else.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -22,6 +26,9 @@ use ioracle_trace::{ReadOptions, Trace};
 const REPLAYED: usize = 20_000_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    if std::env::args().any(|argument| argument == "observe") {
+        return learn_all();
+    }
     println!(
         "| trace | operations | grammar, ns a symbol | `observe`, mean ns | 99 %, ns | model, KiB |"
     );
@@ -37,6 +44,20 @@ fn main() -> Result<(), Box<dyn Error>> {
             operations.len(),
             memory / 1024
         );
+    }
+    Ok(())
+}
+
+fn learn_all() -> Result<(), Box<dyn Error>> {
+    for directory in traces()? {
+        let trace = Trace::open(&directory, ReadOptions::default())?;
+        let operations = operations_of_rank_0(&trace)?;
+        let mut oracle = fresh_oracle(&trace);
+        for operation in &operations {
+            oracle.observe(operation);
+            black_box(oracle.predict());
+        }
+        println!("{}: {} operations", trace.name(), operations.len());
     }
     Ok(())
 }
@@ -85,9 +106,7 @@ fn cost_of_a_symbol(operations: &[Operation]) -> f64 {
 fn cost_of_an_operation(trace: &Trace, operations: &[Operation]) -> (f64, u64, usize) {
     let mut best = (f64::INFINITY, 0, 0);
     for _ in 0..3 {
-        let mut oracle = Oracle::new(ioracle_oracle::Config::default());
-        trace.contexts().iter().for_each(|(id, frames)| oracle.define_context(id, frames));
-        trace.files().iter().for_each(|(id, path)| oracle.define_file(id, path));
+        let mut oracle = fresh_oracle(trace);
         let mut costs: Vec<u64> = Vec::with_capacity(operations.len());
         for operation in operations {
             let start = Instant::now();
@@ -103,4 +122,11 @@ fn cost_of_an_operation(trace: &Trace, operations: &[Operation]) -> (f64, u64, u
         }
     }
     best
+}
+
+fn fresh_oracle(trace: &Trace) -> Oracle {
+    let mut oracle = Oracle::new(ioracle_oracle::Config::default());
+    trace.contexts().iter().for_each(|(id, frames)| oracle.define_context(id, frames));
+    trace.files().iter().for_each(|(id, path)| oracle.define_file(id, path));
+    oracle
 }

@@ -21,22 +21,28 @@ pub struct Ablation {
 }
 
 /// A name and what it switches off.
-type Switch = (&'static str, fn(&mut Improvements));
+type Switch = (&'static str, fn(&mut Config));
 
 /// Everything that can be switched off.
-const SWITCHES: [Switch; 6] = [
-    ("absolute or relative", |on| on.absolute_or_relative = false),
-    ("file names", |on| on.name_templates = false),
-    ("interleaved files", |on| on.interleaved_files = false),
-    ("following sizes", |on| on.following_sizes = false),
-    ("competing times", |on| on.competing_times = false),
+const SWITCHES: [Switch; 9] = [
+    ("absolute or relative", |on| on.improvements.absolute_or_relative = false),
+    ("file names", |on| on.improvements.name_templates = false),
+    ("interleaved files", |on| on.improvements.interleaved_files = false),
+    ("following sizes", |on| on.improvements.following_sizes = false),
+    ("competing times", |on| on.improvements.competing_times = false),
+    ("ends of files", |on| on.improvements.ends_of_files = false),
+    ("trusted waits", |on| on.improvements.trusted_waits = false),
+    ("shared rest", |on| on.grammar.shares_rest = false),
     ("all of them", |on| {
-        *on = Improvements {
+        on.grammar.shares_rest = false;
+        on.improvements = Improvements {
             absolute_or_relative: false,
             name_templates: false,
             interleaved_files: false,
             following_sizes: false,
             competing_times: false,
+            ends_of_files: false,
+            trusted_waits: false,
         };
     }),
 ];
@@ -46,7 +52,7 @@ pub fn ablate(trace: &Trace, survey: &Survey) -> Result<Vec<Ablation>, Error> {
     let mut ablations = Vec::new();
     for (without, switch_off) in SWITCHES {
         let mut oracle = Config::default();
-        switch_off(&mut oracle.improvements);
+        switch_off(&mut oracle);
         let options = EvaluateOptions { oracle, ..EvaluateOptions::default() };
         let reports = evaluate(trace, survey, &options, |_| {})?;
         if let Some(report) = reports.into_iter().next() {

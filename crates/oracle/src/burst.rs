@@ -5,15 +5,21 @@
 //!
 //! Waits differ by orders of magnitude, so they are counted by powers of two.
 //! The line is put where it separates the two groups best (Otsu's method: most
-//! variance between the groups), with the square root of the counts as weights,
-//! because the waits between bursts are few but are what matters. Groups less
-//! than a factor of eight apart are one group: then there are no bursts.
+//! variance between the groups). A class of waits weighs as much as the time that
+//! they took: those between bursts are few but are what matters, and a process
+//! that loses its processor for some milliseconds now and then does not pause.
+//! Groups less than a factor of eight apart are one group: then there are no
+//! bursts; nor are there where a wait came only once, or lasts less than some
+//! hundred microseconds.
 
 use serde::{Deserialize, Serialize};
 
 const N_CLASSES: usize = 64;
-/// The line is drawn again after so many operations.
+/// The line is drawn again after so many operations; more often at first.
 const REDRAW_EVERY: u32 = 128;
+const FIRST_REDRAW: u32 = 16;
+/// Waits of fewer than 2^18 ns are never quiet.
+const FIRST_QUIET: u32 = 18;
 
 /// Counts waits and detects quiet spells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +32,11 @@ pub struct QuietLine {
 
 impl Default for QuietLine {
     fn default() -> QuietLine {
-        QuietLine { counts: vec![0; N_CLASSES], n_until_redrawn: 16, threshold_ns: u64::MAX }
+        QuietLine {
+            counts: vec![0; N_CLASSES],
+            n_until_redrawn: FIRST_REDRAW,
+            threshold_ns: u64::MAX,
+        }
     }
 }
 
@@ -43,7 +53,8 @@ impl QuietLine {
         }
         self.n_until_redrawn = self.n_until_redrawn.saturating_sub(1);
         if self.n_until_redrawn == 0 {
-            self.n_until_redrawn = REDRAW_EVERY;
+            let n_waits: u32 = self.counts.iter().fold(0, |n, &count| n.saturating_add(count));
+            self.n_until_redrawn = n_waits.clamp(FIRST_REDRAW, REDRAW_EVERY);
             self.redraw();
         }
     }
@@ -72,24 +83,33 @@ impl QuietLine {
     }
 
     fn redraw(&mut self) {
-        let weights = self.counts.iter().map(|&count| f64::from(count).sqrt());
+        let mean_wait = |class: i32| 1.5 * f64::from(class).exp2();
+        let weights = (0..).zip(&self.counts).map(|(class, &n)| f64::from(n) * mean_wait(class));
+        let n_waits: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();
+        let mut n_above = n_waits;
         let total: f64 = weights.clone().sum();
         let moment: f64 = weights.clone().zip(0..).map(|(w, class)| w * f64::from(class)).sum();
         let (mut below, mut below_moment) = (0.0, 0.0);
-        let mut best = (0.0, u64::MAX);
-        for (class, weight) in (0..).zip(weights) {
-            if below > 0.0 && below < total {
+        let mut best = 0.0;
+        let mut lines = None;
+        for ((class, weight), &count) in (0..).zip(weights).zip(&self.counts) {
+            if below > 0.0 && below < total && n_above > 1 && class >= FIRST_QUIET {
                 let above_mean = (moment - below_moment) / (total - below);
                 let distance = above_mean - below_moment / below;
                 let separation = below * (total - below) * distance * distance;
-                if distance >= 3.0 && separation > best.0 {
-                    best = (separation, 1u64 << class);
+                if distance >= 3.0 && separation > best {
+                    best = separation;
+                    lines = Some((class, class));
+                } else if separation == best {
+                    lines = lines.map(|(first, _)| (first, class));
                 }
             }
+            n_above -= u64::from(count);
             below += weight;
             below_moment += weight * f64::from(class);
         }
-        self.threshold_ns = best.1;
+        // Where no waits are, all lines are as good: the middle one.
+        self.threshold_ns = lines.map_or(u64::MAX, |(first, last)| 1 << ((first + last) / 2));
     }
 }
 
@@ -111,6 +131,13 @@ mod tests {
     fn computing_phases_are_separated_from_waits_within_a_burst() {
         let line = line(&[(2_000, 30), (9_000, 20), (400_000_000, 1)]);
         assert!(line.is_quiet(400_000_000) && !line.is_quiet(9_000));
+    }
+
+    #[test]
+    fn preemption_is_no_pause() {
+        // 50 MB every two seconds by a process that sometimes loses its processor.
+        let line = line(&[(5_000, 150), (20_000, 8), (4_000_000, 2), (2_000_000_000, 3)]);
+        assert!(line.is_quiet(1_800_000_000) && !line.is_quiet(8_000_000));
     }
 
     #[test]

@@ -96,6 +96,10 @@ pub struct Improvements {
     pub following_sizes: bool,
     /// Times by the hypothesis that was nearest, instead of the halving mean.
     pub competing_times: bool,
+    /// No wait where what few waits suggest has been worse than that.
+    pub trusted_waits: bool,
+    /// Ends of files found by reads that got less than they asked for.
+    pub ends_of_files: bool,
 }
 
 impl Default for Improvements {
@@ -106,6 +110,8 @@ impl Default for Improvements {
             interleaved_files: true,
             following_sizes: true,
             competing_times: true,
+            trusted_waits: true,
+            ends_of_files: true,
         }
     }
 }

@@ -136,6 +136,7 @@ mod tests {
             handle: 3,
             offset: Some(offset),
             size: 10,
+            requested: None,
             append: false,
             truncated_to: None,
             start_ns: 0,

@@ -76,13 +76,30 @@ impl FileMotion {
         self.gaps.iter().find(|gap| gap.length == size && size > 0).or_else(with_room).copied()
     }
 
-    /// Whether an access is a read that the end of the file may have cut short;
-    /// its size then says nothing of what was asked for.
+    /// Whether the known end of the file has cut an access short, or may have
+    /// where it is not known how much was asked for.
     pub fn cuts_short(&self, step: &Move) -> bool {
+        if step.access != Access::Read || !self.size_known {
+            return false;
+        }
+        if let Some(requested) = step.requested {
+            return step.size < requested;
+        }
         let end = step.offset.map(|offset| offset.saturating_add(step.size));
-        step.access == Access::Read
-            && self.size_known
-            && end.is_some_and(|end| end == self.size || (step.size == 0 && end > self.size))
+        end.is_some_and(|end| end == self.size || (step.size == 0 && end > self.size))
+    }
+
+    /// Takes in what a read says about the end of the file.
+    pub fn look_for_end(&mut self, offset: u64, step: &Move) {
+        let end = offset.saturating_add(step.size);
+        let is_short = step.requested.is_some_and(|requested| step.size < requested);
+        if is_short && step.size > 0 {
+            self.size = end;
+            self.size_known = true;
+            return;
+        }
+        self.size_known &= end <= self.size || step.size == 0;
+        self.size_known |= step.size == 0 && end == self.size;
     }
 
     /// Moves the file on by one data access.

@@ -73,10 +73,21 @@ impl Oracle {
         within
     }
 
-    /// The most probable path through known symbols.
+    /// The most probable path through known symbols. Bursts are separated by long
+    /// waits, so what is expected before the first step counts here even where the
+    /// prediction itself states no wait.
     fn path(&self) -> impl Iterator<Item = Prediction> + '_ {
         let best = self.candidates.iter().position(Option::is_some);
-        best.into_iter().flat_map(|first| self.ahead(first)).take(MAX_STEPS)
+        let mut wait = Some(self.expected_wait);
+        let path = best.into_iter().flat_map(|first| self.ahead(first));
+        let path = path.map(move |step| match wait.take() {
+            Some(wait) => {
+                let (interarrival_ns, from_now_ns) = (wait.interarrival_ns, wait.interarrival_ns);
+                Prediction { interarrival_ns, from_now_ns, ..step }
+            }
+            None => step,
+        });
+        path.take(MAX_STEPS)
     }
 }
 

@@ -3,7 +3,7 @@
 //! All trackers together: what a symbol's next operation will look like, given
 //! where everything stands.
 
-use ioracle_events::{Access, Function, Spread};
+use ioracle_events::{Access, Function};
 use serde::{Deserialize, Serialize};
 
 use crate::choice::Rates;
@@ -15,7 +15,7 @@ use crate::names::Opener;
 use crate::offset::{OffsetContext, OffsetKnowledge, Offsets};
 use crate::recall::Recall;
 use crate::size::{SizeContext, SizeKnowledge};
-use crate::time::TimeStatistics;
+use crate::time::{ExpectedWait, TimeStatistics};
 use crate::tracker::{Looked, Tracker};
 use crate::transitions::{Transition, Transitions};
 
@@ -26,6 +26,8 @@ pub struct SymbolKnowledge {
     pub function: Function,
     /// Its sizes.
     pub size: SizeKnowledge,
+    /// What its reads ask for.
+    pub request: Request,
     /// Its offsets, unless it has always been contiguous.
     pub offset: Option<Box<OffsetKnowledge>>,
     /// Which hypotheses on its file were right, unless it has always been the
@@ -35,6 +37,44 @@ pub struct SymbolKnowledge {
     pub names_files: bool,
     /// How long its calls take.
     pub io_time: TimeStatistics,
+}
+
+/// What the reads of a symbol ask for: most ask for a whole buffer each time,
+/// and get less only where the file ends.
+///
+/// One more than the bytes they always asked for, so that it takes the room that
+/// is left in a symbol; 0 before the first read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request(u32);
+
+impl Request {
+    const VARIES: Request = Request(u32::MAX);
+
+    /// Takes in what a read asked for.
+    pub fn learn(&mut self, requested: u64) {
+        let asked = u32::try_from(requested.saturating_add(1)).map_or(Request::VARIES, Request);
+        self.merge(asked);
+    }
+
+    /// Whether reads ask now for this, now for that.
+    pub fn varies(self) -> bool {
+        self == Request::VARIES
+    }
+
+    /// What they have always asked for.
+    pub fn always(self) -> Option<u64> {
+        (!self.varies()).then_some(u64::from(self.0)).and_then(|more| more.checked_sub(1))
+    }
+
+    /// Adds what another model knows.
+    fn merge(&mut self, other: Request) {
+        let unknown = Request::default();
+        if *self == unknown {
+            *self = other;
+        } else if other != unknown && other != *self {
+            *self = Request::VARIES;
+        }
+    }
 }
 
 /// What the next operation of a symbol is expected to be.
@@ -49,9 +89,7 @@ pub struct Expected {
     /// How many bytes.
     pub size: u64,
     /// Wait before it.
-    pub interarrival_ns: u64,
-    /// Spread of the wait.
-    pub interarrival_spread: Spread,
+    pub wait: ExpectedWait,
     /// How long it takes.
     pub io_time_ns: u64,
     /// How often what predicts the file was right lately.
@@ -162,6 +200,7 @@ impl Knowledge {
         self.symbols.push(SymbolKnowledge {
             function,
             size: SizeKnowledge::default(),
+            request: Request::default(),
             offset: None,
             file: None,
             names_files: false,
@@ -184,7 +223,7 @@ impl Knowledge {
         self.learn_file(motions, step, names, &mut outlook.file, same_symbol);
         let Some(known) = self.symbols.get_mut(step.symbol as usize) else { return };
         let (symbol, file, size) = (step.symbol, step.file, step.size);
-        if step.access.is_data() && motions.file(file).cuts_short(step) {
+        if step.access.is_data() && step.is_cut_short {
             known.size.learn_cut_short(size);
         } else if step.access.is_data() {
             let following = self.improvements.following_sizes;
@@ -235,15 +274,13 @@ impl Knowledge {
             (Some(_), Some(_)) => f64::from(outlook.offset.certainty()),
             (Some(_), None) => always,
         };
-        let (interarrival_ns, interarrival_spread) =
-            self.expect_wait(motions, symbol).unwrap_or_default();
+        let wait = self.expect_wait(motions, symbol).unwrap_or_default();
         Some(Expected {
             file,
             new_name,
             offset,
             size,
-            interarrival_ns,
-            interarrival_spread,
+            wait,
             io_time_ns: known.io_time.best_of_call(),
             file_certainty,
             offset_certainty,
@@ -285,6 +322,7 @@ impl Knowledge {
             None => self.symbols.push(other.clone()),
             Some(known) => {
                 known.size.merge(&other.size, &self.sizes);
+                known.request.merge(other.request);
                 known.io_time.merge(&other.io_time);
                 if known.offset.is_none() {
                     known.offset = other.offset.clone();
@@ -338,6 +376,11 @@ impl Knowledge {
         let context = SizeContext { symbol, file, following };
         let size = known.size.expect(&self.sizes, motions, context, &mut outlook.size);
         let size = size.unwrap_or(motions.now().size);
+        let size = match known.request.always() {
+            Some(requested) if motions.file(file).size_known => requested,
+            Some(requested) => size.min(requested),
+            None => size,
+        };
         outlook.expected_size = size;
         if !motions.symbol(symbol).positioned {
             return (None, size);
@@ -353,13 +396,13 @@ impl Knowledge {
         (Some(offset), size)
     }
 
-    fn expect_wait(&self, motions: &impl Motions, symbol: u32) -> Option<(u64, Spread)> {
+    fn expect_wait(&self, motions: &impl Motions, symbol: u32) -> Option<ExpectedWait> {
         if self.improvements.competing_times {
             return self.transitions.expect(motions, symbol);
         }
         let transition = Transition { from: motions.now().symbol, to: symbol };
         let times = self.transitions.get(transition)?;
-        Some((times.halving_mean(), times.spread()))
+        Some(ExpectedWait::new(times.halving_mean(), times))
     }
 
     fn look_for_file(

@@ -22,6 +22,7 @@
 //!         handle: 3,
 //!         offset: Some(step * 4096),
 //!         size: 1024,
+//!         requested: None,
 //!         append: false,
 //!         truncated_to: None,
 //!         start_ns: step * 1_000_000,

@@ -155,6 +155,11 @@ pub struct Move {
     pub offset: Option<u64>,
     /// Bytes it moves.
     pub size: u64,
+    /// Bytes that were asked for, where that is known.
+    pub requested: Option<u64>,
+    /// Whether the end of the file cut it short, so that its size says nothing
+    /// about the next one.
+    pub is_cut_short: bool,
     /// For opens: position at the end.
     pub append: bool,
     /// New length of the file.
@@ -185,10 +190,9 @@ pub trait Motions {
 
     /// Moves everything on by one operation.
     fn advance(&mut self, step: &Move) {
-        let file = self.file(step.file);
-        let (start, cut_short) = (file.end, file.cuts_short(step));
+        let start = self.file(step.file).end;
         self.move_file(step);
-        self.move_symbol(step, start, cut_short);
+        self.move_symbol(step, start);
         let is_open = step.access == Access::Open;
         let tag = self.symbol(step.symbol).tag;
         let now = self.now_mut();
@@ -231,9 +235,7 @@ pub trait Motions {
                 file.n_open = file.n_open.max(1);
                 if let Some(offset) = step.offset {
                     if step.access == Access::Read {
-                        let end = offset.saturating_add(step.size);
-                        file.size_known &= end <= file.size || step.size == 0;
-                        file.size_known |= step.size == 0 && end == file.size;
+                        file.look_for_end(offset, step);
                     }
                     file.access(offset, step.size);
                 }
@@ -242,9 +244,8 @@ pub trait Motions {
         }
     }
 
-    /// Moves the symbol of an operation that found its file at `start`, and may
-    /// have found its end.
-    fn move_symbol(&mut self, step: &Move, start: u64, cut_short: bool) {
+    /// Moves the symbol of an operation that found its file at `start`.
+    fn move_symbol(&mut self, step: &Move, start: u64) {
         let opener = self.file(step.file).opener;
         let symbol = self.symbol_mut(step.symbol);
         symbol.file = step.file;
@@ -256,7 +257,7 @@ pub trait Motions {
         if step.access.is_data() {
             symbol.positioned = step.offset.is_some();
         }
-        if step.access.is_data() && !cut_short {
+        if step.access.is_data() && !step.is_cut_short {
             symbol.size_step = step.size.wrapping_sub(symbol.size) as i64;
             push(&mut symbol.sizes, step.size);
             symbol.size_run.advance(&symbol.sizes);

@@ -3,7 +3,7 @@
 //! The oracle of one stream.
 
 use ioracle_events::{
-    ContextId, ContextSymbol, FileId, Function, Operation, PredictedFile, Prediction,
+    Access, ContextId, ContextSymbol, FileId, Function, Operation, PredictedFile, Prediction,
     PredictionSource, Spread,
 };
 use ioracle_grammar::{Candidate, StarSequitur};
@@ -23,7 +23,7 @@ use crate::names::Opener;
 use crate::place_calibration::{PlaceCalibration, PlaceCell};
 use crate::stacks::StackId;
 use crate::supposed::Supposed;
-use crate::time::{TimeClass, TimeStatistics};
+use crate::time::{ExpectedWait, TimeClass, TimeStatistics, WaitTrust};
 use crate::transitions::Transition;
 
 /// Learns the operations of one stream and says what comes next.
@@ -38,6 +38,9 @@ pub struct Oracle {
     pub(crate) contiguity: Contiguity,
     pub(crate) places: PlaceCalibration,
     pub(crate) quiet: QuietLine,
+    pub(crate) wait_trust: WaitTrust,
+    /// The wait that the first prediction is made from.
+    pub(crate) expected_wait: ExpectedWait,
     pub(crate) clock: RunState,
     pub(crate) predictions: Vec<Prediction>,
     /// For each prediction, which candidate of the grammar it comes from.
@@ -87,6 +90,8 @@ impl Oracle {
             contiguity: Contiguity::default(),
             places: PlaceCalibration::new(),
             quiet: QuietLine::default(),
+            wait_trust: WaitTrust::default(),
+            expected_wait: ExpectedWait::default(),
             clock: RunState {
                 n_observed: 0,
                 last_end_ns: None,
@@ -175,17 +180,21 @@ impl Oracle {
         self.learn_place((n_known > symbol as usize).then_some(symbol), file, operation);
         let interarrival_ns =
             self.clock.last_end_ns.map(|end_ns| operation.start_ns.saturating_sub(end_ns));
-        let step = Move {
+        let mut step = Move {
             symbol,
             access: operation.access(),
             file,
             offset: operation.offset,
             size: operation.size,
+            requested: operation.requested.filter(|_| self.config.improvements.ends_of_files),
+            is_cut_short: false,
             append: operation.append,
             truncated_to: operation.truncated_to,
             after_quiet: interarrival_ns.is_some_and(|ns| self.quiet.is_quiet(ns)),
         };
+        step.is_cut_short = self.is_cut_short(&step);
         if let Some(interarrival_ns) = interarrival_ns {
+            self.wait_trust.learn(self.expected_wait, interarrival_ns);
             self.knowledge.transitions.learn(&self.motions, symbol, interarrival_ns);
             self.quiet.learn(interarrival_ns);
         }
@@ -324,6 +333,20 @@ impl Oracle {
         symbol
     }
 
+    /// Whether a read got less than it asked for, and nothing else can be learned
+    /// from that. Where requests vary, they may follow what is left of the file.
+    fn is_cut_short(&mut self, step: &Move) -> bool {
+        if step.access != Access::Read {
+            return false;
+        }
+        let known = &mut self.knowledge.symbols[step.symbol as usize];
+        if let Some(requested) = step.requested {
+            known.request.learn(requested);
+        }
+        let varies = step.requested.is_some() && known.request.varies();
+        !varies && self.motions.file(step.file).cuts_short(step)
+    }
+
     /// The files that the next operation of `symbol` may name.
     fn expected_names(&self, symbol: u32) -> ExpectedNames {
         if !self.may_name(symbol) {
@@ -436,6 +459,7 @@ impl Oracle {
         self.candidates.clear();
         let mut left = 1.0;
         self.outlook.forget();
+        self.expected_wait = ExpectedWait::default();
         let n_candidates = self.grammar.next().len().min(self.config.max_predictions);
         for i in 0..n_candidates {
             let Candidate { terminal: symbol, probability } = self.grammar.next()[i];
@@ -445,7 +469,14 @@ impl Oracle {
             if let Some(mut expected) = expected {
                 let new_name = expected.new_name.take();
                 let source = self.source(self.motions.now.symbol, symbol);
-                let prediction = self.prediction(symbol, &expected, new_name, source);
+                let mut prediction = self.prediction(symbol, &expected, new_name, source);
+                if self.config.improvements.trusted_waits {
+                    let wait_ns = self.wait_trust.trusted(expected.wait);
+                    (prediction.interarrival_ns, prediction.from_now_ns) = (wait_ns, wait_ns);
+                }
+                if i == 0 {
+                    self.expected_wait = expected.wait;
+                }
                 left -= probability;
                 predictions.push(Prediction { operation_probability: probability, ..prediction });
                 self.candidates.push(Some(i));
@@ -480,9 +511,9 @@ impl Oracle {
             size: expected.size,
             size_spread: known.size.spread(),
             offset_spread: known.offset.as_ref().map(|known| known.spread()).unwrap_or_default(),
-            from_now_ns: expected.interarrival_ns,
-            interarrival_ns: expected.interarrival_ns,
-            interarrival_spread: expected.interarrival_spread,
+            from_now_ns: expected.wait.interarrival_ns,
+            interarrival_ns: expected.wait.interarrival_ns,
+            interarrival_spread: expected.wait.spread,
             io_time_ns: expected.io_time_ns,
             io_time_spread: known.io_time.spread(),
             probability: expected.file_certainty * expected.offset_certainty,

@@ -57,12 +57,13 @@ pub(crate) struct PlaceCalibration {
     unseen: Record,
 }
 
-/// Which cell a stated place counts for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Which cell a stated place counts for, and what that cell estimated.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PlaceCell {
     age: u8,
     share: u8,
     claim: u8,
+    estimate: f32,
 }
 
 impl PlaceCell {
@@ -199,12 +200,13 @@ impl PlaceCalibration {
             None => self.unseen,
         };
         let claim = n_below(&LIMITS, claim) as u8;
-        PlaceCell { age: record.age(), share: record.share(), claim }
+        let cell = PlaceCell { age: record.age(), share: record.share(), claim, estimate: 0.0 };
+        PlaceCell { estimate: self.estimate(cell), ..cell }
     }
 
     /// How probable it is that a place of this cell is right.
     pub fn probability(&self, cell: PlaceCell) -> f64 {
-        let estimate = self.estimate(cell);
+        let estimate = cell.estimate;
         let corrected = self.corrections[step_of(estimate)].corrected(estimate);
         f64::from(corrected).clamp(0.0, 1.0)
     }
@@ -218,7 +220,7 @@ impl PlaceCalibration {
 
     /// Takes in what came of a place.
     pub fn learn(&mut self, symbol: Option<u32>, cell: PlaceCell, is_right: bool) {
-        let estimate = self.estimate(cell);
+        let estimate = cell.estimate;
         self.corrections[step_of(estimate)].learn(estimate, is_right);
         self.all.learn(is_right);
         self.by_claim[usize::from(cell.claim)].learn(is_right);

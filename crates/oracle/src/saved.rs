@@ -22,9 +22,10 @@ use crate::model::Model;
 use crate::motion::RealMotions;
 use crate::oracle::{Oracle, RunState};
 use crate::place_calibration::PlaceCalibration;
+use crate::time::{ExpectedWait, WaitTrust};
 
 /// The version of a file that holds one oracle.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 6;
 
 /// What is written; borrowed for writing, owned after reading.
 #[derive(Serialize, Deserialize)]
@@ -38,6 +39,7 @@ struct Saved<Limits, Grammar, Names, Table, Trackers, State, Assumption, Places,
     contiguity: Assumption,
     places: Places,
     quiet: Line,
+    wait_trust: WaitTrust,
     clock: RunState,
 }
 
@@ -66,6 +68,7 @@ impl Oracle {
             contiguity: &self.contiguity,
             places: &self.places,
             quiet: &self.quiet,
+            wait_trust: self.wait_trust,
             clock: self.clock,
         };
         // Writing to memory cannot fail, and all parts have known lengths.
@@ -98,6 +101,8 @@ impl Oracle {
             contiguity: model.contiguity,
             places: model.places,
             quiet: model.quiet,
+            wait_trust: model.wait_trust,
+            expected_wait: ExpectedWait::default(),
             clock: model.clock,
             predictions: Vec::new(),
             candidates: Vec::new(),
@@ -130,6 +135,7 @@ fn check(model: &Read) -> Result<(), Error> {
         (model.contiguity.is_valid(n_symbols), "its contiguous accesses are out of range"),
         (model.places.is_valid(n_symbols), "its probabilities of places are out of range"),
         (model.quiet.is_valid(), "its bursts are out of range"),
+        (model.wait_trust.is_valid(), "its waits are out of range"),
     ];
     match in_order.into_iter().find(|(valid, _)| !valid) {
         Some((_, what)) => Err(Error::Content(what.to_string())),

@@ -138,7 +138,7 @@ impl Supposed {
             place_probability *= self.certainties.get(&file).copied().unwrap_or(1.0);
         }
         self.operation_probability *= probability;
-        let interarrival_ns = expected.interarrival_ns;
+        let interarrival_ns = expected.wait.interarrival_ns;
         let source = oracle.source(motions.now().symbol, symbol);
         let prediction = oracle.prediction(symbol, &expected, new_name, source);
         let prediction = Prediction {
@@ -150,16 +150,20 @@ impl Supposed {
         self.elapsed_ns = prediction.from_now_ns.saturating_add(expected.io_time_ns);
         let own = *motions.symbol(symbol);
         let opens = access == Access::Open;
-        motions.advance(&Move {
+        let mut step = Move {
             symbol,
             access,
             file,
             offset: expected.offset,
             size: expected.size,
+            requested: None,
+            is_cut_short: false,
             append: opens && own.appends,
             truncated_to: (opens && own.truncates).then_some(0),
             after_quiet: oracle.quiet.is_quiet(interarrival_ns),
-        });
+        };
+        step.is_cut_short = motions.file(file).cuts_short(&step);
+        motions.advance(&step);
         if names_its_file {
             self.advance_opener(oracle, symbol, file);
         }

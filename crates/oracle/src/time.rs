@@ -77,7 +77,7 @@ impl TimeStatistics {
         self.last = span;
         // The median is where steps up and down balance; steps in proportion to
         // it follow any scale.
-        let step = (self.median * 0.05).max(20.0);
+        let step = (self.median * (1.0 / self.n as f32).max(0.05)).max(20.0);
         self.median = if span > self.median {
             (self.median + step).min(span)
         } else {
@@ -170,5 +170,108 @@ impl TimeStatistics {
         estimates[4] = Some(self.median);
         estimates[FIRST_CONTEXTUAL..].copy_from_slice(&contextual);
         estimates
+    }
+}
+
+/// Whether estimates of waits are better than none, by how many waits they are
+/// made from. A first wait may be that of a cold cache, and two say little; how
+/// little, depends on the program, so it is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitTrust {
+    ages: [Misses; N_WAIT_AGES],
+    all: Misses,
+}
+
+/// How far the waits stated were off, and how far no wait would have been.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Misses {
+    stated_ns: f64,
+    at_once_ns: f64,
+}
+
+const N_WAIT_AGES: usize = 5;
+
+/// How fast old misses fade.
+const KEPT: f64 = 1.0 - 1.0 / 1024.0;
+
+/// A wait expected of the next operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ExpectedWait {
+    /// How long.
+    pub interarrival_ns: u64,
+    /// The spread of such waits.
+    pub spread: Spread,
+    /// How many waits it was made from: none, 1, 2, 3 to 5, up to 20, more.
+    pub age: u8,
+}
+
+impl ExpectedWait {
+    /// What the statistics of a transition lead to.
+    pub fn new(interarrival_ns: u64, times: &TimeStatistics) -> ExpectedWait {
+        let age = match times.count() {
+            few @ 0..=2 => few as u8,
+            3..=5 => 3,
+            6..=20 => 4,
+            _ => 5,
+        };
+        ExpectedWait { interarrival_ns, spread: times.spread(), age }
+    }
+}
+
+impl WaitTrust {
+    /// Takes in how long it took where this was expected.
+    pub fn learn(&mut self, expected: ExpectedWait, came_ns: u64) {
+        let Some(age) = usize::from(expected.age).checked_sub(1) else { return };
+        let missed_ns = expected.interarrival_ns.abs_diff(came_ns) as f64;
+        for misses in [&mut self.ages[age], &mut self.all] {
+            misses.stated_ns = misses.stated_ns * KEPT + missed_ns;
+            misses.at_once_ns = misses.at_once_ns * KEPT + came_ns as f64;
+        }
+    }
+
+    /// The wait to be stated: none where that has been nearer, both of waits known
+    /// so well and of all. Long waits are few: those of one age may look bad
+    /// because of a single one.
+    pub fn trusted(&self, expected: ExpectedWait) -> u64 {
+        let age = usize::from(expected.age).checked_sub(1);
+        let is_better = self.all.is_better() || age.is_some_and(|age| self.ages[age].is_better());
+        if is_better { expected.interarrival_ns } else { 0 }
+    }
+
+    /// Whether all numbers are ones that learning can lead to.
+    pub fn is_valid(&self) -> bool {
+        let misses = self.ages.iter().chain([&self.all]);
+        misses.into_iter().all(|it| it.stated_ns.is_finite() && it.at_once_ns.is_finite())
+    }
+}
+
+impl Misses {
+    fn is_better(&self) -> bool {
+        self.stated_ns <= self.at_once_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expected(interarrival_ns: u64) -> ExpectedWait {
+        ExpectedWait { interarrival_ns, spread: Spread::default(), age: 1 }
+    }
+
+    #[test]
+    fn waits_are_not_stated_where_none_would_be_nearer() {
+        let mut trust = WaitTrust::default();
+        assert_eq!(trust.trusted(expected(500)), 500);
+        trust.learn(expected(1_000_000), 1000);
+        assert_eq!(trust.trusted(expected(500)), 0);
+    }
+
+    #[test]
+    fn waits_are_stated_again_once_they_were_right() {
+        let mut trust = WaitTrust::default();
+        trust.learn(expected(1_000_000), 1000);
+        (0..3).for_each(|_| trust.learn(expected(1_000_000), 1_000_000));
+        assert_eq!(trust.trusted(expected(500)), 500);
     }
 }

@@ -2,13 +2,12 @@
 
 //! Interarrival times, by transition.
 
-use ioracle_events::Spread;
 use serde::{Deserialize, Serialize};
 
 use crate::hash::{SeedlessMap, combine};
 use crate::motion::{Motions, reserve_some};
 use crate::recall::Recall;
-use crate::time::TimeStatistics;
+use crate::time::{ExpectedWait, TimeStatistics};
 
 /// Two context symbols seen one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -71,15 +70,15 @@ impl Transitions {
         }
     }
 
-    /// The wait expected before `to`, and its spread, if the transition is known.
-    pub fn expect(&self, motions: &impl Motions, to: u32) -> Option<(u64, Spread)> {
+    /// The wait expected before `to`, if the transition is known.
+    pub fn expect(&self, motions: &impl Motions, to: u32) -> Option<ExpectedWait> {
         let times = self.get(Transition { from: motions.now().symbol, to })?;
         let contextual = if times.follows_at_once(0) {
             [None; 3]
         } else {
             self.contextual(contexts(motions, to))
         };
-        Some((times.best(contextual), times.spread()))
+        Some(ExpectedWait::new(times.best(contextual), times))
     }
 
     /// Adds what another oracle has seen of a transition.

@@ -165,6 +165,7 @@ fn a_call_is_expected_to_take_some_time() {
             handle: 3,
             offset: Some(n * 10),
             size: 10,
+            requested: None,
             append: false,
             truncated_to: None,
             start_ns: n * 2_000_000,

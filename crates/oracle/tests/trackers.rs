@@ -302,3 +302,36 @@ fn files_used_in_several_pieces_follow_where_the_last_one_ended() {
         program.oracle.ahead(0).take(5).map(|next| program.name_of(&next)).collect();
     assert_eq!(ahead[2..4], ["part_020.dat", "part_021.dat"]);
 }
+
+#[test]
+fn a_buffer_is_filled_up_to_the_end_of_a_file_that_is_known() {
+    let mut program = Program::new();
+    for (n, length) in [1000, 70_000, 300, 66_000, 5000].into_iter().enumerate() {
+        let name = format!("part_{n}");
+        program.create(1, &name).write(2, &name, 0, length).close(3, &name);
+        program.open(4, &name);
+        let mut offset = 0;
+        loop {
+            let size = (length - offset).min(65_536);
+            if n > 1 {
+                assert_eq!(program.top().size, size, "at {offset} of {name}");
+            }
+            program.read_up_to(5, &name, offset, (65_536, size));
+            offset += size;
+            if size == 0 {
+                break;
+            }
+        }
+        program.close(6, &name);
+    }
+}
+
+#[test]
+fn a_read_that_got_less_shows_where_the_file_ends() {
+    let mut program = Program::new();
+    for n in 0..3 {
+        program.open(1, "list").read_up_to(2, "list", 0, (4096, 4096));
+        assert!(n == 0 || program.top().size == 904, "{:?}", program.top());
+        program.read_up_to(3, "list", 4096, (4096, 904)).close(4, "list");
+    }
+}

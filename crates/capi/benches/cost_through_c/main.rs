@@ -88,6 +88,7 @@ fn observe_all(oracle: &mut Oracle) {
                 handle: 3,
                 offset,
                 size,
+                requested: None,
                 append: false,
                 truncated_to: None,
                 start_ns: now_ns,

@@ -214,10 +214,8 @@ impl Learner {
     /// An event was learned, of a stream that had so many operations before it.
     fn learned(&mut self, event: &Event, n_before: u64) {
         let is_operation = self.engine.operations(event.stream) > n_before;
-        let oracle = self.engine.oracle(event.stream);
-        let quiet_ns = oracle.and_then(|oracle| oracle.quiet_threshold_ns());
         if is_operation {
-            self.bursts.add(event, quiet_ns);
+            self.bursts.add(event);
         }
         self.publisher.learned(event, is_operation, &self.engine);
         if let Some(prefetcher) = &mut self.prefetcher {

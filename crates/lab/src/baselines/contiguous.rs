@@ -93,6 +93,7 @@ mod tests {
             handle: 3,
             offset: function.access().is_data().then_some(offset),
             size,
+            requested: None,
             append: false,
             truncated_to: None,
             start_ns: 0,

@@ -290,6 +290,7 @@ mod tests {
             handle: 3,
             offset: Some(offset),
             size,
+            requested: None,
             append: false,
             truncated_to: None,
             start_ns: 0,

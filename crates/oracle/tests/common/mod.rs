@@ -12,6 +12,10 @@ pub struct Program {
     pub operations: Vec<Operation>,
     names: Vec<String>,
     now_ns: u64,
+    /// What the next call asks for, where that is told.
+    request: Option<u64>,
+    /// The length that the next call leaves, where that is told.
+    truncated_to: Option<u64>,
 }
 
 impl Program {
@@ -25,6 +29,8 @@ impl Program {
             operations: Vec::new(),
             names: Vec::new(),
             now_ns: 0,
+            request: None,
+            truncated_to: None,
         }
     }
 
@@ -44,6 +50,12 @@ impl Program {
         self.call("open", context, file, None, 0)
     }
 
+    /// Opens a file that is empty then.
+    pub fn create(&mut self, context: u32, name: &str) -> &mut Program {
+        self.truncated_to = Some(0);
+        self.open(context, name)
+    }
+
     pub fn close(&mut self, context: u32, name: &str) -> &mut Program {
         let file = self.file(name);
         self.call("close", context, file, None, 0)
@@ -56,6 +68,19 @@ impl Program {
 
     pub fn read(&mut self, context: u32, name: &str, offset: u64, size: u64) -> &mut Program {
         let file = self.file(name);
+        self.call("pread", context, file, Some(offset), size)
+    }
+
+    /// Asks for more than it gets.
+    pub fn read_up_to(
+        &mut self,
+        context: u32,
+        name: &str,
+        offset: u64,
+        (requested, size): (u64, u64),
+    ) -> &mut Program {
+        let file = self.file(name);
+        self.request = Some(requested);
         self.call("pread", context, file, Some(offset), size)
     }
 
@@ -114,8 +139,9 @@ impl Program {
             handle: 3,
             offset,
             size,
+            requested: self.request.take(),
             append: false,
-            truncated_to: None,
+            truncated_to: self.truncated_to.take(),
             start_ns: self.now_ns,
             end_ns: self.now_ns + 1000,
         };

@@ -138,6 +138,7 @@ fn busy() -> RunSummary {
                 operations: 240.4,
                 bytes: 12.6e6,
                 period_s: 3.2,
+                is_periodic: true,
                 next: Some(NextBurst {
                     operations: 240,
                     bytes: 12 << 20,
