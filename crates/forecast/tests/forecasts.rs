@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use ioracle_forecast::{
     Action, Api, Description, Direction, Forecast, IoClass, Kind, OwnTime, Pattern, Percentiles,
-    Point, Profile, ReplayPlan, SizeBin, Storage, System, Terms,
+    Point, Profile, ReplayPlan, SizeBin, Storage, SyncDepth, System, Terms,
 };
 use ioracle_trace::{Encoding, ReadOptions, Trace, TraceFiles};
 
@@ -122,6 +122,26 @@ fn asynchronous_calls_take_the_time_of_their_completion_too() {
     let row = &profile.classes[0];
     assert_eq!((row.calls, row.time_ns), (1, 45_000));
     assert!(!row.class.synchronous && row.class.api == Api::MpiIo);
+}
+
+/// Flushes of a stream were taken for syncs: a program that flushes its log after
+/// each line was said to wait for the disk each time.
+#[test]
+fn a_flush_of_a_stream_is_a_write_of_its_buffer() {
+    let rows = "\
+0,0,0,stdio,fopen,1,1,3,-1,0,3,0,10000,0,w
+0,0,1,stdio,fwrite,1,1,3,0,100,100,20000,21000,0,
+0,0,2,stdio,fflush,1,1,3,-1,0,0,30000,35000,0,
+";
+    let expected = [
+        "stdio create x1 10us",
+        "stdio write, 128 B, sequential x1 1us",
+        "stdio write, 4 KiB, sequential x1 5us",
+    ];
+    assert_eq!(classes(&profile(rows)), expected);
+    let plan = ReplayPlan::of(&trace(rows), &Storage::Busiest, |_| {}).unwrap();
+    let last = plan.processes[0].streams[0][2].action;
+    assert!(matches!(last, Action::Sync { depth: SyncDepth::Buffer, .. }), "{last:?}");
 }
 
 #[test]

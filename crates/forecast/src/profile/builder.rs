@@ -22,6 +22,9 @@ use crate::class::{Api, IoClass, Kind, Pattern, SizeBin};
 /// bound, what is new counts as sequential, buffered and complete.
 const MAX_FOLLOWED: usize = 1 << 20;
 
+/// The usual buffer of a stream.
+const BUFFER: u64 = 4096;
+
 /// Seek distances are told apart by these sizes only: finer ones would make a class
 /// of nearly every call of a program that jumps about.
 const DISTANCES: [u64; 5] = [64 << 10, 1 << 20, 16 << 20, 1 << 30, 1 << 40];
@@ -319,9 +322,16 @@ impl<'a> Builder<'a> {
             return Err(OwnTime::Elsewhere);
         }
         let Some(kind) = kind_of(event) else { return Err(OwnTime::Memory) };
-        let kind = if kind == Kind::Open { self.open(event) } else { kind };
+        let is_flush = event.function == Function::Fflush;
+        let kind = match kind {
+            Kind::Open => self.open(event),
+            // It writes what a buffer holds, and forces nothing to storage.
+            Kind::Sync if is_flush => Kind::Write,
+            kind => kind,
+        };
         let moved = event.transferred();
         let bytes = match kind {
+            Kind::Write if is_flush => self.buffered(process, event.file),
             Kind::Read | Kind::Write => moved,
             Kind::Sync => self.unsynced.remove(&(process, event.file)).unwrap_or(0),
             Kind::Close => {
@@ -359,6 +369,13 @@ impl<'a> Builder<'a> {
             self.requests.insert((process, request), class);
         }
         Ok((class, bytes, true))
+    }
+
+    /// What a stream's buffer counts as when it is flushed: a whole one, unless
+    /// nothing is left in it.
+    fn buffered(&self, process: u32, file: FileId) -> u64 {
+        let written = self.unsynced.get(&(process, file)).copied().unwrap_or(0);
+        if written.is_multiple_of(BUFFER) { 0 } else { BUFFER }
     }
 
     /// Whether an open creates the file.

@@ -146,6 +146,10 @@ impl Planner {
                 let (slot, _) = self.handles.remove(&(process, event.handle))?;
                 Some(Action::Close { slot })
             }
+            Kind::Write if event.function == Function::Fflush => {
+                let slot = self.slot(event, class.api, place);
+                Some(Action::Sync { slot, depth: SyncDepth::Buffer })
+            }
             Kind::Read | Kind::Write => {
                 let slot = self.slot(event, class.api, place);
                 let moved = event.transferred();
@@ -170,7 +174,6 @@ impl Planner {
             }
             Kind::Sync => {
                 let depth = match event.function {
-                    Function::Fflush => SyncDepth::Buffer,
                     Function::Fdatasync => SyncDepth::Data,
                     _ => SyncDepth::All,
                 };
