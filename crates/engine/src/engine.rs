@@ -101,7 +101,10 @@ impl Engine {
     /// so predict from their first operation.
     pub fn with_model(config: Config, mut model: Model) -> Engine {
         model.begin_run();
-        Engine { model, ..Engine::new(config) }
+        let mut engine = Engine::new(config);
+        engine.variables.model = model.take_variables();
+        engine.model = model;
+        engine
     }
 
     /// Defines the role of a stream before its first event. Without one it starts
@@ -248,6 +251,9 @@ impl Engine {
         if let Some(role) = self.roles.remove(&id) {
             // For a model that others of this run begin with.
             stream.bytes.begin_run();
+            if let Some(variables) = &mut stream.variables {
+                variables.begin_run();
+            }
             self.keep(role, stream);
         }
     }
@@ -287,6 +293,7 @@ impl Engine {
                 self.keep(role, stream);
             }
         }
+        self.model.set_variables(self.variables.model);
         self.model
     }
 
@@ -456,7 +463,12 @@ impl Engine {
     fn keep(&mut self, role: Role, stream: Stream) {
         if stream.bytes.n_operations() > 0 {
             let n_before = self.model.operations_of(&role);
-            self.model.learn(role, stream.bytes.into_learned(n_before));
+            self.model.learn(role.clone(), stream.bytes.into_learned(n_before));
+        }
+        if let Some(learner) = stream.variables.filter(|learner| learner.n_operations() > 0) {
+            let model = &mut self.variables.model;
+            let n_before = model.operations_of(&role);
+            model.learn(role, learner.into_learned(n_before));
         }
     }
 
@@ -507,12 +519,19 @@ impl Engine {
     }
 
     fn observe_variable(&mut self, event: &Event, watcher: &mut impl Watcher) {
-        let Engine { variables, names, streams, .. } = self;
+        let Engine { variables, names, streams, roles, .. } = self;
         let Some(access) = variables.access(event, names) else { return };
         let Some(stream) = streams.get_mut(&event.stream) else { return };
         let VariableSource { config, names, first_score, model, .. } = variables;
-        let begin = || Box::new(StreamLearner::new(config));
-        let learner = stream.variables.get_or_insert_with(begin);
-        StreamIntake { learner, role: None, model, names, first_score, watcher }.observe(&access);
+        let id = event.stream;
+        let learner = stream.variables.get_or_insert_with(|| {
+            let role = roles.get(&id).cloned().unwrap_or_default();
+            Box::new(match model.find(&role) {
+                Some(known) => StreamLearner::begin(known.oracle),
+                None => StreamLearner::new(config),
+            })
+        });
+        let role = Some((id, &*roles));
+        StreamIntake { learner, role, model, names, first_score, watcher }.observe(&access);
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct VariableSource {
     pub(crate) known: ioracle_events::Variables,
     pub(crate) names: Names,
     pub(crate) first_score: ScoreBySource,
-    /// What earlier runs knew of variables is not kept, so this stays empty.
+    /// What new streams start from.
     pub(crate) model: Model,
 }
 

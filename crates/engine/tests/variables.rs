@@ -8,6 +8,7 @@ use ioracle_engine::{Config, Engine};
 use ioracle_events::{
     ContextId, Event, FileId, Function, Layer, PredictedFile, SEPARATOR, StreamId,
 };
+use ioracle_oracle::{Model, Role};
 
 const STREAM: StreamId = StreamId { rank: 0, thread: 0 };
 
@@ -20,7 +21,14 @@ struct Program {
 
 impl Program {
     fn new() -> Program {
-        let mut engine = Engine::new(Config::default());
+        Program::with(Engine::new(Config::default()))
+    }
+
+    fn with_model(model: Model) -> Program {
+        Program::with(Engine::with_model(Config::default(), model))
+    }
+
+    fn with(mut engine: Engine) -> Program {
         engine.define_context(ContextId(1), "app+0x10");
         engine.define_context(ContextId(2), "library+0x20");
         Program { engine, files: HashMap::new(), n_events: 0 }
@@ -225,4 +233,34 @@ fn what_a_library_does_for_a_call_is_no_access_of_the_program() {
     }
     assert_eq!(program.engine.variable_score().operations, 40);
     assert_eq!(program.next(2), [access("out.nc", "T", 16_000), access("out.nc", "T", 16_400)]);
+}
+
+/// The second run of a program that reads every variable of many files.
+#[test]
+fn the_next_run_predicts_variables_from_its_first_access() {
+    let role = Role { program: "app".to_owned(), ..Role::default() };
+    let run = |mut program: Program| {
+        program.engine.define_role(STREAM, role.clone());
+        for file in 0..6 {
+            let file = format!("in_{file}.nc");
+            program.call("nc_open", 0, &file, "");
+            for step in 0..2 {
+                for variable in ["T", "u", "v"] {
+                    let part = format!("{variable} start={step}:0 count=1:100");
+                    program.call("nc_get_vara", 0, &file, &part);
+                }
+            }
+            program.call("nc_close", 0, &file, "");
+        }
+        program.engine.finish();
+        let score = program.engine.variable_score();
+        (score.context_accuracy(), score.offset_accuracy(), program.engine.into_model())
+    };
+    let (context, offset, model) = run(Program::new());
+    assert_eq!(model.variable_accesses(), 36);
+    let model = Model::load(&model.save()).unwrap();
+    let (context_again, offset_again, model) = run(Program::with_model(model));
+    assert!(context_again > context + 10.0, "{context} {context_again}");
+    assert!(offset_again > offset + 10.0 && offset_again > 95.0, "{offset} {offset_again}");
+    assert_eq!(model.variable_accesses(), 72);
 }

@@ -24,7 +24,9 @@ use crate::saved;
 use crate::stacks::{SavedStacks, StackId, Stacks};
 
 /// The version of a file that holds the oracles of a job.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 5;
+/// The same before variables were part of it.
+pub(crate) const WITHOUT_VARIABLES: u32 = 2;
 /// Distinct oracles that a model holds, and the roles they are for.
 const MAX_ORACLES: usize = 64;
 const MAX_ROLES: usize = 1024;
@@ -42,6 +44,8 @@ pub struct Model {
     roles: BTreeMap<Role, RoleEntry>,
     /// The call stacks of all oracles.
     stacks: Stacks,
+    /// What the same roles have learned of variables.
+    variables: Option<Box<Model>>,
 }
 
 /// What one stream, or several that did the same, have learned.
@@ -142,6 +146,22 @@ impl Model {
         self.stacks.retain(&used);
     }
 
+    /// What was learned of accesses to variables, which is then no part of it any
+    /// more.
+    pub fn take_variables(&mut self) -> Model {
+        self.variables.take().map(|variables| *variables).unwrap_or_default()
+    }
+
+    /// What a run has learned of variables, its past included.
+    pub fn set_variables(&mut self, variables: Model) {
+        self.variables = (!variables.is_empty()).then(|| Box::new(variables));
+    }
+
+    /// Accesses to variables that were learned, in all runs.
+    pub fn variable_accesses(&self) -> u64 {
+        self.variables.as_ref().map_or(0, |variables| variables.operations())
+    }
+
     /// All roles, in order.
     pub fn roles(&self) -> impl Iterator<Item = RoleView<'_>> {
         self.roles.iter().filter_map(|(role, part)| {
@@ -192,30 +212,34 @@ impl Model {
     /// A new run of the job begins: see [`Oracle::begin_run`].
     pub fn begin_run(&mut self) {
         self.oracles.iter_mut().for_each(|learned| learned.oracle.begin_run());
+        if let Some(variables) = &mut self.variables {
+            variables.begin_run();
+        }
     }
 
     /// The model as bytes.
     pub fn save(mut self) -> Vec<u8> {
-        self.stay_within_bounds();
-        let oracles = self.oracles.iter().map(|learned| SavedOracle {
-            behaviour: learned.behaviour.number(),
-            file: learned.oracle.save(),
-        });
-        let body = Body {
-            oracles: oracles.collect(),
-            stacks: SavedStacks::from(&self.stacks),
-            application: self.application,
-            roles: self.roles.into_iter().collect(),
-        };
+        let variables = self.take_variables().into_body();
+        let body = (self.into_body(), variables);
         // Writing to memory cannot fail, and all parts have known lengths.
         header::put_before(VERSION, &postcard::to_stdvec(&body).unwrap_or_default())
     }
 
-    /// The model that was saved as these bytes, also one of a single oracle.
+    /// The model that was saved as these bytes, also one of a single oracle, or of
+    /// the version that knew nothing of variables.
     pub fn load(bytes: &[u8]) -> Result<Model, Error> {
         match header::body_of(bytes)? {
             (saved::VERSION, body) => Oracle::from_body(body).map(Model::from),
-            (_, body) => Model::from_body(body),
+            (WITHOUT_VARIABLES, body) => {
+                Model::from_body(postcard::from_bytes(body).map_err(Error::unreadable)?)
+            }
+            (_, body) => {
+                let (body, variables): (Body, Body) =
+                    postcard::from_bytes(body).map_err(Error::unreadable)?;
+                let mut model = Model::from_body(body)?;
+                model.set_variables(Model::from_body(variables)?);
+                Ok(model)
+            }
         }
     }
 
@@ -256,6 +280,11 @@ impl Model {
         }
         self.stacks.merge(&run.stacks);
         self.stay_within_bounds();
+        if let Some(run) = &run.variables {
+            let mut own = self.take_variables();
+            own.take_in(run, played);
+            self.set_variables(own);
+        }
     }
 
     /// Adds what another model of the same application has learned.
@@ -276,10 +305,29 @@ impl Model {
         }
         self.stacks.merge(&other.stacks);
         self.stay_within_bounds();
+        if let Some(other) = &other.variables {
+            let mut own = self.take_variables();
+            own.merge(other);
+            self.set_variables(own);
+        }
     }
 
-    fn from_body(body: &[u8]) -> Result<Model, Error> {
-        let body: Body = postcard::from_bytes(body).map_err(Error::unreadable)?;
+    /// All but what was learned of variables.
+    fn into_body(mut self) -> Body {
+        self.stay_within_bounds();
+        let oracles = self.oracles.iter().map(|learned| SavedOracle {
+            behaviour: learned.behaviour.number(),
+            file: learned.oracle.save(),
+        });
+        Body {
+            oracles: oracles.collect(),
+            stacks: SavedStacks::from(&self.stacks),
+            application: self.application,
+            roles: self.roles.into_iter().collect(),
+        }
+    }
+
+    fn from_body(body: Body) -> Result<Model, Error> {
         let n_oracles = body.oracles.len();
         let exists = |part: &RoleEntry| (part.oracle as usize) < n_oracles;
         let is_sound = body.application.len() <= MAX_NAME_BYTES
@@ -301,7 +349,7 @@ impl Model {
         let stacks = body.stacks.check();
         let stacks =
             stacks.ok_or_else(|| Error::Content("its stacks are out of range".to_owned()))?;
-        Ok(Model { application: body.application, oracles, roles, stacks })
+        Ok(Model { application: body.application, oracles, roles, stacks, variables: None })
     }
 
     fn play(&mut self, role: &Role, learned: LearnedStream, runs: u32) {
