@@ -26,7 +26,7 @@ const N_PATHS: [usize; 5] = [1, 16, 64, 256, 1024];
 struct Kept;
 
 impl ContextDefiner for Kept {
-    fn module(&mut self, _: u64, _: &[u8], _: &[u8]) -> bool {
+    fn module(&mut self, _: u64, _: &[u8], _: &[u8], _: u64) -> bool {
         true
     }
 

@@ -109,6 +109,19 @@ impl SharedRoom {
     }
 }
 
+/// Puts variables that have a value into a room for them, as `NAME=value`, each ended by a zero byte.
+pub(crate) fn read_assignments(names: &[&str], text: &mut Text) {
+    /// Longer values are not those of a name.
+    const MAX_VALUE_BYTES: usize = 255;
+    text.set(&[]);
+    for name in names {
+        let Some(value) = value_of(name).map(CStr::to_bytes) else { continue };
+        if !value.is_empty() && value.len() <= MAX_VALUE_BYTES {
+            [name.as_bytes(), b"=", value, b"\0"].iter().for_each(|part| text.push(part));
+        }
+    }
+}
+
 /// Where the arguments of the program lie, and how many bytes they take; 0: unknown.
 static ARGUMENTS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 

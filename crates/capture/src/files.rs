@@ -14,7 +14,7 @@ use crate::descriptors::{self, DescriptorEntry, DescriptorKind, OpenedDescriptor
 use crate::environment::{SHARED_ROOM, Text};
 use crate::patterns::is_kept_out;
 use crate::recorder::RECORDER;
-use crate::sys;
+use crate::sys::{self, FileStatus};
 use crate::thread::{self, Guarded, GuardedState};
 
 /// A path as the program passed it, relative to a directory. It may point
@@ -76,8 +76,8 @@ enum Found {
 
 impl Found {
     fn of(fd: i32, named: Option<NamedPath>) -> Found {
-        let Ok(stat) = sys::stat(fd) else { return Found::Passing };
-        match stat.st_mode & libc::S_IFMT {
+        let Ok(status) = sys::status(fd) else { return Found::Passing };
+        match status.mode & libc::S_IFMT {
             libc::S_IFREG => {}
             libc::S_IFDIR => return Found::Passing,
             _ => return Found::KeptOut,
@@ -88,7 +88,7 @@ impl Found {
             // Else there is no /proc to ask.
             !path.bytes().is_empty() || named.is_some_and(|named| named.put_into(path))
         };
-        match identify(find) {
+        match identify(find, Some(&status)) {
             Identified::Path { file, defined } => Found::Recorded { file, defined },
             Identified::KeptOut => Found::KeptOut,
             Identified::Unknown => Found::Recorded { file: 0, defined: false },
@@ -99,7 +99,7 @@ impl Found {
 impl NamedPath {
     /// The identity of the path, as far as it can be read and is recorded.
     pub(crate) fn identity(self) -> Option<u64> {
-        identify(|path| self.put_into(path)).file()
+        identify(|path| self.put_into(path), None).file()
     }
 
     /// The identity of the file that the path leads to, its links resolved; of
@@ -110,7 +110,7 @@ impl NamedPath {
                 return None;
             }
             state.resolve_path();
-            identity_of_path(state).file()
+            identity_of_path(state, None).file()
         })?
     }
 
@@ -171,9 +171,9 @@ impl Identified {
 /// Finds out what a path is that `find` puts into the room it is given. A thread
 /// of which nothing can be recorded has none of its own: which of its calls are
 /// worth counting is found out in one that all threads share.
-fn identify(find: impl Fn(&mut Text) -> bool) -> Identified {
+fn identify(find: impl Fn(&mut Text) -> bool, opened: Option<&FileStatus>) -> Identified {
     let identified = thread::with_state(|state| {
-        if find(&mut state.path) { identity_of_path(state) } else { Identified::Unknown }
+        if find(&mut state.path) { identity_of_path(state, opened) } else { Identified::Unknown }
     });
     match identified {
         Some(identified) => identified,
@@ -194,13 +194,13 @@ fn identify_without_state(find: &dyn Fn(&mut Text) -> bool) -> Identified {
     shared.unwrap_or(Identified::Unknown)
 }
 
-fn identity_of_path(state: &mut GuardedState<'_>) -> Identified {
+fn identity_of_path(state: &mut GuardedState<'_>, opened: Option<&FileStatus>) -> Identified {
     let path = state.path.bytes();
     if !is_recorded(path) {
         return Identified::KeptOut;
     }
     let file = identity::of(path);
-    Identified::Path { file, defined: state.define_file(file) }
+    Identified::Path { file, defined: state.define_file(file, opened) }
 }
 
 fn is_recorded(path: &[u8]) -> bool {

@@ -38,6 +38,7 @@ pub(crate) static RECORDER: ProcessRecorder = ProcessRecorder {
     n_sandboxes: AtomicU32::new(0),
     last_generation: AtomicU32::new(0),
     n_forks: AtomicU32::new(0),
+    command_told: AtomicU32::new(0),
     n_spawns: AtomicU32::new(0),
 };
 
@@ -67,6 +68,8 @@ pub(crate) struct ProcessRecorder {
     /// The generation of this process, or of the one that it was forked from.
     last_generation: AtomicU32,
     n_forks: AtomicU32,
+    /// The generation whose command line was told.
+    command_told: AtomicU32,
     n_spawns: AtomicU32,
 }
 
@@ -108,6 +111,8 @@ pub(crate) struct SetUp {
     pub(crate) anonymise: bool,
     /// Compare stacks with `backtrace()`.
     pub(crate) check_stacks: bool,
+    /// The variables that name the application, each ended by a zero byte.
+    pub(crate) application: Text,
     /// Rank set by the launcher.
     pub(crate) rank: i32,
     /// Number of ranks set by the launcher.
@@ -121,6 +126,7 @@ impl SetUp {
         exclude: Patterns::EMPTY,
         anonymise: false,
         check_stacks: false,
+        application: Text::EMPTY,
         // All zero, so that it takes no room in the library's file and no page of a
         // program that is not recorded.
         rank: 0,
@@ -299,6 +305,13 @@ impl ProcessRecorder {
         }
     }
 
+    /// Whether the whole command line of this process is still to be told; says so
+    /// once.
+    pub(crate) fn tells_command(&self) -> bool {
+        let generation = self.generation();
+        self.command_told.swap(generation, Ordering::Relaxed) != generation
+    }
+
     /// A child that inherits all descriptors is about to be made.
     pub(crate) fn forks(&self) {
         self.n_forks.fetch_add(1, Ordering::Relaxed);
@@ -380,6 +393,7 @@ impl ProcessRecorder {
         };
         set_up.include.read(settings::INCLUDE);
         set_up.exclude.read(settings::EXCLUDE);
+        environment::read_assignments(&settings::APPLICATION_VARIABLES, &mut set_up.application);
         set_up.anonymise = environment::is_set(settings::ANONYMISE);
         set_up.check_stacks = environment::is_set(settings::CHECK_STACKS);
         (set_up.rank, set_up.world_size) = environment::rank();
@@ -436,11 +450,12 @@ fn join(directory: &Text) -> Result<NonNull<JobPage>, Refused> {
 }
 
 fn map_job(file: &Descriptor) -> Result<NonNull<JobPage>, Refused> {
-    let stat = sys::stat(file.0).map_err(|_| Refused::Because("the job's page cannot be read"))?;
-    if stat.st_uid != sys::effective_user() {
+    let status =
+        sys::status(file.0).map_err(|_| Refused::Because("the job's page cannot be read"))?;
+    if status.user != sys::effective_user() {
         return Err(Refused::Because("the job belongs to another user"));
     }
-    if stat.st_size < PAGE as i64 || stat.st_mode & libc::S_IFMT != libc::S_IFREG {
+    if status.size < PAGE as u64 || status.mode & libc::S_IFMT != libc::S_IFREG {
         return Err(Refused::Because("the job's page is damaged"));
     }
     let page: NonNull<JobPage> = sys::map_shared(file, 0, PAGE)

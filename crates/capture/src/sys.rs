@@ -64,14 +64,33 @@ pub(crate) fn write_stderr(bytes: &[u8]) {
     unsafe { syscall(libc::SYS_write, [2, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) };
 }
 
-/// What a descriptor of the program is.
-pub(crate) fn stat(fd: i32) -> Result<libc::stat, Errno> {
+/// What is asked about an open file.
+#[derive(Clone, Copy)]
+pub(crate) struct FileStatus {
+    pub(crate) mode: u32,
+    pub(crate) user: u32,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) size: u64,
+}
+
+/// What a descriptor of the program is. Not inlined: the kernel's structure is on the
+/// stack only while the kernel fills it, not while callers go on to take more stack.
+#[inline(never)]
+pub(crate) fn status(fd: i32) -> Result<FileStatus, Errno> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the kernel fills the structure if it answers with success.
-    unsafe {
+    let stat = unsafe {
         check(syscall(libc::SYS_fstat, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]))?;
-        Ok(stat.assume_init())
-    }
+        stat.assume_init_ref()
+    };
+    Ok(FileStatus {
+        mode: stat.st_mode,
+        user: stat.st_uid,
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        size: stat.st_size as u64,
+    })
 }
 
 /// What a link points to, without an end mark.
@@ -196,8 +215,8 @@ pub(crate) fn effective_user() -> u32 {
 /// The PID namespace of the process, as the number of its file; 0 where there is
 /// no /proc to ask.
 pub(crate) fn pid_namespace() -> u64 {
-    with_file(c"/proc/self/ns/pid", libc::O_RDONLY, 0, |file| stat(file.0))
-        .map_or(0, |stat| stat.map_or(0, |stat| stat.st_ino))
+    with_file(c"/proc/self/ns/pid", libc::O_RDONLY, 0, |file| status(file.0))
+        .map_or(0, |status| status.map_or(0, |status| status.inode))
 }
 
 /// Whether a process is there.

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod application;
 mod buffered;
 mod classic_netcdf;
 mod escape;
@@ -21,6 +22,7 @@ mod operation;
 mod prediction;
 mod variable;
 
+pub use application::{APPLICATION_VARIABLES, ProcessIdentity, application};
 pub use classic_netcdf::{ClassicHeader, ClassicHeaderError, ClassicVariable};
 pub use escape::{plain, readable, unescaped};
 pub use event::{ContextId, Event, FileId, MappedFor, StreamId, Whence};

@@ -193,6 +193,8 @@ pub struct StreamHeader {
     /// 1: the reader is to be woken by each record, because someone acts on this
     /// stream; stored by the reader.
     pub wakes_each: AtomicU32,
+    /// When the thread ended in order, CLOCK_MONOTONIC; 0 before.
+    pub end_ns: AtomicU64,
 }
 
 /// What a segment holds.
@@ -301,13 +303,15 @@ pub enum DefinitionKind {
     /// Payload: path of the executable, a zero byte, then the arguments, each
     /// ended by a zero byte (cut off at 1000 bytes). Identity 0.
     Process = 1,
-    /// A module of the process: length of the build-id (one byte), the build-id, the path.
+    /// A module of the process: length of the build-id (one byte), the build-id, the
+    /// path, a zero byte, where it is loaded (8 bytes).
     Module = 2,
     /// A call stack, innermost first: pairs of module identity and offset of
     /// the return address from the module's load address, 8 bytes each. Module
     /// 0: code outside any module.
     Context = 3,
-    /// A path.
+    /// A path. Where the file was open: behind a zero byte its size and the number
+    /// of its device, 8 bytes each.
     File = 4,
     /// Name of an object (a dataset, a variable) in its file; behind a zero byte,
     /// if there is one, what else is recorded when it is opened.
@@ -315,6 +319,12 @@ pub enum DefinitionKind {
     /// Payload: rank of the process and number of ranks, 4 bytes each, as MPI
     /// itself reports them where the launcher's environment did not. Identity 0.
     Rank = 6,
+    /// More of the arguments of the process; the identity is the place of its first
+    /// byte among all of them.
+    Arguments = 7,
+    /// Variables of the environment that name the application, `NAME=value`, each
+    /// ended by a zero byte. Identity 0.
+    Application = 8,
 }
 
 impl TryFrom<u32> for DefinitionKind {
@@ -328,6 +338,8 @@ impl TryFrom<u32> for DefinitionKind {
             4 => Ok(DefinitionKind::File),
             5 => Ok(DefinitionKind::Object),
             6 => Ok(DefinitionKind::Rank),
+            7 => Ok(DefinitionKind::Arguments),
+            8 => Ok(DefinitionKind::Application),
             _ => Err(number),
         }
     }
@@ -370,6 +382,7 @@ const _: () = {
     assert!(offset_of!(StreamHeader, pid_namespace) == 3200);
     assert!(offset_of!(StreamHeader, inside_since_ns) == 3208);
     assert!(offset_of!(StreamHeader, wakes_each) == 3216);
+    assert!(offset_of!(StreamHeader, end_ns) == 3224);
     assert!(size_of::<StreamHeader>() <= PAGE);
     assert!(size_of::<SegmentEntry>() == 32);
     assert!(size_of::<Record>() == 96);

@@ -34,6 +34,10 @@ macro_rules! settings {
     };
 }
 
+/// Variables that name the application of a process, the first one that is set
+/// first: that of KNOWAC, and ours.
+pub const APPLICATION_VARIABLES: [&str; 2] = ["CURRENT_ACCUM_APP_NAME", APP];
+
 settings! {
     DISABLE "" "0 or 1" "0"
         "Switches the library off: all calls pass through, nothing is created or recorded.";
@@ -65,6 +69,8 @@ settings! {
         "How many reads run ahead of the program at a time.";
     CHECK_STACKS "" "0 or 1" "0"
         "Compares every call stack with the result of backtrace(); slow.";
+    APP "--name" "name" "what each process runs"
+        "Name of the application that processes belong to in models, traces and summaries.";
     LIBRARY "" "file" "beside the command, or in ../lib"
         "The capture library to preload.";
 }

@@ -88,7 +88,7 @@ pub(super) fn asked_position_of(stream: *mut FILE) -> i64 {
     let has_unwritten = fields.write_ptr > fields.write_base;
     let writes = has_unwritten || fields.flags & WRITING != 0;
     let (base, in_buffer) = if has_unwritten && fields.flags & APPENDING != 0 {
-        let size = sys::stat(fd).map(|stat| stat.st_size);
+        let size = sys::status(fd).map(|status| status.size as i64);
         (size, fields.write_ptr.wrapping_sub(fields.write_base))
     } else {
         let position = sys::position(fd).map(|position| position as i64);

@@ -79,7 +79,7 @@ pub struct StackFrame {
 /// it could not be stored: it will be defined again.
 pub trait ContextDefiner {
     /// A module that frames refer to.
-    fn module(&mut self, id: u64, build_id: &[u8], path: &[u8]) -> bool;
+    fn module(&mut self, id: u64, build_id: &[u8], path: &[u8], load_address: u64) -> bool;
     /// A context, innermost frame first. Its modules have been defined before.
     fn context(&mut self, id: u64, frames: &[StackFrame]) -> bool;
 }

@@ -103,7 +103,8 @@ impl Modules {
         if !module.is_defined {
             let Some(object) = object::containing(module.low) else { return false };
             let path = path(&object, &mut self.program, &mut self.n_program);
-            module.is_defined = definitions.module(module.id, object.build_id(), path);
+            let address = module.load_address as u64;
+            module.is_defined = definitions.module(module.id, object.build_id(), path, address);
         }
         module.is_defined
     }
@@ -155,7 +156,7 @@ mod tests {
     struct Told(Vec<(u64, Vec<u8>, Vec<u8>)>);
 
     impl ContextDefiner for Told {
-        fn module(&mut self, id: u64, build_id: &[u8], path: &[u8]) -> bool {
+        fn module(&mut self, id: u64, build_id: &[u8], path: &[u8], _: u64) -> bool {
             self.0.push((id, build_id.to_vec(), path.to_vec()));
             self.0.len() > 1
         }

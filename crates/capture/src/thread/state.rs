@@ -32,7 +32,7 @@ use crate::host::{Leaving, ProcessHost};
 use crate::recorder::RECORDER;
 use crate::spare_stack::{SpareStack, StackMemory};
 use crate::stack::{self, Caller, Walker};
-use crate::sys;
+use crate::sys::{self, FileStatus};
 
 /// Greatest depth of calls inside calls; deeper ones count as this deep.
 const MAX_DEPTH: usize = 16;
@@ -51,6 +51,8 @@ const RETRY_AFTER: u32 = 1024;
 /// Bytes of the executable's path, and of its arguments, that are kept.
 const MAX_EXECUTABLE: usize = 512;
 const MAX_ARGUMENTS: usize = 1000;
+/// Pieces of a longer command line: 128 KiB of it, if the system gives whole ones.
+const MAX_COMMAND_PIECES: usize = 32;
 
 /// What is mapped for a thread.
 #[repr(C)]
@@ -91,12 +93,33 @@ pub(crate) struct ThreadState {
 pub(crate) struct Guarded {
     /// Stack pointers of the calls under way, outermost first.
     under_way: [usize; MAX_DEPTH],
-    defined_files: [u64; DEFINED],
-    defined_objects: [u64; DEFINED],
+    defined_files: DefinedIds,
+    /// Those that were defined with their size and device.
+    defined_opened: DefinedIds,
+    defined_objects: DefinedIds,
     /// Room for paths, which would be too much for an alternate signal stack.
     pub(crate) path: Text,
     pub(crate) resolved_path: Text,
     walker: Walker,
+}
+
+/// Identities that a stream is known to have defined: the last one of each place.
+struct DefinedIds([u64; DEFINED]);
+
+impl DefinedIds {
+    fn contains(&self, id: u64) -> bool {
+        self.0.get(id as usize % DEFINED) == Some(&id)
+    }
+
+    fn insert(&mut self, id: u64) {
+        if let Some(place) = self.0.get_mut(id as usize % DEFINED) {
+            *place = id;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.0 = [0; DEFINED];
+    }
 }
 
 /// A thread's state inside the reentrancy guard.
@@ -231,6 +254,7 @@ impl ThreadState {
         if let Some(writer) = self.writer()
             && self.generation.load(Relaxed) == RECORDER.generation()
         {
+            writer.note_end(clock::now_ns());
             writer.finish(&mut self.host());
         }
     }
@@ -238,16 +262,37 @@ impl ThreadState {
 
 impl GuardedState<'_> {
     /// Defines, once per stream, that `path` has this identity; true if the reader
-    /// can know it.
-    pub(crate) fn define_file(&mut self, id: u64) -> bool {
-        let Guarded { defined_files, path, .. } = &mut *self.guarded;
-        define_once(defined_files, self.state, DefinitionKind::File, id, path.bytes())
+    /// can know it. Once more when the file is open and was defined by its path alone.
+    pub(crate) fn define_file(&mut self, id: u64, opened: Option<&FileStatus>) -> bool {
+        let Guarded { defined_files, defined_opened, path, .. } = &mut *self.guarded;
+        let opened = opened.filter(|_| !defined_opened.contains(id));
+        if defined_files.contains(id) && opened.is_none() {
+            return true;
+        }
+        let n_name = path.bytes().len();
+        // Behind the path rather than beside it: no room on the stack is needed.
+        if let Some(FileStatus { size, device, .. }) = opened {
+            path.push(b"\0");
+            path.push(&size.to_ne_bytes());
+            path.push(&device.to_ne_bytes());
+        }
+        let is_defined = define(self.state, DefinitionKind::File, id, path.bytes(), n_name);
+        if is_defined {
+            defined_files.insert(id);
+        }
+        if is_defined && opened.is_some() {
+            defined_opened.insert(id);
+        }
+        is_defined
     }
 
     /// The same for an object's text.
     pub(crate) fn define_object(&mut self, id: u64, text: &[u8]) {
         let defined = &mut self.guarded.defined_objects;
-        define_once(defined, self.state, DefinitionKind::Object, id, text);
+        if !defined.contains(id) && define(self.state, DefinitionKind::Object, id, text, text.len())
+        {
+            defined.insert(id);
+        }
     }
 
     /// Makes room while that can be done.
@@ -300,8 +345,9 @@ impl GuardedState<'_> {
             outermost.store(0, Relaxed);
         }
         if !is_fresh {
-            self.guarded.defined_files = [0; DEFINED];
-            self.guarded.defined_objects = [0; DEFINED];
+            self.guarded.defined_files.clear();
+            self.guarded.defined_opened.clear();
+            self.guarded.defined_objects.clear();
             self.guarded.walker.forget_definitions();
         }
         // A constant, so that it is copied to its place without a stop on the stack.
@@ -316,8 +362,17 @@ impl GuardedState<'_> {
     }
 
     fn define_process(&mut self, job: &JobPage) {
+        // Before the process itself, so that it is known what it is called then.
+        let application = RECORDER.set_up().application.bytes();
+        if let Some(writer) = self.state.writer()
+            && !application.is_empty()
+        {
+            let host = &mut self.state.host();
+            writer.define(host, job, DefinitionKind::Application, 0, &[application]);
+        }
         // The path of a file is found out after this, so its room is free.
         let Guarded { path, walker, .. } = &mut *self.guarded;
+        let mut is_cut = false;
         path.fill(|buffer| {
             let (executable, arguments) = buffer.split_at_mut(MAX_EXECUTABLE);
             let n_executable = sys::read_link(c"/proc/self/exe", executable)?.len();
@@ -328,37 +383,65 @@ impl GuardedState<'_> {
             // Arguments are paths mostly.
             let hidden = RECORDER.set_up().anonymise;
             let n_arguments = if hidden { 0 } else { environment::command_line(arguments) };
+            is_cut = n_arguments == MAX_ARGUMENTS;
             let end = MAX_EXECUTABLE + n_arguments;
             buffer.copy_within(MAX_EXECUTABLE..end, n_executable + 1);
             Ok::<_, sys::Errno>(n_executable + 1 + n_arguments)
         });
-        if let Some(writer) = self.state.writer() {
-            let host = &mut self.state.host();
-            writer.define(host, job, DefinitionKind::Process, 0, &[path.bytes()]);
+        let Some(writer) = self.state.writer() else { return };
+        let host = &mut self.state.host();
+        writer.define(host, job, DefinitionKind::Process, 0, &[path.bytes()]);
+        if is_cut && RECORDER.tells_command() {
+            let _ = sys::with_file(c"/proc/self/cmdline", libc::O_RDONLY, 0, |file| {
+                define_arguments(file, path, |at, piece| {
+                    writer.define(host, job, DefinitionKind::Arguments, at, &[piece])
+                });
+            });
         }
     }
 }
 
-fn define_once(
-    defined: &mut [u64; DEFINED],
-    state: &ThreadState,
-    kind: DefinitionKind,
-    id: u64,
-    text: &[u8],
-) -> bool {
-    let Some(slot) = defined.get_mut(id as usize % DEFINED) else { return false };
+/// Hands over the arguments behind the first ones, piece by piece, each with its
+/// place among all of them.
+fn define_arguments(
+    file: &sys::Descriptor,
+    room: &mut Text,
+    mut define: impl FnMut(u64, &[u8]) -> bool,
+) {
+    let mut at = 0;
+    // A piece for each look, of about the room's length.
+    for _ in 0..MAX_COMMAND_PIECES {
+        room.fill(|buffer| sys::read(file, buffer));
+        let piece = room.bytes();
+        let known = MAX_ARGUMENTS.saturating_sub(at).min(piece.len());
+        let news = piece.get(known..).unwrap_or_default();
+        let is_told = news.is_empty() || define((at + known) as u64, news);
+        at += piece.len();
+        if piece.is_empty() || !is_told {
+            return;
+        }
+    }
+}
+
+/// Defines a text, of which the first `n_name` bytes are the name that is hidden where
+/// that is asked for. On the spare stack: this comes deepest of all that a first open
+/// takes, and only once per file and stream.
+#[cold]
+#[inline(never)]
+fn define(state: &ThreadState, kind: DefinitionKind, id: u64, text: &[u8], n_name: usize) -> bool {
     let (Some(writer), Some(job)) = (state.writer(), RECORDER.job()) else { return false };
-    if *slot == id {
-        return true;
-    }
-    let name = Hexadecimal::of(id);
-    let payload: &[&[u8]] =
-        if RECORDER.set_up().anonymise { &[b"anonymous-", &name.0] } else { &[text] };
-    let is_told = writer.define(&mut state.host(), job, kind, id, payload);
-    if is_told {
-        *slot = id;
-    }
-    is_told
+    let define = || {
+        if RECORDER.set_up().anonymise {
+            let name = Hexadecimal::of(id);
+            let more = text.get(n_name..).unwrap_or_default();
+            let payload: [&[u8]; 3] = [b"anonymous-", &name.0, more];
+            return writer.define(&mut state.host(), job, kind, id, &payload);
+        }
+        writer.define(&mut state.host(), job, kind, id, &[text])
+    };
+    // SAFETY: inside the guard, on the thread that the stack belongs to, and nobody
+    // looks into the stack's memory.
+    unsafe { state.spare_stack.run(define) }
 }
 
 /// This thread's state, made if need be. To be asked for inside the guard.
@@ -507,9 +590,10 @@ struct StreamDefiner<'a> {
 }
 
 impl stack::ContextDefiner for StreamDefiner<'_> {
-    fn module(&mut self, id: u64, build_id: &[u8], path: &[u8]) -> bool {
+    fn module(&mut self, id: u64, build_id: &[u8], path: &[u8], load_address: u64) -> bool {
         let build_id = build_id.get(..build_id.len().min(255)).unwrap_or_default();
-        let payload = [&[build_id.len() as u8], build_id, path];
+        let address = load_address.to_ne_bytes();
+        let payload = [&[build_id.len() as u8], build_id, path, b"\0", &address];
         self.writer.define(&mut self.host, self.job, DefinitionKind::Module, id, &payload)
     }
 

@@ -24,7 +24,7 @@ pub struct Told {
 }
 
 impl ContextDefiner for Told {
-    fn module(&mut self, id: u64, _build_id: &[u8], path: &[u8]) -> bool {
+    fn module(&mut self, id: u64, _build_id: &[u8], path: &[u8], _: u64) -> bool {
         self.n_told += 1;
         let path = PathBuf::from(String::from_utf8_lossy(path).into_owned());
         assert_ne!(id, 0);

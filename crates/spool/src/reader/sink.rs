@@ -32,6 +32,11 @@ pub trait Sink {
         let _ = stream;
     }
 
+    /// The thread ended in order at this time (CLOCK_MONOTONIC); `ended` follows.
+    fn finished(&mut self, stream: StreamNumber, end_ns: u64) {
+        let _ = (stream, end_ns);
+    }
+
     /// Nothing more comes from the stream.
     fn ended(&mut self, stream: StreamNumber);
 

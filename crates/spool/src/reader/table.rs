@@ -40,6 +40,8 @@ pub(super) struct Header {
     pub(super) process_start_ns: u64,
     pub(super) process_start_realtime_ns: u64,
     pub(super) begin_ns: u64,
+    /// 0 if it has not ended in order.
+    pub(super) end_ns: u64,
     pub(super) unrecorded: [u64; UnrecordedCause::COUNT],
     /// At most what a stream can take.
     pub(super) charged_bytes: u64,
@@ -114,6 +116,7 @@ pub(super) fn parse(page: &[u8; PAGE], file_bytes: u64) -> FirstPage {
         world_size: u32_at(page, offset_of!(StreamHeader, world_size)),
         process_start_ns: u64_at(page, offset_of!(StreamHeader, process_start_ns)),
         begin_ns: u64_at(page, offset_of!(StreamHeader, begin_ns)),
+        end_ns: u64_at(page, offset_of!(StreamHeader, end_ns)),
         process_start_realtime_ns: u64_at(
             page,
             offset_of!(StreamHeader, process_start_realtime_ns),

@@ -264,6 +264,14 @@ impl Writer {
         }
     }
 
+    /// Tells when the thread ended, before [`finish`](Writer::finish).
+    pub fn note_end(&self, now_ns: u64) {
+        // SAFETY: the header is mapped as long as the pointer is not null.
+        if let Some(header) = unsafe { self.header.load(Relaxed).as_ref() } {
+            header.end_ns.store(now_ns, Relaxed);
+        }
+    }
+
     /// Ends the stream in order and gives its mappings up.
     pub fn finish(&self, host: &mut impl Host) {
         // SAFETY: the header is mapped as long as the pointer is not null.

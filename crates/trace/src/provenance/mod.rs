@@ -55,7 +55,8 @@ pub struct TraceProcess {
     pub rank: Option<u32>,
     /// When it began, on the monotonic clock of its machine.
     pub start_ns: u64,
-    /// When the last of its threads ended that ended in order, on the same clock.
+    /// Until when it is known to have run, on the same clock: the end of its last
+    /// recorded call, or of the last thread that ended in order.
     pub end_ns: Option<u64>,
     /// When it began, since 1970.
     pub start_realtime_ns: u64,

@@ -8,7 +8,7 @@
 //! memory goes with the number of different things, not with their text. Of
 //! modules the name is kept, because frames are made of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -19,7 +19,7 @@ use ioracle_spool::layout::{Call, DefinitionKind};
 
 use crate::spooled::frames::{self, frames, module_name, module_parts};
 use crate::spooled::objects::Objects;
-use crate::spooled::observer::Observer;
+use crate::spooled::observer::{ModuleLoaded, Observer, OpenedFile, ProcessNumber};
 use crate::spooled::text;
 
 /// The most call stacks, and the most files, that are distinguished.
@@ -35,6 +35,10 @@ pub(crate) struct DefinitionNumbers {
     contexts: Numbers,
     files: Numbers,
     objects: Objects,
+    /// Modules that processes are known to have loaded.
+    loaded: HashSet<(ProcessNumber, u64), RandomState>,
+    /// Files of which it was told how they were opened.
+    opened: HashSet<u32, RandomState>,
     /// The working directory with a slash behind it; empty if there is none.
     inside: Vec<u8>,
 }
@@ -70,13 +74,55 @@ impl DefinitionNumbers {
                 }
             }
             DefinitionKind::File => {
+                let (path, opened) = split_at_zero(payload);
                 if let Some(number) = self.files.add(id) {
-                    observer.file(FileId(number), &self.path(payload));
+                    observer.file(FileId(number), &self.path(path));
                 }
+                self.tell_opened(id, path, opened, observer);
             }
             DefinitionKind::Object => self.objects.define(id, payload),
             // The table of processes takes care of these.
-            DefinitionKind::Process | DefinitionKind::Rank => {}
+            DefinitionKind::Process
+            | DefinitionKind::Rank
+            | DefinitionKind::Arguments
+            | DefinitionKind::Application => {}
+        }
+    }
+
+    /// Tells where a process has loaded a module, once.
+    pub(crate) fn load_module(
+        &mut self,
+        process: ProcessNumber,
+        id: u64,
+        payload: &[u8],
+        observer: &mut impl Observer,
+    ) {
+        if let Some(name) = self.modules.get(&id)
+            && let Some((build_id, path)) = module_parts(payload)
+            && let (path, Some(address)) = split_at_zero(path)
+            && let Some(address) = number_at(address, 0)
+            && self.loaded.len() < MAX_DEFINITIONS
+            && self.loaded.insert((process, id))
+        {
+            let path = Path::new(OsStr::from_bytes(path));
+            observer.module_loaded(process, &ModuleLoaded { name, build_id, path, address });
+        }
+    }
+
+    /// Tells what the system said of a file when it was opened, once.
+    fn tell_opened(
+        &mut self,
+        id: u64,
+        path: &[u8],
+        opened: Option<&[u8]>,
+        observer: &mut impl Observer,
+    ) {
+        let Some(number) = self.files.find(id) else { return };
+        if let Some(opened) = opened
+            && let (Some(size), Some(device)) = (number_at(opened, 0), number_at(opened, 8))
+            && self.opened.insert(number)
+        {
+            observer.file_opened(FileId(number), &OpenedFile { path, device, size });
         }
     }
 
@@ -137,6 +183,7 @@ impl DefinitionNumbers {
             && let Some(name) = module_name(payload)
             && let Some((build_id, path)) = module_parts(payload)
         {
+            let (path, _) = split_at_zero(path);
             observer.module(&name, build_id, Path::new(OsStr::from_bytes(path)));
             self.modules.insert(id, name.into());
         }
@@ -149,6 +196,18 @@ impl DefinitionNumbers {
         };
         text::escaped(relative)
     }
+}
+
+/// A path, and what stands behind the zero byte that ends it.
+fn split_at_zero(payload: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match payload.iter().position(|&byte| byte == 0) {
+        Some(end) => (&payload[..end], payload.get(end + 1..)),
+        None => (payload, None),
+    }
+}
+
+fn number_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes))
 }
 
 /// Small numbers for identities, from 1 on, in the order of appearance.

@@ -115,6 +115,12 @@ impl Follower {
         self.relative_to = Some(directory.into());
     }
 
+    /// Asks `read` for the name of the application that a program exports, once for
+    /// each program from now on.
+    pub fn read_exported_names(&mut self, read: fn(&Path) -> Option<String>) {
+        self.state.known.exported_names.read = Some(read);
+    }
+
     /// The directory of the job.
     pub fn directory(&self) -> &Path {
         &self.directory

@@ -4,13 +4,18 @@
 
 use std::collections::HashMap;
 
+use ioracle_events::{APPLICATION_VARIABLES, ProcessIdentity, application};
 use ioracle_spool::StreamInfo;
 
+use crate::provenance::MAX_COMMAND_BYTES;
 use crate::spooled::observer::ProcessNumber;
 
 /// The most processes that are distinguished. The last one stands for all that
 /// follow: its events are theirs too, each of their threads is one of its own.
 pub const MAX_PROCESSES: usize = 1 << 16;
+
+/// The longest name of an application that a variable may give.
+const MAX_NAME_BYTES: usize = 255;
 
 /// A process of the job; a program that replaced itself by another is two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,8 +39,8 @@ pub struct JobProcess {
     pub start_realtime_ns: u64,
     /// The application it belongs to; empty while it is not known.
     pub application: String,
-    /// When the last of its threads ended that ended in order, on the system's
-    /// monotonic clock.
+    /// Until when it is known to have run, on the system's monotonic clock: the end of
+    /// its last call, or of the last thread that ended in order.
     pub end_ns: Option<u64>,
     /// Threads that were seen.
     pub n_threads: u32,
@@ -43,6 +48,12 @@ pub struct JobProcess {
     pub n_events: u64,
     /// End of the latest event, since the start of the process.
     pub last_ns: u64,
+    /// Variables of its environment that name the application.
+    pub variables: Vec<(String, String)>,
+    /// The name that its program exports.
+    pub exported: Option<String>,
+    /// The arguments as the system gives them, each ended by a zero byte.
+    pub argument_bytes: Vec<u8>,
 }
 
 impl JobProcess {
@@ -67,12 +78,66 @@ impl JobProcess {
             return false;
         }
         let payload = payload.get(..MAX_BYTES).unwrap_or(payload);
-        let mut parts = payload.split(|&byte| byte == 0).map(lossy);
-        self.executable = parts.next().unwrap_or_default();
-        self.arguments = parts.collect();
+        let end = payload.iter().position(|&byte| byte == 0).unwrap_or(payload.len());
+        self.executable = lossy(&payload[..end]);
+        self.argument_bytes = payload.get(end + 1..).unwrap_or_default().to_vec();
+        self.split_arguments();
+        self.name_application();
+        !self.executable.is_empty()
+    }
+
+    /// Takes more of the arguments, those from the byte `at` on; says whether they
+    /// are news.
+    pub(crate) fn take_arguments(&mut self, at: u64, payload: &[u8]) -> bool {
+        let room = MAX_COMMAND_BYTES - self.argument_bytes.len();
+        if at != self.argument_bytes.len() as u64 || room == 0 || self.executable.is_empty() {
+            return false;
+        }
+        let payload = payload.get(..room).unwrap_or(payload);
+        self.argument_bytes.extend_from_slice(payload);
+        self.split_arguments();
+        !payload.is_empty()
+    }
+
+    /// Takes the variables that name the application. They come before executable
+    /// and arguments.
+    pub(crate) fn take_variables(&mut self, payload: &[u8]) {
+        if !self.variables.is_empty() || !self.executable.is_empty() {
+            return;
+        }
+        let assignments = payload.split(|&byte| byte == 0).take(APPLICATION_VARIABLES.len());
+        let assignments = assignments.filter_map(|assignment| {
+            let (name, value) = lossy(assignment).split_once('=').map(own)?;
+            (value.len() <= MAX_NAME_BYTES).then_some((name, value))
+        });
+        self.variables = assignments.collect();
+    }
+
+    /// The name that the program itself exports, where no variable names it.
+    pub(crate) fn take_exported(&mut self, name: String) {
+        self.exported = Some(name);
+        self.name_application();
+    }
+
+    /// A thread has ended, then or later.
+    pub(crate) fn thread_ended(&mut self, end_ns: u64) {
+        let not_before = end_ns.max(self.start_ns).min(i64::MAX as u64);
+        self.end_ns = Some(self.end_ns.map_or(not_before, |before| before.max(not_before)));
+    }
+
+    fn split_arguments(&mut self) {
+        self.arguments = self.argument_bytes.split(|&byte| byte == 0).map(lossy).collect();
         // Behind the zero byte of the last argument there is nothing.
         self.arguments.pop_if(|last| last.is_empty());
-        !self.executable.is_empty()
+    }
+
+    fn name_application(&mut self) {
+        self.application = application(&ProcessIdentity {
+            variables: &self.variables,
+            exported: self.exported.as_deref(),
+            executable: &self.executable,
+            arguments: &self.arguments,
+        });
     }
 
     /// Takes the rank from MPI, if no launcher gave one; says whether it is news.
@@ -91,6 +156,10 @@ fn rank_and_size(payload: &[u8]) -> Option<(u32, u32)> {
     let (rank, rest) = payload.split_first_chunk()?;
     let (size, _) = rest.split_first_chunk()?;
     Some((u32::from_ne_bytes(*rank), u32::from_ne_bytes(*size)))
+}
+
+fn own((name, value): (&str, &str)) -> (String, String) {
+    (name.to_owned(), value.to_owned())
 }
 
 fn lossy(bytes: &[u8]) -> String {
@@ -149,6 +218,38 @@ mod tests {
         assert!(!process.describe(b"/bin/other\0other\0"));
         assert_eq!(process.executable, "/bin/cat");
         assert_eq!(process.arguments, ["cat", "a b", "\u{fffd}"]);
+    }
+
+    #[test]
+    fn long_command_lines_are_put_together_up_to_a_bound() {
+        let mut process = JobProcess::default();
+        assert!(!process.take_arguments(0, b"x"), "nothing is known of it");
+        process.describe(b"/bin/ld\0ld\0a.o\0b.");
+        assert!(process.take_arguments(9, b"o\0c.o\0"));
+        assert_eq!(process.arguments, ["ld", "a.o", "b.o", "c.o"]);
+        assert!(!process.take_arguments(3, b"x") && !process.take_arguments(99, b"x"));
+        let at = process.argument_bytes.len() as u64;
+        assert!(process.take_arguments(at, &[b'x'; 2 * MAX_COMMAND_BYTES]));
+        assert_eq!(process.argument_bytes.len(), MAX_COMMAND_BYTES);
+    }
+
+    #[test]
+    fn an_application_goes_by_its_variables_then_by_its_program() {
+        let named = |variables: &[u8], exported: Option<&str>| {
+            let mut process = JobProcess::default();
+            process.take_variables(variables);
+            process.describe(b"/usr/bin/python3.11\0python3\0run.py\0");
+            if let Some(name) = exported {
+                process.take_exported(name.to_owned());
+            }
+            process.application
+        };
+        assert_eq!(named(b"", None), "run.py");
+        assert_eq!(named(b"", Some("compiled")), "compiled");
+        assert_eq!(named(b"IORACLE_APP=mine\0", Some("compiled")), "mine");
+        assert_eq!(named(b"IORACLE_APP=a\0CURRENT_ACCUM_APP_NAME=b\0", None), "b");
+        assert_eq!(named(b"nonsense\xff\0=", None), "run.py");
+        assert_eq!(APPLICATION_VARIABLES, ioracle_spool::settings::APPLICATION_VARIABLES);
     }
 
     #[test]

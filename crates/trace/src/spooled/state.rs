@@ -3,6 +3,7 @@
 //! What is known of a job, and how each piece of news changes it.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use foldhash::fast::RandomState;
 use ioracle_events::StreamId;
@@ -13,7 +14,7 @@ use crate::spooled::convert::{self, CallOrigin};
 use crate::spooled::definitions::DefinitionNumbers;
 use crate::spooled::nesting::{Finished, Nesting, Turn};
 use crate::spooled::observer::{Observer, ProcessNumber};
-use crate::spooled::processes::{Appearance, JobProcess, JobProcesses};
+use crate::spooled::processes::{Appearance, JobProcesses};
 
 /// Everything between the spool and an observer but the observer itself.
 #[derive(Debug)]
@@ -46,6 +47,32 @@ pub(crate) struct JobTables {
     pub(crate) definitions: DefinitionNumbers,
     pub(crate) processes: JobProcesses,
     pub(crate) n_events: u64,
+    pub(crate) exported_names: ExportedNames,
+}
+
+/// The names of applications that programs export, once each.
+#[derive(Debug, Default)]
+pub(crate) struct ExportedNames {
+    /// Looks into a program; the follower itself does not.
+    pub(crate) read: Option<fn(&Path) -> Option<String>>,
+    known: HashMap<String, Option<String>>,
+}
+
+impl ExportedNames {
+    /// Programs that are remembered.
+    const MAX_KNOWN: usize = 4096;
+
+    fn of(&mut self, executable: &str) -> Option<String> {
+        let read = self.read?;
+        if let Some(known) = self.known.get(executable) {
+            return known.clone();
+        }
+        let name = read(Path::new(executable));
+        if self.known.len() < ExportedNames::MAX_KNOWN {
+            self.known.insert(executable.to_owned(), name.clone());
+        }
+        name
+    }
 }
 
 impl State {
@@ -54,6 +81,7 @@ impl State {
             definitions: DefinitionNumbers::default(),
             processes: JobProcesses::default(),
             n_events: 0,
+            exported_names: ExportedNames::default(),
         };
         State { streams: HashMap::default(), asking: HashMap::default(), known }
     }
@@ -157,15 +185,34 @@ impl<O: Observer> Sink for JobSink<'_, O> {
 
     fn definition(&mut self, number: StreamNumber, kind: DefinitionKind, id: u64, payload: &[u8]) {
         let State { streams, known, .. } = &mut *self.state;
-        let take: fn(&mut JobProcess, &[u8]) -> bool = match kind {
-            DefinitionKind::Process => JobProcess::describe,
-            DefinitionKind::Rank => JobProcess::take_rank,
-            _ => return known.definitions.define(kind, id, payload, self.observer),
+        let Some(Stream { thread, .. }) = streams.get(&number) else { return };
+        let JobTables { definitions, processes, exported_names, .. } = known;
+        let Some(process) = processes.get_mut(thread.process) else { return };
+        let is_news = match kind {
+            DefinitionKind::Process => {
+                let is_news = process.describe(payload);
+                if is_news && let Some(name) = exported_names.of(&process.executable) {
+                    process.take_exported(name);
+                }
+                is_news
+            }
+            DefinitionKind::Rank => process.take_rank(payload),
+            DefinitionKind::Arguments => process.take_arguments(id, payload),
+            DefinitionKind::Application => {
+                process.take_variables(payload);
+                false
+            }
+            DefinitionKind::Module => {
+                definitions.define(kind, id, payload, self.observer);
+                definitions.load_module(thread.process, id, payload, self.observer);
+                false
+            }
+            _ => {
+                definitions.define(kind, id, payload, self.observer);
+                false
+            }
         };
-        if let Some(Stream { thread, .. }) = streams.get(&number)
-            && let Some(process) = known.processes.get_mut(thread.process)
-            && take(process, payload)
-        {
+        if is_news {
             self.observer.process(thread.process, process);
         }
     }
@@ -189,11 +236,26 @@ impl<O: Observer> Sink for JobSink<'_, O> {
         }
     }
 
+    fn finished(&mut self, number: StreamNumber, end_ns: u64) {
+        let State { streams, known, .. } = &mut *self.state;
+        if let Some(Stream { thread, .. }) = streams.get(&number)
+            && let Some(process) = known.processes.get_mut(thread.process)
+        {
+            process.thread_ended(end_ns);
+            self.observer.process(thread.process, process);
+        }
+    }
+
     fn ended(&mut self, number: StreamNumber) {
         let State { streams, asking, known } = &mut *self.state;
         let Some(Stream { thread, mut nesting }) = streams.remove(&number) else { return };
         asking.remove(&thread.id);
         nesting.release(|finished, turn| known.report(thread, (finished, turn), self.observer));
+        // One that has not ended in order has lived until its last call at least.
+        if let Some(process) = known.processes.get_mut(thread.process) {
+            process.thread_ended(process.start_ns.saturating_add(process.last_ns));
+            self.observer.process(thread.process, process);
+        }
         self.observer.stream_ended(thread.id);
     }
 
@@ -299,9 +361,12 @@ mod tests {
             context 2 is ?
             0/1:1 context 2 file 1 at 101
             0/1:2 context 2 file 0 at 102
+            process 0 is 10 '/bin/app'
             stream 0/0 ended
             0/1:3 context 2 file 1 at 103
+            process 0 is 10 '/bin/app'
             stream 0/1 ended
+            process 1 is 10 ''
             stream 1/0 ended
         "#]]
         .assert_eq(&notes.0);
@@ -327,7 +392,9 @@ mod tests {
         let last = state.known.processes.all().last().unwrap();
         assert_eq!((last.n_events, last.n_threads), (3, 3));
         assert!(
-            notes.0.ends_with("65535/2:100000 context 1 file 0 at 34965\nstream 65535/2 ended\n")
+            notes.0.ends_with(
+                "65535/2:100000 context 1 file 0 at 34965\nprocess 65535 is 65535 ''\nstream 65535/2 ended\n"
+            )
         );
     }
 }

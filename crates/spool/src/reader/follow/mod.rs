@@ -417,6 +417,9 @@ impl FollowedStreams {
     }
 
     fn end(&mut self, page: &JobPageAccess, mut stream: StreamReader, sink: &mut impl Sink) {
+        if stream.finished && stream.end_ns > 0 {
+            sink.finished(stream.number, stream.end_ns);
+        }
         sink.ended(stream.number);
         add(&mut self.totals.unrecorded, &stream.unrecorded);
         if let Some((_, n_streams)) = self.images.get_mut(&stream.info.pid) {

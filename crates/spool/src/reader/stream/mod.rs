@@ -44,6 +44,8 @@ pub(super) struct StreamReader {
     /// The thread's prediction slot, if it asks.
     pub(super) slot: Option<SlotFile>,
     pub(super) finished: bool,
+    /// When it ended in order; 0 if it has not.
+    pub(super) end_ns: u64,
     pub(super) unrecorded: [u64; UnrecordedCause::COUNT],
     pub(super) charged_bytes: u64,
     segments: Vec<CheckedSegment>,
@@ -76,6 +78,7 @@ impl StreamReader {
             file: None,
             slot: None,
             finished: header.finished,
+            end_ns: header.end_ns,
             unrecorded: header.unrecorded,
             charged_bytes: header.charged_bytes,
             segments: header.segments,
@@ -267,6 +270,7 @@ impl StreamReader {
         match read_first_page(file) {
             FirstPage::Header(header) => {
                 self.finished = header.finished;
+                self.end_ns = header.end_ns;
                 self.unrecorded = header.unrecorded;
                 self.charged_bytes = header.charged_bytes;
                 self.segments = header.segments;
