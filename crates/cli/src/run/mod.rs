@@ -60,9 +60,6 @@ pub struct Arguments {
     /// The program and its arguments
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
-    /// Name of the application (default: that of the command)
-    #[arg(long, value_name = "APP")]
-    name: Option<String>,
     /// Write the trace to this directory; under mpirun or srun, to 'rank-N' inside it
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
@@ -70,6 +67,10 @@ pub struct Arguments {
     /// and durations to a percent); coarser times make it smaller
     #[arg(long, value_name = "PRECISION", default_value_t, requires = "record")]
     times: TimePrecision,
+    /// Leave function names and source lines out of the trace; they are looked up when the program
+    /// has ended, for a second at most
+    #[arg(long, requires = "record")]
+    no_symbols: bool,
     /// Start from what earlier runs learned, if the file exists, and save it with what this run adds
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,

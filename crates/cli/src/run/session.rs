@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use ioracle_events::{APPLICATION_VARIABLES, ProcessIdentity, application};
 use ioracle_oracle::Model;
-use ioracle_spool::settings::SPOOL;
+use ioracle_spool::settings::{APP, SPOOL};
 use ioracle_trace::{Description, Follower, RawKeeper, TraceRecorder};
 use nix::unistd::Pid;
 use rustix::time::{ClockId, clock_gettime};
@@ -34,8 +35,12 @@ use crate::shared::failure::sentence;
 use crate::shared::find::NotStarted;
 use crate::shared::output::{self, say};
 use crate::shared::summary::RunSummary;
+use crate::shared::symbols::exported_name;
 use crate::shared::text::shell_quoted;
 use crate::shared::{jobs, library};
+
+/// How long functions and source lines are looked up when the program has ended.
+const SYMBOLS_TIME: Duration = Duration::from_secs(1);
 
 /// What is going to be done.
 pub struct Plan<'a> {
@@ -121,9 +126,10 @@ impl Plan<'_> {
         if let Ok(here) = std::env::current_dir() {
             follower.relative_to(&here);
         }
+        follower.read_exported_names(exported_name);
         let times = self.arguments.times;
         let recorder = self.trace.as_deref().map(|trace| TraceRecorder::create(trace, times));
-        let recorder = recorder.transpose()?;
+        let recorder = recorder.transpose()?.map(TraceRecorder::with_mounts);
         let variables = self.variables(follower);
         let mask = signals.inherited_mask();
         let started = Instant::now();
@@ -149,7 +155,7 @@ impl Plan<'_> {
         let mut watch = RunObserver::new(recorder, Arc::clone(&ended), signals, learn);
         watch.tell_status(StatusPublisher::new(follower.directory(), self.application()));
         let model = self.model().map(|(model, known)| {
-            let (name, stacks) = (self.arguments.name.as_deref(), known.stacks().clone());
+            let (name, stacks) = (self.arguments.settings.name.as_deref(), known.stacks().clone());
             watch.begin_with(known, RunRecognition::new(stacks, &self.path, name));
             model
         });
@@ -254,14 +260,25 @@ impl Plan<'_> {
     }
 
     fn application(&self) -> String {
-        let name = || self.path.file_name().unwrap_or(self.path.as_os_str());
-        self.arguments.name.clone().unwrap_or_else(|| name().to_string_lossy().into_owned())
+        let text = |word: &OsString| word.to_string_lossy().into_owned();
+        let arguments: Vec<String> = self.arguments.command.iter().map(text).collect();
+        let value = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
+        let mut variables: Vec<_> =
+            APPLICATION_VARIABLES.iter().filter_map(|name| value(name)).collect();
+        let named = self.arguments.settings.name.clone();
+        variables.extend(named.map(|name| (APP.to_owned(), name)));
+        application(&ProcessIdentity {
+            variables: &variables,
+            exported: exported_name(&self.path).as_deref(),
+            executable: &self.path.to_string_lossy(),
+            arguments: &arguments,
+        })
     }
 
     /// What earlier runs have learned.
     fn model(&self) -> Option<(RunModel, Model)> {
         let file = self.arguments.model.as_ref()?;
-        let (application, is_named) = (self.application(), self.arguments.name.is_some());
+        let (application, is_named) = (self.application(), self.arguments.settings.name.is_some());
         Some(RunModel::open(file, &RunIdentity { application: &application, is_named }))
     }
 
@@ -280,8 +297,9 @@ impl Plan<'_> {
                 .collect(),
             ..Description::default()
         };
+        let at_most = if self.arguments.no_symbols { Duration::ZERO } else { SYMBOLS_TIME };
         let directory = self.trace.clone();
-        let finished = watch.take_recording()?.and_then(|recorder| {
+        let finished = watch.take_recording(at_most)?.and_then(|recorder| {
             match watch.n_left_raw {
                 0 => recorder.finish(&description).map(drop)?,
                 _ => recorder.leave(&description)?,

@@ -7,7 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::builder::{
-    FalseyValueParser, OsStringValueParser, PathBufValueParser, TypedValueParser, ValueParser,
+    FalseyValueParser, OsStringValueParser, PathBufValueParser, StringValueParser,
+    TypedValueParser, ValueParser,
 };
 use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
@@ -48,6 +49,9 @@ pub struct Settings {
     #[arg(long, env = settings::QUIET, hide_env_values = true)]
     #[arg(help = help(settings::QUIET), value_parser = setting(FalseyValueParser::new()))]
     pub quiet: bool,
+    #[arg(long, value_name = "APP", env = settings::APP, hide_env_values = true)]
+    #[arg(help = help(settings::APP), value_parser = setting(StringValueParser::new()))]
+    pub name: Option<String>,
     #[arg(long, env = settings::INPROCESS, hide_env_values = true)]
     #[arg(help = help(settings::INPROCESS), value_parser = setting(FalseyValueParser::new()))]
     pub in_process: bool,
@@ -101,6 +105,7 @@ impl Settings {
             switch(settings::ANONYMISE, self.anonymise),
             switch(settings::QUIET, self.quiet),
             switch(settings::INPROCESS, self.in_process),
+            self.name.as_ref().map(|name| (settings::APP, name.into())),
         ];
         variables.into_iter().flatten().collect()
     }

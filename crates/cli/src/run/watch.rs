@@ -21,13 +21,16 @@ use anyhow::{Context, Result};
 use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_insight::Insight;
 use ioracle_oracle::Model;
-use ioracle_trace::{Follower, JobProcess, Observer, ProcessNumber, TraceRecorder};
+use ioracle_trace::{
+    Follower, JobProcess, ModuleLoaded, Observer, OpenedFile, ProcessNumber, TraceRecorder,
+};
 
 use super::learner::Learner;
 use super::model::RunRecognition;
 use super::pace::{LearnWhen, LearningPace};
 use super::signals::Signals;
 use super::status::StatusPublisher;
+use crate::shared::source_lines::SeenFrames;
 
 /// Sleep between looks while the job is active, and when nothing was found for
 /// long. Writers wake us earlier when a batch is full.
@@ -73,6 +76,8 @@ pub struct RunObserver<'a> {
     /// Only if there is a model to be learned for.
     pub recognition: Option<RunRecognition>,
     recorder: Option<TraceRecorder>,
+    /// Frames whose functions the recording will tell.
+    frames: SeenFrames,
     not_recorded: Option<anyhow::Error>,
     ended: Arc<AtomicBool>,
     signals: &'a Signals,
@@ -107,6 +112,7 @@ impl<'a> RunObserver<'a> {
             modules: BTreeSet::new(),
             recognition: None,
             recorder,
+            frames: SeenFrames::default(),
             not_recorded: None,
             ended,
             signals,
@@ -281,9 +287,14 @@ impl<'a> RunObserver<'a> {
     }
 
     /// The recording to finish, or why there is none.
-    pub fn take_recording(&mut self) -> Option<Result<TraceRecorder>> {
+    /// Functions and source lines are looked up for so long at most.
+    pub fn take_recording(&mut self, symbols: Duration) -> Option<Result<TraceRecorder>> {
         self.flush();
-        let recorder = self.recorder.take()?;
+        let mut recorder = self.recorder.take()?;
+        if self.not_recorded.is_none() && !symbols.is_zero() {
+            let frames = std::mem::take(&mut self.frames);
+            frames.resolve(symbols, |frame, places| recorder.symbol(frame, places));
+        }
         Some(self.not_recorded.take().map_or(Ok(recorder), Err))
     }
 
@@ -314,6 +325,21 @@ impl Observer for RunObserver<'_> {
         if let Some(recognition) = &mut self.recognition {
             recognition.module(name, build_id, path);
         }
+        if self.recorder.is_some() {
+            self.frames.module(name, build_id, path);
+        }
+    }
+
+    fn module_loaded(&mut self, process: ProcessNumber, module: &ModuleLoaded<'_>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.module_loaded(process, module);
+        }
+    }
+
+    fn file_opened(&mut self, id: FileId, file: &OpenedFile<'_>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.file_opened(id, file);
+        }
     }
 
     fn context(&mut self, id: ContextId, frames: &str) {
@@ -324,6 +350,7 @@ impl Observer for RunObserver<'_> {
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.context(id, frames);
+            self.frames.context(frames);
         }
     }
 

@@ -19,6 +19,7 @@ pub mod output;
 pub mod png;
 pub mod process;
 pub mod progress;
+pub mod source_lines;
 pub mod status;
 pub mod summary;
 pub mod symbols;

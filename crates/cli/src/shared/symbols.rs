@@ -106,6 +106,52 @@ impl Symbols {
     }
 }
 
+/// The name of the application that a program exports, as the KNOWAC paper has it:
+/// the text that the symbol `ACCUM_APP_NAME` is, or points to.
+pub fn exported_name(path: &Path) -> Option<String> {
+    const SYMBOL: &str = "ACCUM_APP_NAME";
+    const MAX_NAME_BYTES: u64 = 256;
+    let file = File::open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
+        return None;
+    }
+    let cache = ReadCache::new(file);
+    let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
+    let mut symbols = elf.dynamic_symbols().take(MAX_FUNCTIONS);
+    let symbol = symbols.find(|symbol| symbol.is_definition() && symbol.name() == Ok(SYMBOL))?;
+    let bytes_at = |address: u64| {
+        elf.segments().find_map(|segment| {
+            let end = segment.address().checked_add(segment.file_range().1)?;
+            let length = end.checked_sub(address)?.min(MAX_NAME_BYTES);
+            segment.data_range(address, length).ok()?
+        })
+    };
+    let text = |address: u64| {
+        let bytes = bytes_at(address)?;
+        let name = bytes.split(|&byte| byte == 0).next()?;
+        let name = std::str::from_utf8(name).ok()?;
+        let is_name = !name.is_empty() && !name.contains(char::is_control);
+        is_name.then(|| name.to_owned())
+    };
+    // A pointer is as long as an address; where the program can lie anywhere, what
+    // it points to is in the relocation.
+    let pointer = || {
+        let mut relocations = elf.dynamic_relocations()?.take(MAX_FUNCTIONS);
+        let found = relocations.find(|(address, _)| *address == symbol.address());
+        let relocated = found.and_then(|(_, relocation)| u64::try_from(relocation.addend()).ok());
+        let stored = || {
+            let bytes = bytes_at(symbol.address())?.first_chunk().copied()?;
+            Some(u64::from_le_bytes(bytes))
+        };
+        text(relocated.or_else(stored)?)
+    };
+    match symbol.size() {
+        8 => pointer().or_else(|| text(symbol.address())),
+        _ => text(symbol.address()),
+    }
+}
+
 fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
     file.read_exact_at(buffer, offset)
 }

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -67,3 +67,34 @@ fn no_temporary_files_are_left() {
     let left: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with('.')).collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+/// NCO reads the same variables of every input, in the same order in every run.
+#[test]
+fn a_second_run_predicts_variables_better_than_the_first() {
+    let place = Place::new();
+    let made = Command::new("sh").arg("-c").arg(INPUTS).current_dir(place.path()).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return ioracle_testing::skip("ncgen and ncra are not installed");
+    }
+    let accuracy = || {
+        place.run(&["sh", "-c", "exec ncra -O in_*.nc out.nc"]);
+        let summary = fs::read(place.path().join("summary.json")).expect("a summary");
+        let summary: serde_json::Value = serde_json::from_slice(&summary).expect("JSON");
+        let predicted = &summary["predicted_variables"];
+        let of = |name: &str| predicted[name].as_f64().unwrap_or_else(|| panic!("{summary}"));
+        (of("context_accuracy"), of("file_accuracy"))
+    };
+    let (first, second) = (accuracy(), accuracy());
+    assert!(second.0 > first.0 + 3.0 && second.1 > first.1 + 1.0, "{first:?} {second:?}");
+}
+
+/// Twelve files with eight variables each.
+const INPUTS: &str = r#"
+command -v ncra >/dev/null || exit 1
+variables=; data=
+for v in a b c d e f g h; do
+    variables="$variables float v$v(time, x);"; data="$data v$v = 1, 2, 3, 4, 5, 6, 7, 8;"
+done
+echo "netcdf t { dimensions: time = UNLIMITED; x = 2; variables: $variables data: $data }" > t.cdl
+for i in 00 01 02 03 04 05 06 07 08 09 10 11; do ncgen -o in_$i.nc t.cdl || exit 1; done
+"#;

@@ -27,7 +27,7 @@ impl RunRecognition {
         // What the system says of a process is where all links end.
         let real_path = executable.canonicalize().unwrap_or_else(|_| executable.to_owned());
         let alias = name.map(|name| (base_name(&real_path.to_string_lossy()), name.to_owned()));
-        let (roles, stacks) = (Roles::new(alias.clone()), SeenStacks::new(stacks, alias));
+        let (roles, stacks) = (Roles::default(), SeenStacks::new(stacks, alias));
         RunRecognition { roles, stacks }
     }
 

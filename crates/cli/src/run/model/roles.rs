@@ -17,8 +17,6 @@ pub struct Roles {
     n_begun: HashMap<(String, Option<u32>), u32>,
     /// Threads that have not done anything yet.
     idle: HashMap<StreamId, u32>,
-    /// An executable, and what it is called instead.
-    alias: Option<(String, String)>,
 }
 
 #[derive(Debug)]
@@ -31,18 +29,16 @@ struct Known {
 }
 
 impl Roles {
-    /// Nothing has begun. Processes of an executable that has an alias go by that.
-    pub fn new(alias: Option<(String, String)>) -> Roles {
-        Roles { alias, ..Roles::default() }
-    }
-
     /// A process; again when its program becomes known. A rank that becomes known later
     /// yet comes too late for its role: what it did until then has one.
     pub fn process(&mut self, number: ProcessNumber, process: &JobProcess) {
         if process.executable.is_empty() || self.processes.contains_key(&number) {
             return;
         }
-        let program = self.name_of(&process.executable);
+        let program = match process.application.is_empty() {
+            true => base_name(&process.executable),
+            false => process.application.clone(),
+        };
         let n_begun = self.n_begun.entry((program.clone(), process.rank)).or_default();
         let known = Known {
             pid: process.pid,
@@ -76,14 +72,6 @@ impl Roles {
         let Known { program, rank, process, .. } = &*known;
         Some(Role { program: program.clone(), rank: *rank, process: *process, thread })
     }
-
-    fn name_of(&self, executable: &str) -> String {
-        let name = base_name(executable);
-        match &self.alias {
-            Some((program, application)) if *program == name => application.clone(),
-            _ => name,
-        }
-    }
 }
 
 /// The name of a file without its directory.
@@ -109,7 +97,7 @@ mod tests {
 
     #[test]
     fn processes_of_a_program_and_rank_are_counted() {
-        let mut roles = Roles::new(None);
+        let mut roles = Roles::default();
         let programs = [
             ("/bin/cp", None),
             ("/usr/bin/lmp", Some(1)),
@@ -137,7 +125,7 @@ mod tests {
 
     #[test]
     fn helpers_count_in_the_order_in_which_they_act() {
-        let mut roles = Roles::new(None);
+        let mut roles = Roles::default();
         let number = ProcessNumber(0);
         roles.process(number, &process(10, "/bin/app", None));
         for (thread, tid) in (0..).zip([12, 10, 11]) {
@@ -150,14 +138,16 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_the_executable_of_the_command() {
-        let mut roles = Roles::new(Some(("sim-2.1".to_owned(), "sim".to_owned())));
-        for (number, program) in (0..).zip(["/opt/sim-2.1", "/bin/cp"]) {
-            roles.process(ProcessNumber(number), &process(number, program, None));
+    fn roles_go_by_the_application() {
+        let mut roles = Roles::default();
+        for (number, application) in (0..).zip(["run.py", "other.py"]) {
+            let application = application.to_owned();
+            let process = process(number, "/usr/bin/python3.11", None);
+            roles.process(ProcessNumber(number), &JobProcess { application, ..process });
             roles.stream_began(stream(number, 0), number);
         }
         let at = [0, 1].map(|number| roles.at_event(ProcessNumber(number), stream(number, 0)));
-        assert_eq!(at, [role("sim", None, 0, 0), role("cp", None, 0, 0)]);
+        assert_eq!(at, [role("run.py", None, 0, 0), role("other.py", None, 0, 0)]);
     }
 
     #[test]
