@@ -121,13 +121,20 @@ impl State {
         JobSink { state: self, observer }
     }
 
-    /// Ends the streams that are still there, in the order of their threads.
+    /// Ends the streams that are still there, in the order of their threads, and reports
+    /// the processes again, of which it is now known when they ended. Not before: a
+    /// process whose threads come and go by the thousand would be news each time.
     pub(crate) fn end_all(&mut self, observer: &mut impl Observer) {
         let mut left: Vec<(StreamId, StreamNumber)> =
             self.streams.iter().map(|(&number, stream)| (stream.thread.id, number)).collect();
         left.sort_unstable_by_key(|(id, _)| *id);
         for (_, number) in left {
             self.with(observer).ended(number);
+        }
+        for (number, process) in self.known.processes.all().iter().enumerate() {
+            if process.end_ns.is_some() {
+                observer.process(ProcessNumber(number as u32), process);
+            }
         }
     }
 }
@@ -242,7 +249,6 @@ impl<O: Observer> Sink for JobSink<'_, O> {
             && let Some(process) = known.processes.get_mut(thread.process)
         {
             process.thread_ended(end_ns);
-            self.observer.process(thread.process, process);
         }
     }
 
@@ -254,7 +260,6 @@ impl<O: Observer> Sink for JobSink<'_, O> {
         // One that has not ended in order has lived until its last call at least.
         if let Some(process) = known.processes.get_mut(thread.process) {
             process.thread_ended(process.start_ns.saturating_add(process.last_ns));
-            self.observer.process(thread.process, process);
         }
         self.observer.stream_ended(thread.id);
     }
@@ -361,13 +366,12 @@ mod tests {
             context 2 is ?
             0/1:1 context 2 file 1 at 101
             0/1:2 context 2 file 0 at 102
-            process 0 is 10 '/bin/app'
             stream 0/0 ended
             0/1:3 context 2 file 1 at 103
-            process 0 is 10 '/bin/app'
             stream 0/1 ended
-            process 1 is 10 ''
             stream 1/0 ended
+            process 0 is 10 '/bin/app'
+            process 1 is 10 ''
         "#]]
         .assert_eq(&notes.0);
         assert_eq!(state.known.n_events, 5);
@@ -392,9 +396,7 @@ mod tests {
         let last = state.known.processes.all().last().unwrap();
         assert_eq!((last.n_events, last.n_threads), (3, 3));
         assert!(
-            notes.0.ends_with(
-                "65535/2:100000 context 1 file 0 at 34965\nprocess 65535 is 65535 ''\nstream 65535/2 ended\n"
-            )
+            notes.0.ends_with("65535/2:100000 context 1 file 0 at 34965\nstream 65535/2 ended\n")
         );
     }
 }

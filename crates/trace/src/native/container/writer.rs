@@ -49,7 +49,9 @@ impl ChunkWriter {
     pub(crate) fn write_definitions(&mut self, entries: &[u8]) -> io::Result<()> {
         // Call stacks share most of their frames.
         const LEVEL: i32 = 9;
-        let packed = zstd::encode_all(entries, LEVEL)?;
+        // Of known length: else tables for very long texts are made and cleared, which
+        // takes milliseconds for the few words on a short process.
+        let packed = zstd::bulk::compress(entries, LEVEL)?;
         let position = self.write(ChunkKind::Definitions, &[&packed])?;
         self.index.push(IndexEntry::Definitions { position });
         Ok(())
