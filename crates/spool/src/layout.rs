@@ -14,7 +14,7 @@ pub const JOB_MAGIC: u64 = u64::from_ne_bytes(*b"ioraJOB\0");
 /// First bytes of a stream file.
 pub const STREAM_MAGIC: u64 = u64::from_ne_bytes(*b"ioraSTRM");
 /// Changes with every change of the layout; both sides must agree.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// Name of the job file in its directory.
 pub const JOB_FILE: &str = "job";
