@@ -248,6 +248,11 @@ pub struct BusyVariable {
     pub writes: u64,
     /// Bytes written.
     pub bytes_written: u64,
+    /// Bytes of files that its accesses turned into: none where the library had them in
+    /// memory, more than were read where it reads whole chunks.
+    pub bytes_from_file: u64,
+    /// The same for writes.
+    pub bytes_to_file: u64,
     /// Seconds in calls that no other recorded call encloses.
     pub io_time_s: f64,
     /// What the accesses to each have in common, if it is the same for all.

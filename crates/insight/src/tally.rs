@@ -24,8 +24,8 @@ mod variables;
 use std::hash::Hash;
 
 use ioracle_events::{
-    Access, ContextId, Event, FastMap, FileId, Function, Layer, MpiInternals, Operation,
-    OperationFilter, StreamId,
+    Access, AccessExtents, ContextId, Event, FastMap, FileId, Function, Layer, MpiInternals,
+    Operation, OperationFilter, StreamId,
 };
 
 pub use self::behaviour::CallsHash;
@@ -65,6 +65,7 @@ pub struct JobTally {
     /// In none of the other counts but `events`.
     pub mpi_own: MpiInternalTally,
     pub variables: VariableTallies,
+    extents: AccessExtents,
     /// By file; not all, where there were more than the bound.
     pub files: FastMap<FileId, FileTally>,
     /// By thread.
@@ -151,6 +152,8 @@ impl JobTally {
             stream.io_ns = stream.io_ns.saturating_add(io_ns);
             stream.behaviour.add(event);
         }
+        let variables = &mut self.variables;
+        self.extents.push(event, |access| variables.add_extents(&access));
         let is_operation = self.add_operations(event);
         let outcome = self.requests.add(event);
         if let Some(RequestOutcome::GivenUp(submitted)) = outcome {
@@ -208,6 +211,8 @@ impl JobTally {
         if let Some(mut filter) = self.filters.remove(&stream) {
             filter.finish(|operation| self.count(stream, &operation));
         }
+        let variables = &mut self.variables;
+        self.extents.end_stream(stream, |access| variables.add_extents(&access));
         self.variables.end(stream);
     }
 
@@ -215,6 +220,8 @@ impl JobTally {
     pub fn finish(&mut self) {
         let streams: Vec<StreamId> = self.filters.keys().copied().collect();
         streams.into_iter().for_each(|stream| self.end(stream));
+        let variables = &mut self.variables;
+        self.extents.finish(|access| variables.add_extents(&access));
     }
 
     /// Counts the operations that an event makes known; whether it is one itself,

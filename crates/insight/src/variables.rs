@@ -35,6 +35,9 @@ pub struct VariableGroup {
     pub written: TransferTally,
     pub calls: Vec<(Function, TransferTally)>,
     pub touched: Touched,
+    /// Bytes of files that the accesses turned into.
+    pub from_file: u64,
+    pub to_file: u64,
     /// What is said of each of them, if it is the same for all.
     pub part: Option<SelectionPattern>,
     pub counts: Option<Vec<u64>>,
@@ -78,6 +81,8 @@ fn busy_variable(series: &VariableGroup) -> BusyVariable {
         bytes_read: series.read.bytes,
         writes: series.written.operations,
         bytes_written: series.written.bytes,
+        bytes_from_file: series.from_file,
+        bytes_to_file: series.to_file,
         io_time_s: in_seconds(series.io_ns()),
         part: series.part,
         counts: series.counts.clone(),
@@ -102,6 +107,8 @@ impl VariableGroup {
             sum.read.join(&variable.read);
             sum.written.join(&variable.written);
             sum.touched.join(&variable.touched);
+            sum.from_file = sum.from_file.saturating_add(variable.from_file);
+            sum.to_file = sum.to_file.saturating_add(variable.to_file);
             for (function, moved) in &variable.calls {
                 match sum.calls.iter_mut().find(|(other, _)| other == function) {
                     Some((_, sum)) => sum.join(moved),

@@ -4,6 +4,8 @@
 
 use std::process::Command;
 
+use ioracle_events::{AccessExtents, LibraryAccess};
+use ioracle_trace::{ReadOptions, Trace};
 use serde_json::{Value, json};
 
 use crate::agree::{behaves_the_same, check};
@@ -144,6 +146,39 @@ fn the_same_program_gets_the_same_advice_in_every_run() {
         let again = Program::new(&program).recorded();
         assert_eq!(advice(&again.summary()), expected, "{}", again.err);
     }
+}
+
+/// The bytes that an access to a variable turned into, live and from the trace.
+#[test]
+fn accesses_to_variables_have_the_bytes_of_the_file() {
+    const BYTES: u64 = 800_000;
+    if !has_header("netcdf.h", "libnetcdf-dev") {
+        return;
+    }
+    let Some(program) = other("cc", "netcdf_extents.c", &["-O2", "-lnetcdf"]) else { return };
+    let done = behaves_the_same(&Program::new(program));
+    let trace = Trace::open(&done.beside().join("trace"), ReadOptions::default()).unwrap();
+    let (mut extents, mut accesses) = (AccessExtents::default(), Vec::new());
+    for event in trace.events(None).unwrap() {
+        extents.push(&event.unwrap(), |access| accesses.push(access));
+    }
+    extents.finish(|access| accesses.push(access));
+    let of = |name: &str| -> &LibraryAccess {
+        let found = accesses.iter().find(|access| access.event.function.name() == name);
+        found.unwrap_or_else(|| panic!("no {name} in {accesses:?}"))
+    };
+    let header = of("nc_open").read.as_slice();
+    assert!(header.first().is_some_and(|extent| extent.offset == 0), "{header:?}");
+    let file_bytes = std::fs::metadata(done.work().join("two.nc")).unwrap().len();
+    let read = &of("nc_get_var").read;
+    let [extent] = read.as_slice() else { panic!("one piece: {read:?}") };
+    // The library reads whole blocks, and what it had read with the header not again.
+    assert!(extent.offset <= file_bytes - BYTES && extent.end() == file_bytes, "{extent:?}");
+    assert!((BYTES..BYTES + 65536).contains(&extent.length) && read.is_exact(), "{extent:?}");
+    assert_eq!(trace.files().get(extent.file), Some("two.nc"));
+
+    let row = |name| variable(&done.summary(), name)["bytes_from_file"].as_u64();
+    assert_eq!((row("second"), row("first")), (Some(extent.length), Some(0)));
 }
 
 /// netCDF knows the variable and its parts, HDF5 below it the chunks.

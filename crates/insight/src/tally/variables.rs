@@ -9,7 +9,7 @@
 mod part;
 mod shared;
 
-use ioracle_events::{Access, Event, FastMap, FileId, Function, Layer, StreamId};
+use ioracle_events::{Access, Event, FastMap, FileId, Function, Layer, LibraryAccess, StreamId};
 
 use self::part::Selected;
 pub use self::part::{SelectionPattern, SelectionTally};
@@ -51,6 +51,10 @@ pub struct VariableTally {
     /// Elements of a chunk along each dimension, where there are chunks.
     pub chunk: Option<Box<[u64]>>,
     pub touched: Touched,
+    /// Bytes of files that its accesses turned into, read and written: none where the
+    /// library had them in memory, more where it moves whole chunks.
+    pub from_file: u64,
+    pub to_file: u64,
 }
 
 /// Chunks that accesses have touched.
@@ -104,6 +108,19 @@ impl VariableTallies {
             && let Some(variable) = self.number(event.file, name)
         {
             self.known[variable].1.chunk = Some(chunk.into());
+        }
+    }
+
+    /// Takes in which bytes of files an access to a variable turned into.
+    pub fn add_extents(&mut self, access: &LibraryAccess) {
+        let names = self.files.get(&access.event.file);
+        let number = access
+            .event
+            .variable()
+            .and_then(|name| names?.get(name.trim_start_matches('/')).copied());
+        if let Some((_, variable)) = number.and_then(|number| self.known.get_mut(number)) {
+            variable.from_file = variable.from_file.saturating_add(access.read.n_bytes());
+            variable.to_file = variable.to_file.saturating_add(access.written.n_bytes());
         }
     }
 

@@ -202,6 +202,8 @@ fn busy_variable(name: &str, path: &str, part: SelectionPattern) -> BusyVariable
         bytes_read: 0,
         writes: 1200,
         bytes_written: 1200 << 12,
+        bytes_from_file: 0,
+        bytes_to_file: 0,
         io_time_s: 0.25,
         part: Some(part),
         counts: Some(vec![1, 64, 128]),
