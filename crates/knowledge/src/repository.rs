@@ -562,7 +562,11 @@ fn write_contribution(
     graph: &KnowledgeGraph,
 ) -> io::Result<()> {
     let directory = beside(path, ".waiting");
-    fs::create_dir_all(&directory)?;
+    // Not its parents: a directory that is missing was named by mistake.
+    match fs::create_dir(&directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
     let content = (shortened(application), build, graph.to_bytes());
     let content = postcard::to_stdvec(&content).map_err(io::Error::other)?;
     let mut file = tempfile::Builder::new().prefix("writing-").tempfile_in(&directory)?;
