@@ -3,12 +3,15 @@
 //! `ioracle show` says of a recorded trace what `ioracle run` said when it was
 //! recorded.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use ioracle_trace::{ReadOptions, Trace};
 use serde_json::Value;
 
-use crate::compile::{c, has_header, other};
+use crate::compile::{c, c_with, has_header, other};
 use crate::parallel::OPEN_MPI;
 use crate::run::{Done, IORACLE, Program};
 
@@ -130,4 +133,47 @@ fn ranks_of_a_trace_are_those_of_the_run() {
     }
     let Some(program) = OPEN_MPI.c("mpi_ranks") else { return };
     check_same(&OPEN_MPI.run(&program, 4).option("--no-symbols").recorded());
+}
+
+/// What is only in binaries is looked up when the program has ended, so that a trace
+/// can be read where they are gone.
+#[test]
+fn a_trace_is_readable_where_the_binaries_are_gone() {
+    let place = tempfile::tempdir().expect("a directory");
+    let program = place.path().join("program");
+    fs::copy(c_with("checkpoints", &["-g", "-O0"]), &program).expect("a copy");
+    let done = Program::new(&program).recorded();
+    assert_eq!(done.status(), 0, "{}", done.err);
+    fs::remove_file(&program).expect("the program is gone");
+    let moved = place.path().join("moved");
+    fs::rename(done.beside().join("trace"), &moved).expect("the trace is moved");
+
+    let trace = Trace::open(&moved, ReadOptions::default()).expect("the trace can be read");
+    let provenance = trace.provenance();
+    let mut places = BTreeSet::new();
+    for event in trace.events(None).expect("the events can be read") {
+        let frames = trace.contexts().get(event.expect("an event").context).expect("a stack");
+        let ours = frames.split(';').filter(|frame| frame.starts_with("program+"));
+        let of_frame = ours.flat_map(|frame| provenance.source_places(frame));
+        places.extend(of_frame.map(|it| (it.function.to_string(), it.source.to_string(), it.line)));
+    }
+    let is_main = |(function, source, line): &(String, String, u32)| {
+        function == "main" && source.ends_with("checkpoints.c") && *line > 0
+    };
+    assert!(places.iter().any(is_main), "{places:?}");
+
+    let [process] = provenance.processes() else { panic!("one process: {provenance:?}") };
+    assert!(process.pid > 0 && process.parent_pid > 0, "{process:?}");
+    assert!(process.end_ns.is_some_and(|end_ns| end_ns > process.start_ns), "{process:?}");
+    assert_eq!(&*process.application, "program");
+    let module = provenance.modules().iter().find(|module| &*module.name == "program");
+    let module = module.expect("the program is a module");
+    assert!(module.address > 0 && !module.build_id.is_empty(), "{module:?}");
+    assert_eq!(&*module.path, program.to_str().expect("a plain path"));
+    let sized = trace.files().iter().filter(|(file, _)| {
+        let place = provenance.file_place(*file);
+        let mount = place.mount.and_then(|mount| provenance.mount(mount));
+        place.size_at_open.is_some() && mount.is_some_and(|mount| !mount.kind.is_empty())
+    });
+    assert!(sized.count() > 0, "{provenance:?}");
 }
