@@ -307,6 +307,12 @@ fn ten_thousand_open_files_are_distinguished() {
     checked("many_files");
 }
 
+/// Which file a path leads to is remembered by the path and where the file is.
+#[test]
+fn a_path_that_is_opened_again_is_the_file_it_leads_to_now() {
+    checked("reopens");
+}
+
 #[test]
 fn odd_names_do_not_break_the_trace() {
     checked("odd_names");
