@@ -44,15 +44,14 @@ pub(super) fn change_directory(real: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// `unlinkat`, which also removes directories; those are not recorded.
+/// `unlinkat`, which also removes directories.
 pub(super) fn unlink_at(
     directory: c_int,
     path: *const c_char,
     flags: c_int,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    if flags & libc::AT_REMOVEDIR != 0 {
-        return real();
-    }
-    on_path(Function::Unlink, directory, path, 0, real)
+    let is_directory = flags & libc::AT_REMOVEDIR != 0;
+    let function = if is_directory { Function::Rmdir } else { Function::Unlink };
+    on_path(function, directory, path, 0, real)
 }
