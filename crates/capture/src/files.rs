@@ -3,8 +3,7 @@
 //! Which file a descriptor or a path is, and whether it is recorded.
 //!
 //! A file is known by its path as the kernel reports it for the open descriptor:
-//! absolute, links resolved; which is asked for once ([`known_paths`](crate::known_paths)).
-//! A path that could not be opened is taken as the
+//! absolute, links resolved. A path that could not be opened is taken as the
 //! program wrote it, made absolute.
 
 use core::ffi::{CStr, c_char};
@@ -13,8 +12,6 @@ use ioracle_spool::identity;
 
 use crate::descriptors::{self, DescriptorEntry, DescriptorKind, OpenedDescriptor};
 use crate::environment::{SHARED_ROOM, Text};
-use crate::known_paths::{FileLocation, PathKey};
-use crate::observe::SavedErrno;
 use crate::patterns::is_kept_out;
 use crate::recorder::RECORDER;
 use crate::sys::{self, FileStatus};
@@ -85,73 +82,24 @@ impl Found {
             libc::S_IFDIR => return Found::Passing,
             _ => return Found::KeptOut,
         }
-        let known = named.and_then(PathKey::of).zip(FileLocation::of(&status));
-        if let Some((key, location)) = known
-            && let Some(found) = Found::known(key, location)
-        {
-            return found;
-        }
-        let found = Found::ask(fd, named, &status);
-        if let (Some((key, location)), Some(file)) = (known, found.remembered()) {
-            remember(key, location, file);
-        }
-        found
-    }
-
-    /// What is known of a path that leads to a file that this stream has defined.
-    fn known(key: PathKey, location: FileLocation) -> Option<Found> {
-        let file = thread::with_state(|state| state.known_file(key, location))??;
-        Some(if file == 0 { Found::KeptOut } else { Found::Recorded { file, defined: true } })
-    }
-
-    /// Asks the kernel for the path of a regular file.
-    #[inline(never)]
-    fn ask(fd: i32, named: Option<NamedPath>, status: &FileStatus) -> Found {
         let find = |path: &mut Text| {
             let link = Link::of(fd);
             path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
             // Else there is no /proc to ask.
             !path.bytes().is_empty() || named.is_some_and(|named| named.put_into(path))
         };
-        match identify(find, Some(status)) {
+        match identify(find, Some(&status)) {
             Identified::Path { file, defined } => Found::Recorded { file, defined },
             Identified::KeptOut => Found::KeptOut,
             Identified::Unknown => Found::Recorded { file: 0, defined: false },
         }
     }
-
-    /// What is worth remembering: the identity, or 0 for what is not recorded.
-    fn remembered(&self) -> Option<u64> {
-        match *self {
-            Found::Recorded { file, defined: true } => Some(file),
-            Found::KeptOut => Some(0),
-            Found::Recorded { .. } | Found::Passing => None,
-        }
-    }
-}
-
-#[inline(never)]
-fn remember(key: PathKey, location: FileLocation, file: u64) {
-    thread::with_state(|state| state.known_paths.insert(key, location, file));
 }
 
 impl NamedPath {
-    /// The identity of the path, as far as it can be read and is recorded, after a call
-    /// that has succeeded or not. One that the kernel has read and that was seen before
-    /// is known.
-    pub(crate) fn identity_after(self, has_succeeded: bool) -> Option<u64> {
-        let is_read = has_succeeded || SavedErrno::is_of_read_path();
-        let key = if is_read { PathKey::of_name(self) } else { None };
-        if let Some(key) = key
-            && let Some(found) = Found::known(key, FileLocation::NOWHERE)
-        {
-            return found.remembered().filter(|&file| file != 0);
-        }
-        let identified = identify(|path| self.put_into(path), None);
-        if let (Some(key), Some(file)) = (key, identified.remembered()) {
-            remember(key, FileLocation::NOWHERE, file);
-        }
-        identified.file()
+    /// The identity of the path, as far as it can be read and is recorded.
+    pub(crate) fn identity(self) -> Option<u64> {
+        identify(|path| self.put_into(path), None).file()
     }
 
     /// The identity of the file that the path leads to, its links resolved; of
@@ -212,15 +160,6 @@ enum Identified {
 }
 
 impl Identified {
-    /// As [`Found::remembered`].
-    fn remembered(&self) -> Option<u64> {
-        match *self {
-            Identified::Path { file, defined: true } => Some(file),
-            Identified::KeptOut => Some(0),
-            Identified::Path { .. } | Identified::Unknown => None,
-        }
-    }
-
     fn file(self) -> Option<u64> {
         match self {
             Identified::Path { file, .. } => Some(file),

@@ -33,7 +33,6 @@ mod observe;
 
 mod descriptors;
 mod files;
-mod known_paths;
 mod mappings;
 mod patterns;
 

@@ -29,7 +29,6 @@ use crate::clock;
 use crate::descriptors;
 use crate::environment::{self, Text};
 use crate::host::{Leaving, ProcessHost};
-use crate::known_paths::{FileLocation, KnownPaths, PathKey};
 use crate::recorder::RECORDER;
 use crate::spare_stack::{SpareStack, StackMemory};
 use crate::stack::{self, Caller, Walker};
@@ -39,7 +38,7 @@ use crate::sys::{self, FileStatus};
 const MAX_DEPTH: usize = 16;
 /// Identities of files, and of objects, that this stream is known to have
 /// defined; those beyond may be defined again.
-const DEFINED: usize = 1024;
+const DEFINED: usize = 256;
 /// Bytes of the program's stack that are needed to record a thread's first call,
 /// and to find a call's context, where most is done on the spare stack. The
 /// program `stack_used` measures them.
@@ -98,7 +97,6 @@ pub(crate) struct Guarded {
     /// Those that were defined with their size and device.
     defined_opened: DefinedIds,
     defined_objects: DefinedIds,
-    pub(crate) known_paths: KnownPaths,
     /// Room for paths, which would be too much for an alternate signal stack.
     pub(crate) path: Text,
     pub(crate) resolved_path: Text,
@@ -106,25 +104,21 @@ pub(crate) struct Guarded {
 }
 
 /// Identities that a stream is known to have defined: the last one of each place.
-struct DefinedIds {
-    /// Part of every word, so that another one empties the table without touching it.
-    epoch: u64,
-    words: [u64; DEFINED],
-}
+struct DefinedIds([u64; DEFINED]);
 
 impl DefinedIds {
     fn contains(&self, id: u64) -> bool {
-        self.words.get(id as usize % DEFINED) == Some(&(id ^ self.epoch))
+        self.0.get(id as usize % DEFINED) == Some(&id)
     }
 
     fn insert(&mut self, id: u64) {
-        if let Some(word) = self.words.get_mut(id as usize % DEFINED) {
-            *word = id ^ self.epoch;
+        if let Some(place) = self.0.get_mut(id as usize % DEFINED) {
+            *place = id;
         }
     }
 
     fn clear(&mut self) {
-        self.epoch = stack::mix(self.epoch, 1);
+        self.0 = [0; DEFINED];
     }
 }
 
@@ -290,16 +284,6 @@ impl GuardedState<'_> {
             defined_opened.insert(id);
         }
         is_defined
-    }
-
-    /// The identity of the file that a path leads to, if that is known and this stream
-    /// has defined it; 0 if it is not recorded.
-    pub(crate) fn known_file(&self, key: PathKey, location: FileLocation) -> Option<u64> {
-        let Guarded { known_paths, defined_files, defined_opened, .. } = &*self.guarded;
-        let file = known_paths.find(key, location)?;
-        let is_name = location == FileLocation::NOWHERE;
-        let defined = if is_name { defined_files } else { defined_opened };
-        (file == 0 || defined.contains(file)).then_some(file)
     }
 
     /// The same for an object's text.

@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ioracle_events::{FileId, Function};
+use ioracle_events::FileId;
 use ioracle_trace::{Error, ReadOptions, Trace};
 use tempfile::TempDir;
 
@@ -177,14 +177,9 @@ impl Done {
         expected::read(&self.beside().join("expected"))
     }
 
-    /// The recorded calls on files of the working directory, by thread; those on
-    /// metadata only if the program lists any.
+    /// The recorded calls on files of the working directory, by thread.
     pub fn recorded(&self) -> Vec<Vec<Call>> {
-        let list = self.beside().join("expected");
-        let lists_metadata = list.exists()
-            && expected::read(&list).iter().flatten().any(|call| is_metadata(&call.function));
-        let directory = self.beside().join("trace");
-        read_functions(&directory, |name| lists_metadata || !is_metadata(name))
+        read_trace(&self.beside().join("trace"))
     }
 
     /// Those of a library alone, whose names begin so: the program does not know
@@ -204,13 +199,9 @@ impl Done {
 }
 
 /// The calls of a recorded trace on files of the job's working directory, by
-/// thread, in the order in which they began; those on metadata aside.
+/// thread, in the order in which they began.
 pub fn read_trace(directory: &Path) -> Vec<Vec<Call>> {
-    read_functions(directory, |name| !is_metadata(name))
-}
-
-fn is_metadata(name: &str) -> bool {
-    Function::named(name).is_some_and(Function::is_metadata)
+    read_functions(directory, |_| true)
 }
 
 fn read_functions(directory: &Path, wanted: impl Fn(&str) -> bool) -> Vec<Vec<Call>> {
