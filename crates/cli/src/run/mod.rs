@@ -13,6 +13,7 @@ pub mod settings;
 mod keep;
 pub mod launch;
 mod learner;
+mod live;
 mod model;
 mod pace;
 mod publish;
@@ -46,6 +47,7 @@ Examples:
   ioracle run --record trace -- ./simulation      keep the trace for 'ioracle eval'
   ioracle run --model sim.model -- ./simulation   start from what earlier runs learned
   ioracle run --learn later -- ./simulation       take no processor time for learning until it ends
+  ioracle run --live -- ./simulation              watch it in the terminal while it runs
   ioracle run -- mpirun -n 4 ./simulation         all ranks on this machine
   mpirun -n 4 ioracle run -- ./simulation         each rank on its own, on many machines
 
@@ -76,6 +78,10 @@ pub struct Arguments {
     /// When to learn from the calls: while the program runs, or only afterwards
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     learn: pace::LearnWhen,
+    /// Watch the program in the terminal while it runs; its output is shown in a part of the
+    /// screen, and printed when it has ended
+    #[arg(long)]
+    live: bool,
     /// Print the summary as one JSON document on standard output; under mpirun or srun, only rank 0
     #[arg(long)]
     json: bool,
