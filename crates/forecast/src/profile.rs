@@ -197,7 +197,8 @@ impl Profile {
     /// The time in calls of one direction, seconds.
     pub fn direction_s(&self, direction: Direction) -> f64 {
         let matching = self.classes.iter().filter(|row| row.class.direction() == direction);
-        matching.map(ProfiledClass::time_s).sum()
+        // The sum of nothing is -0.
+        matching.map(ProfiledClass::time_s).sum::<f64>() + 0.0
     }
 
     /// Seconds of one kind of time that is in no class.

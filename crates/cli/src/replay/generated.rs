@@ -100,7 +100,11 @@ fn generate(
     // A descriptor stands for a file as long as it is open.
     let (mut handles, mut next_handle) = (HashMap::<u32, i64>::new(), 3);
     let mut now = 0_u64;
-    let ahead = oracle.ahead(0).take(usize::try_from(wanted).unwrap_or(usize::MAX));
+    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+    let n_known = oracle.ahead(0).take(wanted).count();
+    // What is known ends with the run; then the next run begins.
+    let rounds = wanted.checked_div(n_known).map_or(0, |rounds| rounds + 1);
+    let ahead = (0..rounds).flat_map(|_| oracle.ahead(0).take(n_known)).take(wanted);
     for step in ahead {
         let path = match &step.file {
             PredictedFile::Known(id) => oracle.file_path(*id).unwrap_or("unknown").to_owned(),
