@@ -22,7 +22,8 @@ module ioracle
       IORACLE_SYNC = 5, IORACLE_TRUNCATE = 6, IORACLE_SEEK = 7, IORACLE_DEFINE = 8
 
    ! In the flags of an open.
-   integer(c_int32_t), parameter, public :: IORACLE_APPENDS = 1, IORACLE_EMPTIES = 2
+   integer(c_int32_t), parameter, public :: IORACLE_APPENDS = 1, IORACLE_EMPTIES = 2, &
+      IORACLE_REQUESTS = 4
 
    integer, parameter, public :: IORACLE_PATH_BYTES = 512
 
@@ -40,7 +41,7 @@ module ioracle
 
    ! One finished call.
    type, bind(c), public :: ioracle_observation
-      integer(c_int32_t) :: struct_size = 104
+      integer(c_int32_t) :: struct_size = 112
       integer(c_int32_t) :: access = 0
       integer(c_int32_t) :: function = 0
       integer(c_int32_t) :: flags = 0
@@ -55,6 +56,7 @@ module ioracle
       type(c_ptr) :: context_text = c_null_ptr
       type(c_ptr) :: stack = c_null_ptr
       integer(c_size_t) :: n_frames = 0
+      integer(c_int64_t) :: requested = 0
    end type ioracle_observation
 
    type, bind(c), public :: ioracle_spread

@@ -17,7 +17,7 @@
 
 // Makes an ioracle_observation that says nothing yet.
 #define IORACLE_OBSERVATION_INIT \
-    { sizeof(ioracle_observation), 0, 0, 0, NULL, 0, -1, -1, 0, 0, 0, 0, NULL, NULL, 0 }
+    { sizeof(ioracle_observation), 0, 0, 0, NULL, 0, -1, -1, 0, 0, 0, 0, NULL, NULL, 0, 0 }
 
 // Changes when programs must be compiled again.
 #define IORACLE_VERSION_MAJOR 0
@@ -36,6 +36,9 @@
 
 // In ioracle_observation.flags of an open: the file was cut to length 0.
 #define IORACLE_EMPTIES 2
+
+// In ioracle_observation.flags of a data access: `requested` is set.
+#define IORACLE_REQUESTS 4
 
 // Whether a request reads or writes.
 #define IORACLE_PATTERN_READ 0
@@ -136,7 +139,7 @@ typedef struct ioracle_observation {
     // The function that was called, from ioracle_function(); 0 for the plain
     // POSIX call of this access.
     uint32_t function;
-    // IORACLE_APPENDS, IORACLE_EMPTIES, added up.
+    // IORACLE_APPENDS, IORACLE_EMPTIES, IORACLE_REQUESTS, added up.
     uint32_t flags;
     // The path of the file; NULL to go by `file` or `handle`.
     const char *path;
@@ -163,6 +166,9 @@ typedef struct ioracle_observation {
     const void *const *stack;
     // How many there are.
     size_t n_frames;
+    // Bytes that were asked for, with IORACLE_REQUESTS. A read that gets fewer has
+    // met the end of its file, which helps to predict the next one.
+    uint64_t requested;
 } ioracle_observation;
 
 // How far a predicted number may be off: what was seen where it was predicted.

@@ -225,8 +225,14 @@ public:
         raw_.size = size;
         return *this;
     }
+    // Bytes that were asked for.
+    observation &requested(std::uint64_t requested) {
+        raw_.flags |= IORACLE_REQUESTS;
+        raw_.requested = requested;
+        return *this;
+    }
     observation &flags(std::uint32_t flags) {
-        raw_.flags = flags;
+        raw_.flags |= flags;
         return *this;
     }
     observation &during(std::uint64_t start_ns, std::uint64_t end_ns) {

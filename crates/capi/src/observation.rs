@@ -17,6 +17,8 @@ use crate::text;
 pub const IORACLE_APPENDS: u32 = 1;
 /// In ioracle_observation.flags of an open: the file was cut to length 0.
 pub const IORACLE_EMPTIES: u32 = 2;
+/// In ioracle_observation.flags of a data access: `requested` is set.
+pub const IORACLE_REQUESTS: u32 = 4;
 
 /// One finished call. Begin with IORACLE_OBSERVATION_INIT and set what is known.
 #[repr(C)]
@@ -30,7 +32,7 @@ pub struct ioracle_observation {
     /// The function that was called, from ioracle_function(); 0 for the plain
     /// POSIX call of this access.
     pub function: u32,
-    /// IORACLE_APPENDS, IORACLE_EMPTIES, added up.
+    /// IORACLE_APPENDS, IORACLE_EMPTIES, IORACLE_REQUESTS, added up.
     pub flags: u32,
     /// The path of the file; NULL to go by `file` or `handle`.
     pub path: *const c_char,
@@ -57,6 +59,9 @@ pub struct ioracle_observation {
     pub stack: *const *const c_void,
     /// How many there are.
     pub n_frames: usize,
+    /// Bytes that were asked for, with IORACLE_REQUESTS. A read that gets fewer has
+    /// met the end of its file, which helps to predict the next one.
+    pub requested: u64,
 }
 
 // SAFETY: integers and pointers, the size first.
@@ -65,7 +70,7 @@ unsafe impl Sized32 for ioracle_observation {
     const FIRST_BYTES: usize = 104;
 }
 
-const _: () = assert!(size_of::<ioracle_observation>() == 104);
+const _: () = assert!(size_of::<ioracle_observation>() == 112);
 
 /// An observation whose parts were found to be in order.
 pub(crate) struct Observed<'a> {
@@ -101,7 +106,7 @@ impl<'a> Observed<'a> {
                 given.offset, given.size
             )));
         }
-        if given.flags & !(IORACLE_APPENDS | IORACLE_EMPTIES) != 0 {
+        if given.flags & !(IORACLE_APPENDS | IORACLE_EMPTIES | IORACLE_REQUESTS) != 0 {
             let flags = given.flags;
             return Err(ApiFailure::invalid(format!(
                 "flags {flags:#x} has bits that mean nothing"
@@ -145,7 +150,8 @@ impl<'a> Observed<'a> {
             handle: given.handle,
             offset: u64::try_from(given.offset).ok().filter(|_| access.is_data()),
             size: if access.is_data() { given.size } else { 0 },
-            requested: None,
+            requested: (access.is_data() && given.flags & IORACLE_REQUESTS != 0)
+                .then_some(given.requested),
             append: opens && given.flags & IORACLE_APPENDS != 0,
             truncated_to: match access {
                 Access::Open => (given.flags & IORACLE_EMPTIES != 0).then_some(0),

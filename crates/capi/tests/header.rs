@@ -37,7 +37,7 @@ const INITIALISERS: &str = "\
 
 // Makes an ioracle_observation that says nothing yet.
 #define IORACLE_OBSERVATION_INIT \\
-    { sizeof(ioracle_observation), 0, 0, 0, NULL, 0, -1, -1, 0, 0, 0, 0, NULL, NULL, 0 }";
+    { sizeof(ioracle_observation), 0, 0, 0, NULL, 0, -1, -1, 0, 0, 0, 0, NULL, NULL, 0, 0 }";
 
 const OMNISCIO_INTRODUCTION: &str = "\
 /* SPDX-License-Identifier: MIT OR Apache-2.0

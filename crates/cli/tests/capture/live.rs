@@ -145,7 +145,8 @@ impl Running {
             .expect("ioracle starts");
         let running = Running { jobs, ioracle, _place: place };
         let started = Instant::now();
-        while running.listed().is_none() {
+        // There is a directory before there is a status in it.
+        while running.listed().is_none_or(|job| job["status"].is_null()) {
             assert!(started.elapsed() < Duration::from_secs(30), "no job appears");
             sleep(Duration::from_millis(20));
         }

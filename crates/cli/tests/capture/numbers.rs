@@ -160,6 +160,7 @@ fn score_from_c(trace: &Path, streams: &BTreeMap<StreamId, Vec<Operation>>) -> c
                 context_text: pointer(&frames),
                 stack: std::ptr::null(),
                 n_frames: 0,
+                requested: operation.requested.unwrap_or(0),
             };
             assert_eq!(capi::ioracle_oracle_observe(oracle, &raw const observation), ok);
         }
@@ -172,7 +173,9 @@ fn score_from_c(trace: &Path, streams: &BTreeMap<StreamId, Vec<Operation>>) -> c
 fn flags_of(operation: &Operation) -> u32 {
     let is_open = operation.access().name() == "open";
     let empties = is_open && operation.truncated_to == Some(0);
-    u32::from(operation.append) * capi::IORACLE_APPENDS + u32::from(empties) * capi::IORACLE_EMPTIES
+    u32::from(operation.append) * capi::IORACLE_APPENDS
+        + u32::from(empties) * capi::IORACLE_EMPTIES
+        + u32::from(operation.requested.is_some()) * capi::IORACLE_REQUESTS
 }
 
 #[test]

@@ -90,7 +90,9 @@ fn what_a_trace_shows_is_what_the_run_printed() {
 
 #[test]
 fn what_is_learned_later_is_what_is_learned_live() {
-    let later = |program: Program| program.option("--learn").option("later").recorded();
+    let later = |program: Program| {
+        program.option("--learn").option("later").option("--no-symbols").recorded()
+    };
     check_same(&later(Program::new(c("threads_at_once"))));
 }
 
