@@ -81,6 +81,8 @@ pub struct Prefetcher {
     timeline: Option<Timeline>,
     /// What requests on their way ask for.
     asked: HashMap<RequestId, PrefetchRequest>,
+    /// The program has ended: what is still learned is only accounted for.
+    has_ended: bool,
 }
 
 /// A process of the job.
@@ -132,6 +134,7 @@ impl Prefetcher {
             has_news: false,
             timeline: None,
             asked: HashMap::new(),
+            has_ended: false,
         })
     }
 
@@ -157,7 +160,8 @@ impl Prefetcher {
         let Some(file) = engine.path(event.file).and_then(|name| self.files.key(name)) else {
             return;
         };
-        let may_begin = self.streams.len() < MAX_STREAMS && self.planner.stopped().is_none();
+        let may_act = !self.has_ended && self.planner.stopped().is_none();
+        let may_begin = may_act && self.streams.len() < MAX_STREAMS;
         if may_begin && !self.streams.contains_key(&event.stream) {
             engine.keep_path_ahead(event.stream, HORIZON);
             let reader = Reader { next_step: 0, n_derived: 0, seen: Instant::now() };
@@ -244,6 +248,13 @@ impl Prefetcher {
     /// A stream has ended.
     pub fn end(&mut self, stream: StreamId) {
         self.streams.remove(&stream);
+    }
+
+    /// The program has ended. Nobody needs paths any more, and keeping them makes
+    /// learning what waits slower.
+    pub fn program_ended(&mut self, engine: &mut Engine) {
+        self.has_ended = true;
+        self.streams.keys().for_each(|stream| engine.drop_path_ahead(*stream));
     }
 
     /// Takes in what has been read and says what to read next. While the program

@@ -223,6 +223,13 @@ impl Learner {
         }
     }
 
+    /// The program has ended: nobody acts on predictions any more.
+    pub fn program_ended(&mut self) {
+        if let Some(prefetcher) = &mut self.prefetcher {
+            prefetcher.program_ended(&mut self.engine);
+        }
+    }
+
     fn forget(&mut self, stream: StreamId) {
         self.publisher.end(stream);
         if let Some(prefetcher) = &mut self.prefetcher {

@@ -210,6 +210,7 @@ impl<'a> RunObserver<'a> {
     /// takes little time, if the rest is in the recording and no model waits for it.
     pub fn finish(&mut self, follower: &mut Follower, ended_at: Instant) -> Result<()> {
         follower.close();
+        self.learner.program_ended();
         self.learn_what_waits();
         self.learner.is_behind = false;
         self.n_after_end = 1;
