@@ -132,6 +132,54 @@ fn names_are_kept_from_those_who_must_not_see_them() {
     assert!(!bytes.windows(7).any(|window| window == b"field_0"));
 }
 
+/// Reads files in pieces of 4 KiB, one after the other.
+const READER: &str = "import sys\nfor name in sys.argv[1:]:\n    file = open(name, 'rb', buffering=0)\n    while file.read(4096):\n        pass\n";
+
+#[test]
+fn live_runs_accumulate_and_know_other_inputs() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("reader.py"), READER).unwrap();
+    let repository = path("knowledge.db");
+    let run = |directory: &str, n_files: usize, n_pieces: usize| {
+        std::fs::create_dir(path(directory)).unwrap();
+        let names = (0..n_files).map(|n| path(&format!("{directory}/{n}.dat")));
+        let names: Vec<String> = names.collect();
+        names.iter().for_each(|name| std::fs::write(name, vec![7; 4096 * n_pieces]).unwrap());
+        let mut words = vec!["run", "--quiet", "--json", "--knowledge", &repository, "--"];
+        let script = path("reader.py");
+        words.extend(["python3", &script]);
+        words.extend(names.iter().map(String::as_str));
+        let done = ioracle(words);
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        done.json()["knowledge"].clone()
+    };
+    let first = run("some", 3, 5);
+    assert_eq!(
+        (&first["application"], &first["runs"]),
+        (&"reader.py".into(), &1.into()),
+        "{first}"
+    );
+    assert!(first["matched_percent"].is_null(), "{first}");
+    // Other names in another directory, twice as many, twice as long.
+    let second = run("others", 6, 10);
+    assert_eq!(second["runs"], 2, "{second}");
+    assert_eq!(second["vertices"], first["vertices"], "{second}");
+    assert_eq!(second["matched_percent"], 100.0, "{second}");
+    assert!(second["predicted_percent"].as_f64() > Some(90.0), "{second}");
+}
+
+#[test]
+fn a_run_goes_on_without_a_repository_that_cannot_be_used() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("text");
+    std::fs::write(&file, "no database at all, but longer than a header ".repeat(9)).unwrap();
+    let file = file.to_str().unwrap();
+    let done = ioracle(["run", "--json", "--knowledge", file, "--", "cat", file]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert_eq!(done.err.matches("no knowledge repository").count(), 1, "{}", done.err);
+}
+
 #[test]
 fn what_cannot_be_used_is_one_sentence() {
     let place = tempfile::tempdir().unwrap();

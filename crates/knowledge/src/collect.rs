@@ -40,6 +40,7 @@ pub struct FileLayout {
 }
 
 /// Turns the events of a run into visits.
+#[derive(Clone, Debug)]
 pub struct VisitCollector {
     files: RunFiles,
     known: HashMap<FileId, RunFile>,
@@ -60,7 +61,7 @@ struct RunFile {
     is_system: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct StreamVisits {
     visits: Vec<RunVisit>,
     /// The visit that nested calls belong to.

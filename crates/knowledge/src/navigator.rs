@@ -203,6 +203,11 @@ impl Navigator {
         self.record
     }
 
+    /// The stream has ended: nothing is ahead of it.
+    pub fn stop(&mut self) {
+        self.lose();
+    }
+
     /// Files that are on the path and whose layout is not known; each is named once.
     pub fn take_wanted(&mut self) -> Vec<String> {
         std::mem::take(&mut self.wanted)

@@ -172,7 +172,7 @@ fn ranks_that_do_the_same_count_once() {
 fn predicted(graph: &KnowledgeGraph, begun: &str, inputs: u32, n: usize) -> String {
     let paths: Vec<String> = (0..inputs).map(|n| format!("/in{n}.nc")).collect();
     let command: Vec<String> = std::iter::once("sim".to_owned()).chain(paths.clone()).collect();
-    let files = RunFiles::new(&command, "/", graph.outputs(), Box::new(Inputs(paths)));
+    let files = RunFiles::new(&command, "/", graph.outputs(), std::sync::Arc::new(Inputs(paths)));
     let mut run = VisitCollector::new(files);
     let mut navigator = Navigator::new(GraphRecord::default());
     navigator.derive(graph, &mut run);

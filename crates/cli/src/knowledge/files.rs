@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the knowledge crate asks about the files of a trace; and where the
-//! repository is.
+//! What the knowledge crate asks about files, of the disk or of a trace; and where
+//! the repository is.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use ioracle_knowledge::FileSystem;
+
+/// Texts that may hold names of files are no longer than this.
+const MAX_TEXT_BYTES: u64 = 1 << 16;
+/// Names of a directory that are looked at.
+const MAX_NAMES: usize = 1 << 16;
 
 /// The repository of this user. Its directory is made if it is missing.
 pub fn default_file() -> Result<PathBuf> {
@@ -30,6 +36,35 @@ pub fn default_file() -> Result<PathBuf> {
         )
     })?;
     Ok(directory.join("knowledge.db"))
+}
+
+/// The files of this machine.
+pub struct DiskFiles;
+
+impl FileSystem for DiskFiles {
+    fn is_file(&self, path: &str) -> bool {
+        Path::new(path).is_file()
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        Path::new(path).is_dir()
+    }
+
+    fn names_in(&self, directory: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        names.take(MAX_NAMES).collect()
+    }
+
+    fn short_text(&self, path: &str) -> Option<String> {
+        let length = fs::metadata(path).ok().filter(fs::Metadata::is_file)?.len();
+        if length > MAX_TEXT_BYTES {
+            return None;
+        }
+        let mut text = String::new();
+        fs::File::open(path).ok()?.take(MAX_TEXT_BYTES).read_to_string(&mut text).ok()?;
+        (!text.contains('\0')).then_some(text)
+    }
 }
 
 /// The files that a trace names.

@@ -62,6 +62,7 @@ pub fn summarise(
         left_raw: watch.n_left_raw,
         model: None,
         prefetch: None,
+        knowledge: None,
         own_cpu_s: ran.own_cpu_s,
     }
 }

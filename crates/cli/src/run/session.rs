@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use ioracle_knowledge::KnowledgeGraph;
 use ioracle_oracle::Model;
 use ioracle_spool::settings::SPOOL;
 use ioracle_trace::{Description, Follower, RawKeeper, TraceRecorder};
@@ -19,6 +20,7 @@ use nix::unistd::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::keep::keep;
+use super::knowledge::{RunKnowledge, application_of};
 use super::launch::{self, EnvironmentVariables, LD_PRELOAD};
 use super::model::{RunIdentity, RunModel, RunRecognition};
 use super::ranks::{RankInJob, local_ranks};
@@ -153,6 +155,11 @@ impl Plan<'_> {
             watch.begin_with(known, RunRecognition::new(stacks, &self.path, name));
             model
         });
+        let knowledge = self.knowledge().map(|(knowledge, graph)| {
+            let command = self.words();
+            watch.learner.engine.follow_graph(RunKnowledge::source(&command, graph));
+            knowledge
+        });
         if let Some(settings) = self.arguments.settings.prefetch(local_ranks()) {
             match Prefetcher::start(settings) {
                 Ok(mut prefetcher) => {
@@ -200,6 +207,9 @@ impl Plan<'_> {
         if let Some((report, timeline)) = watch.learner.finish_prefetching() {
             summary.prefetch = Some(report);
             self.write_timeline(timeline);
+        }
+        if let (Some(knowledge), Some(source)) = (knowledge, watch.learner.engine.take_graph()) {
+            summary.knowledge = Some(knowledge.finish(source));
         }
         summary.trace = self.finish_recording(&mut watch, &summary);
         summary.model =
@@ -256,6 +266,25 @@ impl Plan<'_> {
     fn application(&self) -> String {
         let name = || self.path.file_name().unwrap_or(self.path.as_os_str());
         self.arguments.name.clone().unwrap_or_else(|| name().to_string_lossy().into_owned())
+    }
+
+    /// The words of the command as text.
+    fn words(&self) -> Vec<String> {
+        let words = self.arguments.command.iter();
+        words.map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    /// What is known about the application over all runs, if that is wanted.
+    fn knowledge(&self) -> Option<(RunKnowledge, KnowledgeGraph)> {
+        let file = self.arguments.knowledge.clone()?;
+        let given = |name| std::env::var(name).ok().filter(|name: &String| !name.is_empty());
+        let application = given("CURRENT_ACCUM_APP_NAME")
+            .or_else(|| self.arguments.name.clone())
+            .or_else(|| given("IORACLE_APP"))
+            .unwrap_or_else(|| application_of(&self.path, &self.words()));
+        let contributes = self.place.is_none_or(|place| place.rank == 0);
+        let anonymise = self.arguments.settings.anonymise;
+        Some(RunKnowledge::open(file, application, None, anonymise, contributes))
     }
 
     /// What earlier runs have learned.

@@ -21,7 +21,7 @@ use anyhow::{Context, Result};
 use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_insight::Insight;
 use ioracle_oracle::Model;
-use ioracle_trace::{Follower, JobProcess, Observer, ProcessNumber, TraceRecorder};
+use ioracle_trace::{Follower, JobProcess, Observer, OpenedFile, ProcessNumber, TraceRecorder};
 
 use super::learner::Learner;
 use super::model::RunRecognition;
@@ -332,6 +332,13 @@ impl Observer for RunObserver<'_> {
         self.insight.define_file(id, path);
         if let Some(recorder) = &mut self.recorder {
             recorder.file(id, path);
+        }
+    }
+
+    fn file_opened(&mut self, id: FileId, file: &OpenedFile<'_>) {
+        self.learner.engine.define_size(id, file.size);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.file_opened(id, file);
         }
     }
 
