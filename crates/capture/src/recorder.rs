@@ -68,7 +68,7 @@ pub(crate) struct ProcessRecorder {
     /// The generation of this process, or of the one that it was forked from.
     last_generation: AtomicU32,
     n_forks: AtomicU32,
-    /// The generation whose command line was told.
+    /// The generation whose command line was recorded.
     command_told: AtomicU32,
     n_spawns: AtomicU32,
 }

@@ -177,7 +177,7 @@ impl ProfiledClass {
 }
 
 impl Profile {
-    /// Reads a trace, twice. `progress` is told how many events were read since the
+    /// Reads a trace, twice. `progress` learns how many events were read since the
     /// last time.
     pub fn of(
         trace: &Trace,

@@ -4,7 +4,7 @@
 //!
 //! The calls that touch storage are made again: opens, closes, reads, writes,
 //! syncs, truncations and removals, at any depth, by the same process and thread,
-//! with the same offsets and sizes. Seeks are left out, as every access is told its
+//! with the same offsets and sizes. Seeks are left out, as every access is given its
 //! offset, and so is what a library does in memory: it becomes part of the time
 //! before the next call.
 //!

@@ -19,7 +19,7 @@ use crate::shared::status::{
 
 /// Time between two looks at whether somebody wants to know.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// Processes and threads that are told of, and the operations ahead of each thread.
+/// Processes and threads in the status, and the operations ahead of each thread.
 const MAX_PROCESSES: usize = 64;
 const MAX_STREAMS: usize = 16;
 const MAX_NEXT: usize = 5;

@@ -21,7 +21,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Result<System, String>> {
     if let Some(rows) = ior::csv_rows(bytes) {
         return Some(ior::from_csv(rows));
     }
-    // Documents of ours are larger and far more frequent: they are told apart by
+    // Documents of ours are larger and far more frequent: they are recognised by
     // their first bytes, before anything is parsed.
     let start = bytes.iter().take(4096).copied().collect::<Vec<u8>>();
     let start = String::from_utf8_lossy(&start).into_owned();

@@ -25,7 +25,7 @@ const MAX_FOLLOWED: usize = 1 << 20;
 /// The usual buffer of a stream.
 const BUFFER: u64 = 4096;
 
-/// Seek distances are told apart by these sizes only: finer ones would make a class
+/// Seek distances are distinguished by these sizes only: finer ones would make a class
 /// of nearly every call of a program that jumps about.
 const DISTANCES: [u64; 5] = [64 << 10, 1 << 20, 16 << 20, 1 << 30, 1 << 40];
 

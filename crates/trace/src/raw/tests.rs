@@ -37,7 +37,7 @@ fn info() -> StreamInfo {
 fn begin(sink: &mut impl Sink) {
     sink.stream(STREAM, &info());
     sink.definition(STREAM, DefinitionKind::Process, 0, b"/bin/app\0app\0-x\0");
-    sink.definition(STREAM, DefinitionKind::File, 77, b"/work/out.dat");
+    sink.definition(STREAM, DefinitionKind::File, 77, b"/data/out.dat");
 }
 
 /// Gives it calls, each second one inside the next.
@@ -65,14 +65,14 @@ fn give(sink: &mut impl Sink, numbers: std::ops::Range<u64>) {
 fn left(directory: &Path, n_coded: u64, n_calls: u64) {
     let mut recorder = TraceRecorder::create(directory, TimePrecision::Exact).unwrap();
     let mut writer = RawWriter::create(&directory_in(directory)).unwrap();
-    writer.working_directory(Path::new("/work"));
+    writer.working_directory(Path::new("/data"));
     begin(&mut writer);
     give(&mut writer, 0..n_calls);
     writer.complete();
     writer.flush();
     assert!(writer.failure.is_none());
     let mut state = State::new();
-    state.known.definitions.relative_to(Path::new("/work"));
+    state.known.definitions.relative_to(Path::new("/data"));
     begin(&mut state.with(&mut recorder));
     give(&mut state.with(&mut recorder), 0..n_coded);
     let description = Description { application: "it".to_owned(), ..Description::default() };
