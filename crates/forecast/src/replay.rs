@@ -199,7 +199,7 @@ pub enum ReplayError {
 }
 
 impl ReplayPlan {
-    /// Plans the replay of a trace. `progress` is told how many events were read
+    /// Plans the replay of a trace. `progress` learns how many events were read
     /// since the last time.
     pub fn of(
         trace: &Trace,

@@ -8,7 +8,7 @@
 //! file and the part moved since the last visit, and whether it is the last part
 //! and the last file. Edges are pairs of tokens, with counts and times, and drawn
 //! they are pairs of vertices. Longer sequences of tokens are counted as well, so
-//! that a program that reads A, B, A, C is told apart at its second A: where the
+//! that a program that reads A, B, A, C is recognised at its second A: where the
 //! paper extends the sequence that it looks for, a longer sequence is looked up.
 //!
 //! A run becomes a graph of its own ([`KnowledgeGraph::of_run`]) when it has ended,
@@ -33,7 +33,7 @@ const MAX_SEQUENCES: usize = 1 << 20;
 /// Parts of a vertex whose bytes are kept, and ranges of each.
 const MAX_PARTS: usize = 1024;
 const MAX_RANGES: usize = 64;
-/// Computation phases that are told apart.
+/// Distinct computation phases; further ones are not counted.
 const MAX_PHASES: usize = 256;
 
 /// What is accessed in a file.

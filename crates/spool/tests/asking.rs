@@ -71,7 +71,7 @@ fn what_a_thread_has_defined_comes_before_its_question() {
         let _slot = thread.writer.ask(&mut thread.host, thread.job).unwrap();
         poll_until(&mut job, &mut sink, |sink| sink.asking == [FIRST]);
         assert_eq!(sink.n_defined_at_asking, 1, "known before: {is_known}");
-        assert_eq!(sink.definitions, [(1, b"/bin/app".to_vec())], "it is told once");
+        assert_eq!(sink.definitions, [(1, b"/bin/app".to_vec())], "it is reported once");
     }
 }
 

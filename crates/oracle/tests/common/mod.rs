@@ -12,9 +12,9 @@ pub struct Program {
     pub operations: Vec<Operation>,
     names: Vec<String>,
     now_ns: u64,
-    /// What the next call asks for, where that is told.
+    /// What the next call asks for, if known.
     request: Option<u64>,
-    /// The length that the next call leaves, where that is told.
+    /// The length that the next call leaves, if known.
     truncated_to: Option<u64>,
 }
 
