@@ -390,10 +390,12 @@ impl Planner {
             }
             _ => bytes.start,
         };
+        let mut n_in_time = 0;
         for range in waiting {
             state.pages.cut_out(range.clone());
             let fetched = range.start..range.end.min(end).max(range.start);
             let warm = fetched.end - fetched.start;
+            n_in_time += warm;
             self.warm_bytes += warm;
             state.leave_behind(range.end - range.start - warm, &mut self.n_files_ahead);
             match outcome {
@@ -404,6 +406,8 @@ impl Planner {
         match outcome {
             PrefetchOutcome::Fetched { bytes: fetched, took_ns } => {
                 self.fetched = self.fetched.saturating_add(fetched);
+                // The program asked for the rest of it before it was there.
+                self.late += (end - bytes.start).saturating_sub(n_in_time);
                 self.storage.learn(fetched.max(1), took_ns, at_a_time);
                 state.resident_in_a_row = 0;
             }
@@ -492,15 +496,13 @@ impl Planner {
         let n_known: u64 = pages.iter().map(|(range, _)| range.end - range.start).sum();
         let pages: Vec<(Range<u64>, PageState)> = state.pages.within(self::pages(bytes)).collect();
         let (mut outcome, mut on_their_way) = ((0, 0, 0, 0), 0);
+        // What is on its way is late only if it comes: see `complete`.
         let mut by_source = SourceBytes::default();
         for (range, page) in pages {
             let length = range.end - range.start;
             match page {
                 PageState::Cached => {}
-                PageState::InFlight(_) => {
-                    outcome.1 += length;
-                    on_their_way += length;
-                }
+                PageState::InFlight(_) => on_their_way += length,
                 PageState::Warm { ready_ns, .. } if ready_ns > start_ns => {
                     outcome.1 += length;
                     outcome.2 += length;
@@ -530,6 +532,7 @@ impl Planner {
         self.warm_bytes -= was_warm;
         self.stale = self.stale.saturating_sub(was_stale);
         self.by_source.add_all(by_source);
+        let late = late + on_their_way;
         match late == 0 && n_known == bytes.end - bytes.start {
             _ if used + late == 0 => None,
             true => Some(HelpExtent::Whole),

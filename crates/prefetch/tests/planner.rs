@@ -248,6 +248,19 @@ fn every_byte_is_accounted_for() {
     assert!(report.saved_s > 0.0 && report.possible_s > report.saved_s);
 }
 
+/// What the program has read by itself meanwhile is not ours, early or late.
+#[test]
+fn requests_that_fetch_nothing_are_not_late() {
+    for outcome in [PrefetchOutcome::Resident, PrefetchOutcome::Dropped, PrefetchOutcome::Refused] {
+        let mut bench = Bench::proven(PrefetchSettings::default());
+        let (requests, _) = bench.plan(true, &sequence(0, 1024 * KIB, 128));
+        bench.read(0, requests[0].bytes.clone(), MS, true);
+        bench.planner.complete(requests[0].id, outcome, bench.now_ns);
+        let report = bench.planner.report();
+        assert_eq!((report.bytes, report.used, report.late), (1 << 20, 1 << 20, 0), "{outcome:?}");
+    }
+}
+
 /// The planner may hear of a read only after bytes have arrived that the read was
 /// waiting for.
 #[test]
