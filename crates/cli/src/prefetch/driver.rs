@@ -39,9 +39,9 @@ const MAX_PROCESSES: usize = 65_536;
 const MAX_FILES: usize = 65_536;
 /// Time between two plans, unless something has happened.
 const PLAN_EVERY: Duration = Duration::from_micros(200);
-/// A stream that is later than this with what was expected of it has changed its
-/// mind, or has ended.
-const LATE: Duration = Duration::from_millis(10);
+/// Threads of which it is asked per plan whether they are inside a call: a system
+/// call each.
+const MAX_LOOKED_AT: usize = 64;
 /// How long a stream that has done something is looked at that often.
 const ACTIVE: Duration = Duration::from_millis(100);
 /// Streams that have done nothing for so long are not read ahead of: long
@@ -259,13 +259,17 @@ impl Prefetcher {
 
     /// Takes in what has been read and says what to read next. While the program
     /// reads, answers how long one may sleep until the next time.
-    pub fn act(&mut self, engine: &mut Engine) -> Option<Duration> {
+    pub fn act(
+        &mut self,
+        engine: &mut Engine,
+        is_inside_call: impl FnMut(StreamId) -> bool,
+    ) -> Option<Duration> {
         let has_answers = self.take_answers();
         let now = Instant::now();
         let is_due = self.planned.is_none_or(|planned| now - planned >= PLAN_EVERY);
         if has_answers || self.has_news && is_due {
             (self.planned, self.has_news) = (Some(now), false);
-            self.plan(engine, now);
+            self.plan(engine, now, is_inside_call);
         }
         let is_active = |reader: &Reader| now - reader.seen < ACTIVE;
         if self.planner.n_in_flight() > 0 || self.streams.values().any(is_active) {
@@ -358,19 +362,21 @@ impl Prefetcher {
 
     /// Plans the streams one after the other, the one whose next step is nearest
     /// first.
-    fn plan(&mut self, engine: &mut Engine, now: Instant) {
+    fn plan(
+        &mut self,
+        engine: &mut Engine,
+        now: Instant,
+        mut is_inside_call: impl FnMut(StreamId) -> bool,
+    ) {
         let now_ns = monotonic_ns();
-        let inside_call = self.streams.iter().any(|(&stream, reader)| {
-            let next = engine.path_ahead(stream).and_then(|path| path.step(0));
-            let since_ns = now.duration_since(reader.seen).as_nanos() as u64;
-            // Unless it is late, when it does something else.
-            next.is_some_and(|next| {
-                since_ns >= next.from_now_ns
-                    && since_ns < next.from_now_ns + 4 * next.io_time_ns + LATE.as_nanos() as u64
-            })
-        });
-        let situation = Situation { now_ns, inside_call };
         let is_trusted = self.planner.is_trusted();
+        // Trusted predictions are acted on beside calls, too: then only branches ask.
+        let asks = !is_trusted || self.planner.n_in_flight() == 0;
+        let mut looked_at = (self.streams.iter())
+            .filter(|(_, reader)| now.duration_since(reader.seen) <= IDLE)
+            .take(MAX_LOOKED_AT);
+        let inside_call = asks && looked_at.any(|(&stream, _)| is_inside_call(stream));
+        let situation = Situation { now_ns, inside_call };
         if self.planner.stopped().is_some() {
             // Nothing is predicted any more for nothing.
             while let Some((stream, _)) = self.streams.pop_first() {

@@ -76,8 +76,9 @@ impl Learner {
     }
 
     /// Reads ahead; how long one may sleep then, if anything is going on.
-    pub fn prefetch(&mut self) -> Option<Duration> {
-        self.prefetcher.as_mut()?.act(&mut self.engine)
+    pub fn prefetch(&mut self, follower: &mut Follower) -> Option<Duration> {
+        let is_inside_call = |stream| follower.inside_since_ns(stream).is_some();
+        self.prefetcher.as_mut()?.act(&mut self.engine, is_inside_call)
     }
 
     /// Whether someone acts on all streams, though their threads do not ask.

@@ -192,7 +192,7 @@ impl<'a> RunObserver<'a> {
                 break;
             }
             let has_served = self.serve(follower) || self.learner.publish_more(follower);
-            until_next = self.learner.prefetch();
+            until_next = self.learner.prefetch(follower);
             if n_records > 0 || has_learned || has_served {
                 sleep = SHORT_SLEEP;
             } else if is_later {
