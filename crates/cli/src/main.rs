@@ -81,6 +81,8 @@ enum Command {
     #[command(hide = true)]
     PerformPrefetch(prefetch::PerformArguments),
     #[command(hide = true)]
+    AnswerInquiries(knowledge::AnswerArguments),
+    #[command(hide = true)]
     PerformReplay(replay::PerformArguments),
 }
 
@@ -105,6 +107,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => export::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::PerformPrefetch(arguments) => prefetch::perform(&arguments),
+        Command::AnswerInquiries(arguments) => knowledge::answer(&arguments),
         Command::PerformReplay(arguments) => replay::perform(&arguments),
         Command::Generate(arguments) => {
             generate::run(&arguments, Arguments::command()).map(|()| ExitCode::SUCCESS)

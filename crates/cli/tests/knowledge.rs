@@ -132,6 +132,211 @@ fn names_are_kept_from_those_who_must_not_see_them() {
     assert!(!bytes.windows(7).any(|window| window == b"field_0"));
 }
 
+/// Reads files in pieces of 4 KiB, one after the other.
+const READER: &str = "import sys\nfor name in sys.argv[1:]:\n    file = open(name, 'rb', buffering=0)\n    while file.read(4096):\n        pass\n";
+
+#[test]
+fn live_runs_accumulate_and_know_other_inputs() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("reader.py"), READER).unwrap();
+    // One that version managers put before it reads files of its own.
+    let system = "/usr/bin/python3";
+    let python = if Path::new(system).exists() { system } else { "python3" };
+    let repository = path("knowledge.db");
+    let run = |directory: &str, n_files: usize, n_pieces: usize| {
+        std::fs::create_dir(path(directory)).unwrap();
+        let names = (0..n_files).map(|n| path(&format!("{directory}/{n}.dat")));
+        let names: Vec<String> = names.collect();
+        names.iter().for_each(|name| std::fs::write(name, vec![7; 4096 * n_pieces]).unwrap());
+        let mut words = vec!["run", "--quiet", "--json", "--knowledge", &repository, "--"];
+        let script = path("reader.py");
+        words.extend([python, &script]);
+        words.extend(names.iter().map(String::as_str));
+        let done = ioracle(words);
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        done.json()["knowledge"].clone()
+    };
+    let first = run("some", 3, 5);
+    assert_eq!(
+        (&first["application"], &first["runs"]),
+        (&"reader.py".into(), &1.into()),
+        "{first}"
+    );
+    assert!(first["matched_percent"].is_null(), "{first}");
+    // Other names in another directory, twice as many, twice as long.
+    let second = run("others", 6, 10);
+    assert_eq!(second["runs"], 2, "{second}");
+    assert_eq!(second["vertices"], first["vertices"], "{second}");
+    assert_eq!(second["matched_percent"], 100.0, "{second}");
+    assert!(second["predicted_percent"].as_f64() > Some(70.0), "{second}");
+}
+
+/// A repository that knows a run of `cat`.
+fn known(place: &Path) -> String {
+    let file = place.join("knowledge.db").to_str().unwrap().to_owned();
+    std::fs::write(place.join("data"), vec![7; 10_000]).unwrap();
+    assert_eq!(run_with(&file, place)["runs"], 1);
+    file
+}
+
+/// What a run of `cat` says about knowledge in its summary. However the repository
+/// fares, the program does its work, and there is at most one message.
+fn run_with(repository: &str, place: &Path) -> serde_json::Value {
+    let (data, summary) = (place.join("data"), place.join("summary.json"));
+    let mut command = support::command();
+    command.args(["run", "--knowledge", repository, "--summary"]).arg(&summary);
+    let done = support::done(command.arg("--").arg("cat").arg(data).output().unwrap());
+    assert_eq!((done.code, done.out.len()), (Some(0), 10_000), "{}", done.err);
+    let summary = std::fs::read_to_string(summary).unwrap();
+    let knowledge = serde_json::from_str::<serde_json::Value>(&summary).unwrap();
+    let knowledge = knowledge["knowledge"].clone();
+    if let Some(why) = knowledge["refused"].as_str() {
+        let said = done.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(said.matches(why).count(), 1, "{said}");
+    }
+    knowledge
+}
+
+fn refused(repository: &str, place: &Path) -> String {
+    let knowledge = run_with(repository, place);
+    knowledge["refused"].as_str().unwrap_or_else(|| panic!("{knowledge}")).to_owned()
+}
+
+#[test]
+fn a_run_goes_on_without_a_repository_that_cannot_be_used() {
+    let place = tempfile::tempdir().unwrap();
+    let good = known(place.path());
+    let bytes = std::fs::read(&good).unwrap();
+    let bad = place.path().join("bad.db").to_str().unwrap().to_owned();
+    let changed = |at: usize| {
+        let mut bytes = bytes.clone();
+        bytes[at..at + 4].copy_from_slice(&[0, 0, 0, 99]);
+        bytes
+    };
+    // The version of the tables is at byte 60, the first table in the second page.
+    let text = "no database at all, but longer than a header ".repeat(9).into_bytes();
+    let mut damaged = bytes.clone();
+    damaged[4096..].iter_mut().for_each(|byte| *byte ^= 0x55);
+    for (content, expected) in [
+        (text, "is no knowledge repository"),
+        (b"short".to_vec(), "is no knowledge repository"),
+        (changed(60), "newer ioracle"),
+        (damaged, "damaged"),
+        (bytes[..bytes.len() / 2].to_vec(), "damaged"),
+    ] {
+        std::fs::write(&bad, &content).unwrap();
+        let why = refused(&bad, place.path());
+        assert!(why.contains(expected), "{why}");
+        assert_eq!(std::fs::read(&bad).unwrap(), content, "{why}: it is left as it was");
+    }
+    let directory = place.path().to_str().unwrap();
+    assert!(refused(directory, place.path()).contains("is no knowledge repository"));
+    let nowhere = place.path().join("missing/knowledge.db");
+    assert!(refused(nowhere.to_str().unwrap(), place.path()).contains("could not use"));
+}
+
+#[test]
+fn a_run_goes_on_where_the_repository_cannot_be_written() {
+    let Some(disk) = ioracle_testing::SmallDisk::mount("256k") else { return };
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("data"), vec![7; 10_000]).unwrap();
+    let file = disk.path().join("knowledge.db").to_str().unwrap().to_owned();
+    assert_eq!(run_with(&file, place.path())["runs"], 1);
+    // What is left of the disk.
+    let _ = std::fs::write(disk.path().join("all"), vec![1; 1 << 20]);
+    let why = refused(&file, place.path());
+    assert!(why.contains("could not use"), "{why}");
+    std::fs::remove_file(disk.path().join("all")).unwrap();
+    assert_eq!(run_with(&file, place.path())["runs"], 2, "what was there is as it was");
+    let options = ["-o", "remount,ro"];
+    let mounted = std::process::Command::new("mount").args(options).arg(disk.path()).status();
+    assert!(mounted.unwrap().success());
+    let knowledge = run_with(&file, place.path());
+    assert!(knowledge["refused"].is_string(), "{knowledge}");
+    assert_eq!(knowledge["matched_percent"], 100.0, "it can be read: {knowledge}");
+}
+
+#[test]
+fn a_run_that_finds_the_repository_locked_leaves_its_part_for_later() {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+    let place = tempfile::tempdir().unwrap();
+    let file = known(place.path());
+    let script = "import sqlite3, sys\nit = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  it.execute('BEGIN EXCLUSIVE')\nprint('locked', flush=True)\nsys.stdin.read()\n";
+    let mut holder = std::process::Command::new("python3")
+        .args(["-c", script, &file])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let is_locked = line == "locked\n";
+    let knowledge = is_locked.then(|| run_with(&file, place.path()));
+    // The end of its input ends it.
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    let Some(knowledge) = knowledge else {
+        ioracle_testing::skip("Python's sqlite3 is missing");
+        return;
+    };
+    assert!(knowledge["refused"].is_null(), "{knowledge}");
+    let listed = ioracle(["knowledge", "list", "--json", "--knowledge", &file]).json();
+    assert_eq!(listed["applications"][0]["runs"], 2, "{listed}");
+}
+
+#[test]
+fn files_may_have_any_name() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("knowledge.db");
+    let long = "x".repeat(255);
+    let names: [&[u8]; 6] = [
+        b"it's \"quoted\"; DROP TABLE x",
+        b"two\nlines",
+        b"\xff\xfe",
+        long.as_bytes(),
+        b"%41",
+        b"#1",
+    ];
+    let paths = names.map(|name| place.path().join(std::ffi::OsStr::from_bytes(name)));
+    paths.iter().for_each(|path| std::fs::write(path, vec![3; 5000]).unwrap());
+    for n in 1..=2 {
+        let mut command = support::command();
+        command.args(["run", "--quiet", "--json", "--knowledge"]).arg(&file);
+        command.args(["--name", "a 'name'\n\"with\" everything", "--", "cat"]).args(&paths);
+        // The document follows what the program prints.
+        let output = command.output().unwrap();
+        assert!(output.status.success());
+        let printed = String::from_utf8_lossy(&output.stdout[names.len() * 5000..]).into_owned();
+        let knowledge = &serde_json::from_str::<serde_json::Value>(&printed).unwrap()["knowledge"];
+        assert_eq!((&knowledge["runs"], &knowledge["refused"]), (&n.into(), &().into()));
+    }
+}
+
+/// Two applications of one name share a graph: what either does is known to both.
+#[test]
+fn two_applications_of_one_name_share_what_they_know() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    let file = path("knowledge.db");
+    std::fs::write(path("data"), vec![7; 100_000]).unwrap();
+    let run = |command: &[&str]| {
+        let mut words = vec!["run", "--quiet", "--name", "both", "--summary"];
+        let summary = path("summary.json");
+        words.extend([&*summary, "--knowledge", &file, "--"]);
+        words.extend(command);
+        assert_eq!(ioracle(words).code, Some(0));
+        let text = std::fs::read_to_string(&summary).unwrap();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["knowledge"].clone()
+    };
+    run(&["cat", &path("data")]);
+    let other = run(&["wc", "-c", "-l", &path("data")]);
+    assert_eq!((&other["runs"], &other["matched_percent"]), (&2.into(), &100.0.into()), "{other}");
+}
+
 #[test]
 fn what_cannot_be_used_is_one_sentence() {
     let place = tempfile::tempdir().unwrap();

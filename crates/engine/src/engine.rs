@@ -12,6 +12,7 @@ use ioracle_events::{
 use ioracle_oracle::{Candidates, Model, Oracle, Role, StackId};
 
 use crate::config::Config;
+use crate::graph_source::GraphSource;
 use crate::names::{Meaning, Names};
 use crate::path::PathAhead;
 use crate::score::{Score, ScoreBySource};
@@ -36,6 +37,8 @@ pub struct Engine {
     /// Over the first operations of every stream.
     first_score: ScoreBySource,
     n_dropped: u64,
+    /// What earlier runs with whatever inputs have taught, if that is used.
+    graph: Option<Box<GraphSource>>,
 }
 
 #[derive(Clone, Debug)]
@@ -94,6 +97,35 @@ impl Engine {
             past_scores: Default::default(),
             first_score: ScoreBySource::default(),
             n_dropped: 0,
+            graph: None,
+        }
+    }
+
+    /// Follows the run in the knowledge graph of its application from now on, as a
+    /// third source of predictions.
+    pub fn follow_graph(&mut self, source: GraphSource) {
+        self.graph = Some(Box::new(source));
+    }
+
+    /// The third source, if there is one.
+    pub fn graph(&self) -> Option<&GraphSource> {
+        self.graph.as_deref()
+    }
+
+    /// The same, to extend what it knows.
+    pub fn graph_mut(&mut self) -> Option<&mut GraphSource> {
+        self.graph.as_deref_mut()
+    }
+
+    /// Gives the third source away, at the end of a run.
+    pub fn take_graph(&mut self) -> Option<GraphSource> {
+        self.graph.take().map(|source| *source)
+    }
+
+    /// Bytes of a file when it was opened.
+    pub fn define_size(&mut self, file: FileId, bytes: u64) {
+        if let Some(source) = &mut self.graph {
+            source.define_size(file, bytes);
         }
     }
 
@@ -125,6 +157,9 @@ impl Engine {
     /// is, is distinguished.
     pub fn define_frames(&mut self, context: ContextId, frames: &str) {
         self.mpi.define_context(context, frames);
+        if let Some(source) = &mut self.graph {
+            source.define_context(context, frames);
+        }
     }
 
     /// The same, where it is known which call stack it is.
@@ -141,6 +176,9 @@ impl Engine {
     pub fn define_file(&mut self, file: FileId, path: &str) {
         if self.names.files.len() < self.config.max_definitions {
             self.names.files.insert(file, path.into());
+        }
+        if let Some(source) = &mut self.graph {
+            source.define_file(file, path);
         }
     }
 
@@ -163,6 +201,9 @@ impl Engine {
     /// The same, watched: `watcher` sees each operation that the event makes
     /// known, at the levels that are learned.
     pub fn observe_with(&mut self, event: &Event, watcher: &mut impl Watcher) {
+        if let Some(source) = &mut self.graph {
+            source.observe(event);
+        }
         let levels = self.config.levels;
         let is_followed = self.with_stream(event.stream, watcher, |intake, mpi, learning| {
             intake.last_sequence = intake.last_sequence.max(event.sequence);
@@ -235,6 +276,9 @@ impl Engine {
     /// what events of other streams are.
     pub fn pass_over(&mut self, event: &Event) {
         self.mpi.observe(event);
+        if let Some(source) = &mut self.graph {
+            source.observe(event);
+        }
         if self.config.levels.includes(Level::Variables) {
             self.variables.known.access(event);
         }
@@ -244,6 +288,9 @@ impl Engine {
     /// stream if it was short ([`Config::min_remembered`]). Its score stays.
     pub fn end_stream(&mut self, id: StreamId) {
         self.finish_stream(id, &mut ());
+        if let Some(source) = &mut self.graph {
+            source.end_stream(id);
+        }
         if self.operations(id) >= self.config.min_remembered {
             return;
         }

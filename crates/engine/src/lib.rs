@@ -14,6 +14,7 @@
 mod access_record;
 mod config;
 mod engine;
+mod graph_source;
 mod names;
 mod operations;
 mod path;
@@ -23,6 +24,7 @@ mod variables;
 
 pub use config::{Config, Levels};
 pub use engine::Engine;
+pub use graph_source::GraphSource;
 pub use operations::OperationStreams;
 pub use path::{MAX_PATH_STEPS, PathAhead, PathStep};
 pub use score::{ObservedOperation, Score, ScoreBySource};

@@ -45,20 +45,24 @@ pub enum PredictionSource {
     ThisRun,
     /// Earlier runs have, as a saved model tells, and this one not yet.
     Model,
+    /// Earlier runs have, with whatever inputs, as the knowledge graph of the
+    /// application tells.
+    Graph,
 }
 
 impl PredictionSource {
     /// How many there are.
-    pub const COUNT: usize = 2;
+    pub const COUNT: usize = 3;
     /// All of them.
     pub const ALL: [PredictionSource; PredictionSource::COUNT] =
-        [PredictionSource::ThisRun, PredictionSource::Model];
+        [PredictionSource::ThisRun, PredictionSource::Model, PredictionSource::Graph];
 
     /// Its name in documents.
     pub fn name(self) -> &'static str {
         match self {
             PredictionSource::ThisRun => "grammar",
             PredictionSource::Model => "model",
+            PredictionSource::Graph => "graph",
         }
     }
 }

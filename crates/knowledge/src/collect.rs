@@ -40,11 +40,13 @@ pub struct FileLayout {
 }
 
 /// Turns the events of a run into visits.
+#[derive(Clone, Debug)]
 pub struct VisitCollector {
     files: RunFiles,
     known: HashMap<FileId, RunFile>,
     paths: HashMap<FileId, Box<str>>,
-    sizes: HashMap<FileId, u64>,
+    /// Bytes of files when they were opened, by their paths.
+    sizes: HashMap<u64, u64>,
     layouts: HashMap<u64, FileLayout>,
     /// Files that a library manages, by their paths.
     managed: HashSet<u64>,
@@ -60,7 +62,7 @@ struct RunFile {
     is_system: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct StreamVisits {
     visits: Vec<RunVisit>,
     /// The visit that nested calls belong to.
@@ -92,11 +94,20 @@ impl VisitCollector {
         }
     }
 
-    /// Bytes of a file when it was opened.
-    pub fn define_size(&mut self, id: FileId, bytes: u64) {
-        if self.sizes.len() < MAX_FILES {
-            self.sizes.insert(id, bytes);
-        }
+    /// Bytes of a file when it was opened; whether that was not known before.
+    pub fn define_size(&mut self, id: FileId, bytes: u64) -> bool {
+        let Some(path) = self.path(id).filter(|_| self.sizes.len() < MAX_FILES) else {
+            return false;
+        };
+        let is_known = self.file_bytes(&path) == Some(bytes);
+        self.sizes.insert(hash_of(&path), bytes);
+        !is_known
+    }
+
+    /// Bytes of the file at a whole path, as far as that is known.
+    pub fn file_bytes(&self, path: &str) -> Option<u64> {
+        let hash = hash_of(path);
+        self.sizes.get(&hash).copied().or_else(|| Some(self.layouts.get(&hash)?.bytes))
     }
 
     /// The frames of a call stack, before an event names it.
@@ -184,7 +195,7 @@ impl VisitCollector {
             path_hash,
             part,
             shape: None,
-            file_bytes: self.sizes.get(&event.file).copied().unwrap_or(0),
+            file_bytes: self.sizes.get(&path_hash).copied().unwrap_or(0),
             bytes: if access.is_data() { event.transferred() } else { 0 },
             extents: Vec::new(),
             start_ns: event.start_ns,

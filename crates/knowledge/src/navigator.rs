@@ -15,10 +15,10 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::collect::VisitCollector;
+use crate::collect::{FileLayout, VisitCollector};
 use crate::graph::{
     Content, FileMotion, Follower, GraphRecord, KnowledgeGraph, RunVisit, Sequence, Token, TokenId,
-    Tokeniser, VertexId, VisitKind, shortened,
+    Tokeniser, VertexId, VisitKind, shortened, united,
 };
 use crate::part::{Part, PartMotion};
 
@@ -32,6 +32,9 @@ const MIN_PROBABILITY: f64 = 0.25;
 /// learned.
 const SAME_LAYOUT: f64 = 0.02;
 
+/// Where ties are broken at random, it is from here.
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// One step of the path ahead.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphStep {
@@ -44,7 +47,8 @@ pub struct GraphStep {
     pub path: Option<String>,
     /// Which part.
     pub part: Part,
-    /// The bytes of the file that will be accessed, as far as that is known.
+    /// The bytes of the file that will be accessed, as far as that is known, in the
+    /// order of the file.
     pub extents: Vec<Range<u64>>,
     /// From the end of the last visit to the start of this one.
     pub from_now_ns: u64,
@@ -84,6 +88,10 @@ pub struct Navigator {
     counts: MatchCounts,
     record: GraphRecord,
     n_derived: u64,
+    /// The step that the last visit was, if it was one.
+    passed: Option<GraphStep>,
+    /// Breaks ties.
+    random: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -109,6 +117,8 @@ impl Navigator {
             counts: MatchCounts::default(),
             record,
             n_derived: 0,
+            passed: None,
+            random: SEED,
         }
     }
 
@@ -125,6 +135,7 @@ impl Navigator {
         if first.is_some() {
             self.record.add(is_next);
         }
+        self.passed = None;
         let Some(vertex) = vertex else {
             self.lose();
             return;
@@ -147,6 +158,7 @@ impl Navigator {
             self.end_ns = self.end_ns.saturating_sub(passed_ns);
             self.end_probability = (self.end_probability / step.probability.max(0.01)).min(1.0);
             self.position.recent = [b, c, step.token];
+            self.passed = Some(step);
             self.extend(graph, run, STEPS_PER_VISIT);
             return;
         }
@@ -183,6 +195,11 @@ impl Navigator {
         self.path.iter()
     }
 
+    /// The step that the last visit was, if it came as predicted.
+    pub fn passed(&self) -> Option<&GraphStep> {
+        self.passed.as_ref()
+    }
+
     /// The number of the first step; those behind it have the numbers that follow.
     pub fn first_number(&self) -> u64 {
         self.first_number
@@ -201,6 +218,11 @@ impl Navigator {
     /// How predictions went, earlier runs included.
     pub fn record(&self) -> GraphRecord {
         self.record
+    }
+
+    /// The stream has ended: nothing is ahead of it.
+    pub fn stop(&mut self) {
+        self.lose();
     }
 
     /// Files that are on the path and whose layout is not known; each is named once.
@@ -252,9 +274,11 @@ impl Navigator {
             }
         }
         let total: u64 = possible.iter().map(|(visits, _)| visits).sum();
-        let (visits, best) = possible.into_iter().max_by_key(|(visits, candidate)| {
-            (candidate.fits, *visits, std::cmp::Reverse(candidate.token))
-        })?;
+        let rank = |(visits, candidate): &(u64, Candidate)| (candidate.fits, *visits);
+        let highest = possible.iter().map(rank).max()?;
+        possible.retain(|it| rank(it) == highest);
+        let chosen = if possible.len() > 1 { self.pick(possible.len()) } else { 0 };
+        let (visits, best) = possible.swap_remove(chosen);
         let share = match best.is_only_fit {
             true => 1.0,
             false => visits as f64 / total.max(1) as f64,
@@ -264,6 +288,15 @@ impl Navigator {
             return None;
         }
         Some(self.take_step(graph, run, best, probability))
+    }
+
+    /// One of several that are as likely, at random as in the paper, but the same in
+    /// every run (xorshift).
+    fn pick(&mut self, n: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 33) as usize % n
     }
 
     /// Followers that this run can come to.
@@ -310,8 +343,9 @@ impl Navigator {
             false => true,
         };
         let layout = path.as_deref().and_then(|path| run.layout(path));
+        let file_bytes = path.as_deref().and_then(|path| run.file_bytes(path));
         let shape = match (&vertex.object.content, layout) {
-            (Content::Bytes, Some(layout)) => vec![layout.bytes],
+            (Content::Bytes, _) if is_read && file_bytes.is_some() => Vec::from_iter(file_bytes),
             (Content::Variable(name), Some(layout)) => match &layout.classic {
                 // A variable that this file does not have is not read from it.
                 Some(classic) => classic.shape(name)?.to_vec(),
@@ -416,7 +450,7 @@ fn extents(
 ) -> Vec<Range<u64>> {
     let vertex = graph.vertex(vertex);
     let layout = run.layout(path);
-    let file_bytes = layout.map(|layout| layout.bytes);
+    let file_bytes = run.file_bytes(path);
     match &vertex.object.content {
         Content::Bytes => match (part.is_unbounded(), file_bytes) {
             (true, Some(bytes)) => one(0..bytes),
@@ -432,16 +466,17 @@ fn extents(
                 (None, Some(bytes)) if !is_same_layout(bytes, vertex.file_bytes) => {
                     one(0..8192.min(bytes))
                 }
-                _ => learned.collect(),
+                _ => united(learned.collect(), usize::MAX),
             }
         }
-        Content::Variable(name) => match layout {
-            Some(layout) if layout.classic.is_some() => {
-                layout.classic.as_ref().map_or_else(Vec::new, |it| it.extents(name, part))
-            }
-            Some(layout) if is_same_layout(layout.bytes, vertex.file_bytes) => {
+        Content::Variable(name) => match (layout, file_bytes) {
+            (Some(FileLayout { classic: Some(classic), .. }), _) => classic.extents(name, part),
+            (_, Some(bytes)) if is_same_layout(bytes, vertex.file_bytes) => {
                 match part.is_unbounded() {
-                    true => vertex.extents.values().flatten().cloned().collect(),
+                    true => {
+                        let all = vertex.extents.values().flatten().cloned();
+                        united(all.collect(), usize::MAX)
+                    }
                     false => vertex.extents.get(&part.starts).cloned().unwrap_or_default(),
                 }
             }

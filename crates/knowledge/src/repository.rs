@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
-use rustix::fs::{FlockOperation, flock, statfs};
+use rustix::fs::{FlockOperation, StatVfsMountFlags, flock, statfs, statvfs};
 use thiserror::Error;
 
 use crate::graph::KnowledgeGraph;
@@ -187,6 +187,12 @@ pub struct Repository {
 }
 
 impl Repository {
+    /// Whether there is anything to open at a path: a file, or contributions that wait
+    /// for one.
+    pub fn is_there(path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok() || !contributions_of(path).is_empty()
+    }
+
     /// Opens a repository, and merges contributions that wait. Waits so long for
     /// others.
     pub fn open(
@@ -223,7 +229,16 @@ impl Repository {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let opened = Connection::open_with_flags(path, flags);
+        let opened = match is_on_read_only_mount(path) {
+            false => Connection::open_with_flags(path, flags),
+            // Nobody can change it there, and SQLite cannot make the files of its log.
+            true => Connection::open_with_flags(
+                immutable_uri(path),
+                OpenFlags::SQLITE_OPEN_READ_ONLY
+                    | OpenFlags::SQLITE_OPEN_URI
+                    | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+            ),
+        };
         let connection = opened.map_err(|error| failure(&name, &error))?;
         let mut repository = Repository { connection, path: name, _lock: lock };
         repository.prepare(place, patience)?;
@@ -391,6 +406,25 @@ impl Repository {
     fn check<T>(&self, result: rusqlite::Result<T>) -> Result<T, RepositoryError> {
         result.map_err(|error| failure(&self.path, &error))
     }
+}
+
+fn is_on_read_only_mount(path: &Path) -> bool {
+    let flags = statvfs(directory_of(path)).map(|found| found.f_flag);
+    flags.is_ok_and(|flags| flags.contains(StatVfsMountFlags::RDONLY))
+}
+
+/// The name of a file that does not change, as SQLite takes it.
+fn immutable_uri(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                uri.push(char::from(*byte));
+            }
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri + "?immutable=1"
 }
 
 /// Adds a run to a repository, directly or by a contribution that waits.

@@ -10,6 +10,8 @@
 //! path. A path is only given for files that are there ([`FileSystem`]).
 
 use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -92,8 +94,9 @@ const MAX_LISTS: usize = 8;
 const SYSTEM: [&str; 8] = ["/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/run/", "/opt/"];
 
 /// The files of one run: its command, and roles in both directions.
+#[derive(Clone)]
 pub struct RunFiles {
-    system: Box<dyn FileSystem + Send>,
+    system: Arc<dyn FileSystem + Send + Sync>,
     /// The working directory, without a slash at its end.
     directory: String,
     words: Vec<String>,
@@ -141,7 +144,7 @@ impl RunFiles {
         command: &[String],
         directory: &str,
         outputs: impl IntoIterator<Item = &'a FileRole>,
-        system: Box<dyn FileSystem + Send>,
+        system: Arc<dyn FileSystem + Send + Sync>,
     ) -> RunFiles {
         let directory = directory.trim_end_matches('/').to_owned();
         let mut files = RunFiles {
@@ -412,6 +415,12 @@ impl RunFiles {
     }
 }
 
+impl fmt::Debug for RunFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunFiles").field("words", &self.words).finish_non_exhaustive()
+    }
+}
+
 impl FileRole {
     /// In words, with the name that files of the role have in a run.
     pub fn in_words(&self) -> String {
@@ -598,7 +607,7 @@ pub(crate) mod tests {
     }
 
     fn run(command: &str, files: &FakeFiles, outputs: &[FileRole]) -> RunFiles {
-        RunFiles::new(&words(command), "/data", outputs, Box::new(files.clone()))
+        RunFiles::new(&words(command), "/data", outputs, Arc::new(files.clone()))
     }
 
     #[test]

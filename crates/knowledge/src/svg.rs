@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
-use crate::graph::{Edge, KnowledgeGraph, Vertex, VertexId};
+use crate::graph::{Content, Edge, KnowledgeGraph, Vertex, VertexId};
 
 const WIDTH: f64 = 152.0;
 const HEIGHT: f64 = 40.0;
@@ -20,7 +20,7 @@ const GAP_Y: f64 = 52.0;
 const MARGIN: f64 = 30.0;
 const TITLE: f64 = 54.0;
 /// Letters of a label; the whole name is shown when pointed at.
-const LETTERS: usize = 20;
+const LETTERS: usize = 18;
 /// Edges with more than this have no labels, and weak ones are left out beyond.
 const LABELLED: usize = 60;
 const MAX_EDGES: usize = 1500;
@@ -114,19 +114,23 @@ fn draw_vertex(svg: &mut String, vertex: &Vertex, (x, y): (f64, f64), role: usiz
     let name = vertex.object.name();
     let is_written = vertex.writes.visits > 0;
     let verb = match (vertex.reads.visits > 0, is_written) {
+        _ if vertex.object.content == Content::Header => "opened",
         (true, true) => "read and written",
         (false, true) => "written",
         _ => "read",
     };
     let visits = vertex.reads.visits + vertex.writes.visits;
-    let bytes = vertex.reads.bytes.saturating_add(vertex.writes.bytes);
+    let bytes = match vertex.reads.bytes.saturating_add(vertex.writes.bytes) {
+        0 => String::new(),
+        bytes => format!(", {}", size(bytes)),
+    };
     let _ = writeln!(
         svg,
         "<g><title>{}, {}</title><rect x=\"{x:.0}\" y=\"{y:.0}\" width=\"{WIDTH}\" \
          height=\"{HEIGHT}\" rx=\"7\" fill=\"{}\" stroke=\"#333\" stroke-width=\"{}\"/><text \
          x=\"{:.0}\" y=\"{:.0}\" font-size=\"13\" text-anchor=\"middle\">{}</text><text \
          x=\"{:.0}\" y=\"{:.0}\" font-size=\"10.5\" fill=\"#444\" text-anchor=\"middle\">{verb} \
-         {visits} ×, {}</text></g>",
+         {visits} ×{bytes}</text></g>",
         escaped(&name),
         escaped(&vertex.object.role.in_words()),
         COLOURS[role % COLOURS.len()],
@@ -135,8 +139,7 @@ fn draw_vertex(svg: &mut String, vertex: &Vertex, (x, y): (f64, f64), role: usiz
         y + 17.0,
         escaped(&shortened(&name, LETTERS)),
         x + WIDTH / 2.0,
-        y + 32.0,
-        size(bytes)
+        y + 32.0
     );
 }
 
@@ -162,10 +165,13 @@ fn draw_edges(
     edges.truncate(MAX_EDGES);
     let most = edges.first().map_or(1, |(_, (visits, _))| *visits).max(1) as f64;
     let has_labels = edges.len() <= LABELLED;
+    let mut labels = String::new();
     // The thin ones first, so that the usual path lies on top.
     for ((from, to), (visits, wait_ns)) in edges.into_iter().rev() {
         let thick = 1.0 + 4.5 * (1.0 + visits as f64).ln() / (1.0 + most).ln();
         let ((x1, y1), (x2, y2)) = (at(from), at(to));
+        // The start is not as wide as the others, and ends where they do.
+        let out = if from == 0 { WIDTH - 36.0 } else { WIDTH * 0.35 };
         let middle = HEIGHT / 2.0;
         let is_next = to == from + 1;
         let same_row = from / columns == to / columns;
@@ -200,7 +206,7 @@ fn draw_edges(
                 (path, (b + 12.0, y1 - 14.0))
             }
             () => {
-                let (a, b) = (x1 + WIDTH * 0.35, x2 + WIDTH * 0.65);
+                let (a, b) = (x1 + out, x2 + WIDTH * 0.65);
                 let bend = if same_row { 34.0 + 0.03 * (x2 - x1).abs() } else { 30.0 };
                 let (start, end) = if y1 <= y2 && !same_row {
                     (y1 + HEIGHT, y2 - 2.0)
@@ -214,7 +220,9 @@ fn draw_edges(
                 };
                 let path =
                     format!("M{a:.0},{start:.0} C{a:.0},{c1:.0} {b:.0},{c2:.0} {b:.0},{end:.0}");
-                (path, ((a + b) / 2.0, (start + c1 + c2 + end) / 4.0 - 3.0))
+                // A quarter of the way along the curve: in the middle many cross.
+                let label = (0.84 * a + 0.16 * b, 0.42 * (start + c1) + 0.14 * c2 + 0.02 * end);
+                (path, label)
             }
         };
         let colour = if is_next { "#333" } else { "#8a9ab0" };
@@ -227,13 +235,16 @@ fn draw_edges(
         );
         if has_labels {
             let _ = writeln!(
-                svg,
-                "<text x=\"{:.0}\" y=\"{:.0}\" font-size=\"10\" fill=\"#555\" \
-                 text-anchor=\"middle\">{visits} ×</text>",
+                labels,
+                "<text x=\"{:.0}\" y=\"{:.0}\" font-size=\"10\" fill=\"#333\" \
+                 text-anchor=\"middle\" stroke=\"white\" stroke-width=\"3\" \
+                 paint-order=\"stroke\">{visits} ×</text>",
                 label.0, label.1
             );
         }
     }
+    // On top of all lines.
+    svg.push_str(&labels);
 }
 
 /// Vertices in the order of the usual path, and how many are left out.

@@ -172,7 +172,7 @@ fn ranks_that_do_the_same_count_once() {
 fn predicted(graph: &KnowledgeGraph, begun: &str, inputs: u32, n: usize) -> String {
     let paths: Vec<String> = (0..inputs).map(|n| format!("/in{n}.nc")).collect();
     let command: Vec<String> = std::iter::once("sim".to_owned()).chain(paths.clone()).collect();
-    let files = RunFiles::new(&command, "/", graph.outputs(), Box::new(Inputs(paths)));
+    let files = RunFiles::new(&command, "/", graph.outputs(), std::sync::Arc::new(Inputs(paths)));
     let mut run = VisitCollector::new(files);
     let mut navigator = Navigator::new(GraphRecord::default());
     navigator.derive(graph, &mut run);
@@ -214,6 +214,70 @@ fn the_most_visited_branch_is_taken_and_a_longer_sequence_decides() {
     let twice = graph(&["a b a c a d"]);
     assert_eq!(predicted(&twice, "a b a", 1, 1), "c0");
     assert_eq!(predicted(&twice, "a b a c a", 1, 1), "d0");
+}
+
+/// The paper picks one of several successors that are as likely at random; the seed
+/// makes it the same one in every run.
+#[test]
+fn ties_are_broken_at_random_by_a_seed() {
+    let runs: Vec<String> = (0..8).map(|n| format!("z {} y", (b'a' + n) as char)).collect();
+    let runs: Vec<&str> = runs.iter().map(String::as_str).collect();
+    let graph = graph(&runs[..2]);
+    let one = predicted(&graph, "z", 1, 1);
+    assert!(["a0", "b0"].contains(&&*one), "{one}");
+    assert_eq!(one, predicted(&graph, "z", 1, 1));
+    // Of more than four, none is likely enough.
+    assert_eq!(predicted(&self::graph(&runs), "z", 1, 1), "");
+}
+
+/// Each run reads the variables in another order: what is predicted is wrong, and the
+/// record says so.
+#[test]
+fn random_orders_are_not_trusted() {
+    let mut random = 1_u64;
+    let mut order: Vec<u8> = (0..12).collect();
+    let mut shuffled = || {
+        for n in (1..order.len()).rev() {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_041);
+            order.swap(n, (random >> 33) as usize % (n + 1));
+        }
+        let words: Vec<String> = order.iter().map(|n| char::from(b'a' + n).to_string()).collect();
+        visits(&words.join(" "), 1)
+    };
+    let mut all = KnowledgeGraph::default();
+    (0..40).for_each(|_| all.merge(&KnowledgeGraph::of_run(&[shuffled()])));
+    assert_eq!(all.vertices().len(), 12);
+    let paths = vec!["/in0.nc".to_owned()];
+    let command = ["sim".to_owned(), paths[0].clone()];
+    let files = RunFiles::new(&command, "/", [], std::sync::Arc::new(Inputs(paths)));
+    let mut run = VisitCollector::new(files);
+    let mut navigator = Navigator::new(GraphRecord::default());
+    for _ in 0..10 {
+        shuffled().iter().for_each(|visit| navigator.observe(visit, &all, &mut run));
+    }
+    assert!(navigator.record().trust() < 0.5, "{:?}", navigator.record());
+    assert_eq!(navigator.counts().matched, 120);
+}
+
+#[test]
+fn an_object_that_has_grown_or_shrunk_is_followed_as_it_is() {
+    let shaped = |records: u64, length: u64| -> Vec<RunVisit> {
+        let text: Vec<String> = (0..records).map(|record| format!("a0.{record}")).collect();
+        let visits = visits(&text.join(" "), 1).into_iter();
+        visits.map(|visit| RunVisit { shape: Some(vec![length]), ..visit }).collect()
+    };
+    let mut graph = KnowledgeGraph::of_run(&[shaped(30, 30)]);
+    let n_vertices = graph.vertices().len();
+    graph.merge(&KnowledgeGraph::of_run(&[shaped(5, 5)]));
+    graph.merge(&KnowledgeGraph::of_run(&[shaped(300, 300)]));
+    assert_eq!(graph.vertices().len(), n_vertices);
+    assert_eq!(graph.vertices()[0].shape, [300]);
+    // Of two dimensions instead of one: another object by the same name.
+    let mut other = visits("a0", 1);
+    other[0].part = Part { starts: vec![0, 0], counts: vec![1, 8], strides: vec![] };
+    other[0].shape = Some(vec![4, 8]);
+    graph.merge(&KnowledgeGraph::of_run(&[other]));
+    predicted(&graph, "a0.0 a0.1", 1, 50);
 }
 
 #[test]

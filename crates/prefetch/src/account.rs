@@ -61,6 +61,7 @@ impl SourceBytes {
         match source {
             PredictionSource::ThisRun => self.grammar += bytes,
             PredictionSource::Model => self.model += bytes,
+            PredictionSource::Graph => self.graph += bytes,
         }
     }
 

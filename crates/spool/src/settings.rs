@@ -67,6 +67,8 @@ settings! {
         "How many bytes are read ahead per second at most.";
     PREFETCH_REQUESTS "--prefetch-requests" "number" "4"
         "How many reads run ahead of the program at a time.";
+    KNOWLEDGE "--knowledge" "file, 0 or 1" "1 with --prefetch, else 0"
+        "Accumulates what the application reads and writes over its runs in this repository, 1 for the user's own ($XDG_DATA_HOME/ioracle/knowledge.db), and predicts from it whatever the inputs.";
     CHECK_STACKS "" "0 or 1" "0"
         "Compares every call stack with the result of backtrace(); slow.";
     APP "--name" "name" "what each process runs"

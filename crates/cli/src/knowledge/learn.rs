@@ -3,6 +3,7 @@
 //! `ioracle knowledge learn`: what a recorded run accessed.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use ioracle_knowledge::{RepositoryPlace, RunFiles, VisitCollector, contribute};
@@ -97,7 +98,7 @@ fn collect(trace: &Trace) -> Result<VisitCollector> {
         false => format!("{DIRECTORY}/{path}"),
     };
     let paths = trace.files().iter().map(|(_, path)| absolute(&ioracle_events::plain(path)));
-    let system = Box::new(FilesOfTrace(paths.collect()));
+    let system = Arc::new(FilesOfTrace(paths.collect()));
     let files = RunFiles::new(&command, DIRECTORY, [], system);
     let mut collector = VisitCollector::new(files);
     trace.files().iter().for_each(|(id, path)| {

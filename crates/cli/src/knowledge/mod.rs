@@ -4,6 +4,7 @@
 
 mod document;
 mod files;
+mod inquiry;
 mod learn;
 mod text;
 
@@ -17,10 +18,12 @@ use serde::Serialize;
 use crate::shared::numbers::counted;
 use crate::shared::output;
 
-use files::default_file;
+pub use files::default_file;
+pub use inquiry::{AnswerArguments, FileInquiry, answer};
 
 const EXAMPLES: &str = "\
 Examples:
+  ioracle run --knowledge runs.db -- ncra in*.nc out.nc    accumulate what a run did
   ioracle knowledge list --knowledge runs.db               applications that are known
   ioracle knowledge show ncra --knowledge runs.db          what one does, in words
   ioracle knowledge graph ncra -o ncra.svg                 the graph as a picture

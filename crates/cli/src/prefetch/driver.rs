@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use ioracle_engine::{Engine, PathStep};
-use ioracle_events::{Access, Event, FileId, Function, Layer, PredictedFile, StreamId, unescaped};
+use ioracle_events::{
+    Access, Event, FileId, Function, Layer, PredictedFile, StreamId, plain, unescaped,
+};
 use ioracle_prefetch::{
     ExpectedRead, FileKey, ObservedRead, Opening, Planner, PrefetchOutcome, PrefetchReport,
     PrefetchRequest, PrefetchSettings, RequestId, Situation,
@@ -18,6 +20,7 @@ use ioracle_prefetch::{
 
 use super::client::Performer;
 use super::descriptors::{MountPoints, NoDescriptor, ProgramDescriptors};
+use super::graph::{GraphPlans, is_expected};
 use super::protocol::{Answer, MAX_PATH_BYTES, Order, Outcome, monotonic_ns};
 use super::timeline::{Timeline, TimelineRow};
 use crate::shared::status::PrefetchStatus;
@@ -65,6 +68,7 @@ pub struct Prefetcher {
     performer: Performer,
     files: Files,
     streams: BTreeMap<StreamId, Reader>,
+    graph: GraphPlans,
     processes: HashMap<u32, Process>,
     descriptors: ProgramDescriptors,
     mounts: MountPoints,
@@ -106,8 +110,12 @@ struct Reader {
 /// The files of the job, by name. A file that is only expected and one that was
 /// opened since are the same.
 #[derive(Default)]
-struct Files {
+pub struct Files {
     keys: HashMap<Box<str>, FileKey>,
+    /// The same by whole paths, as the knowledge graph has them.
+    by_path: HashMap<Box<str>, FileKey>,
+    /// The working directory.
+    directory: Box<str>,
     names: Vec<Box<str>>,
     /// Whether the performer knows the file.
     is_known: Vec<bool>,
@@ -118,17 +126,19 @@ struct Files {
 impl Prefetcher {
     /// Starts the process that reads.
     pub fn start(settings: PrefetchSettings) -> Result<Prefetcher> {
+        let here = std::env::current_dir().unwrap_or_default();
         Ok(Prefetcher {
             planner: Planner::new(settings),
             performer: Performer::start()?,
-            files: Files::default(),
+            files: Files { directory: here.to_string_lossy().into(), ..Files::default() },
+            graph: GraphPlans::default(),
             streams: BTreeMap::new(),
             processes: HashMap::new(),
             descriptors: ProgramDescriptors::default(),
             mounts: MountPoints::of_system(),
             dropping: BTreeSet::new(),
             is_forbidden: false,
-            directory: std::env::current_dir().unwrap_or_default(),
+            directory: here,
             started: Instant::now(),
             planned: None,
             has_news: false,
@@ -219,12 +229,17 @@ impl Prefetcher {
         let expected = reader
             .is_some_and(|reader| std::mem::replace(&mut reader.n_derived, n_derived) == n_derived);
         let Some(offset) = event.offset else { return };
+        let bytes = offset..offset.saturating_add(event.transferred());
+        let expected = expected
+            || engine.graph().is_some_and(|source| {
+                is_expected(source, &self.files.path(self.files.name(file)), &bytes)
+            });
         // Where it is not known when the process began, the read has just ended.
         let began_ns = self.processes.get(&stream.rank).map(|process| process.start_ns);
         let began_ns = began_ns.unwrap_or_else(|| monotonic_ns().saturating_sub(event.end_ns));
         let read = ObservedRead {
             file,
-            bytes: offset..offset.saturating_add(event.transferred()),
+            bytes,
             site: event.context.0,
             start_ns: began_ns.saturating_add(event.start_ns),
             end_ns: began_ns.saturating_add(event.end_ns),
@@ -267,6 +282,7 @@ impl Prefetcher {
         let has_answers = self.take_answers();
         let now = Instant::now();
         let is_due = self.planned.is_none_or(|planned| now - planned >= PLAN_EVERY);
+        self.has_news |= engine.graph().is_some_and(|source| self.graph.has_news(source));
         if has_answers || self.has_news && is_due {
             (self.planned, self.has_news) = (Some(now), false);
             self.plan(engine, now, is_inside_call);
@@ -384,7 +400,20 @@ impl Prefetcher {
             }
             return;
         }
+        // The source that is surer of what it expects next comes first. What both expect
+        // is asked for once.
+        let graph_first = engine.graph().is_some_and(|source| {
+            let next = self.streams.iter().filter_map(|(&stream, reader)| {
+                let path = engine.path_ahead(stream)?;
+                let place = reader.next_step.saturating_sub(path.first_number());
+                path.step(place as usize).map(|step| step.access_probability)
+            });
+            self.graph.confidence(source) > next.fold(0.0, f64::max)
+        });
         let mut requests = Vec::new();
+        if graph_first {
+            requests = self.plan_graph(engine, situation, now);
+        }
         for (&stream, reader) in &mut self.streams {
             if now.duration_since(reader.seen) > IDLE {
                 continue;
@@ -412,9 +441,21 @@ impl Prefetcher {
             }
             requests.extend(made);
         }
+        if !graph_first {
+            requests.extend(self.plan_graph(engine, situation, now));
+        }
         for request in requests {
             self.request(request);
         }
+    }
+
+    fn plan_graph(
+        &mut self,
+        engine: &mut Engine,
+        situation: Situation,
+        now: Instant,
+    ) -> Vec<PrefetchRequest> {
+        self.graph.plan(engine, &mut self.planner, &mut self.files, (situation, now))
     }
 
     fn request(&mut self, request: PrefetchRequest) {
@@ -531,6 +572,22 @@ impl Files {
         self.names.get(file.0 as usize).map_or("", |name| name)
     }
 
+    /// The whole path of a name.
+    fn path(&self, name: &str) -> String {
+        match plain(name) {
+            name if name.starts_with('/') => name.into_owned(),
+            name => format!("{}/{name}", self.directory.trim_end_matches('/')),
+        }
+    }
+
+    /// The number of the file at a whole path.
+    pub fn key_of_path(&mut self, path: &str) -> Option<FileKey> {
+        match self.by_path.get(path) {
+            Some(&key) => Some(key),
+            None => self.key(&path.replace('%', "%25")),
+        }
+    }
+
     /// The number of a file; none if there are too many, or its name is no path.
     fn key(&mut self, name: &str) -> Option<FileKey> {
         if let Some(&key) = self.keys.get(name) {
@@ -539,8 +596,15 @@ impl Files {
         if self.names.len() >= MAX_FILES || name.len() > MAX_PATH_BYTES || name.contains('\0') {
             return None;
         }
+        // It may be one that the graph has named.
+        let path: Box<str> = self.path(name).into();
+        if let Some(&key) = self.by_path.get(&path) {
+            self.keys.insert(name.into(), key);
+            return Some(key);
+        }
         let key = FileKey(self.names.len() as u32);
         self.keys.insert(name.into(), key);
+        self.by_path.insert(path, key);
         self.names.push(name.into());
         self.is_known.push(false);
         self.opened_by.push(None);

@@ -6,6 +6,7 @@
 mod client;
 mod descriptors;
 mod driver;
+mod graph;
 mod performer;
 mod protocol;
 mod timeline;

@@ -7,6 +7,8 @@
 //! that a record does. When the queue is full, records wait in the spool.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use ioracle_engine::{Config, Engine};
@@ -17,9 +19,11 @@ use ioracle_prefetch::PrefetchReport;
 use ioracle_spool::slot::MAX_STEPS;
 use ioracle_trace::{Follower, JobProcess};
 
+use super::knowledge::{KnowledgeRun, RunKnowledge};
 use super::publish::Publisher;
 use crate::prefetch::Prefetcher;
 use crate::shared::status::PrefetchStatus;
+use crate::shared::summary::KnowledgeUse;
 
 /// Events that may wait, some fifty megabytes.
 const MAX_WAITING: usize = 1 << 18;
@@ -40,6 +44,8 @@ pub struct Learner {
     publisher: Publisher,
     /// Reads ahead of the program, if that is wanted.
     prefetcher: Option<Prefetcher>,
+    /// What is known over runs, if that is wanted.
+    knowledge: Option<RunKnowledge>,
 }
 
 enum Waiting {
@@ -60,7 +66,32 @@ impl Learner {
             waiting: VecDeque::new(),
             publisher: Publisher::new(),
             prefetcher: None,
+            knowledge: None,
         }
+    }
+
+    /// From now on the run is followed in what is known over runs. `ended` is set when
+    /// the program has ended.
+    pub fn know_from(&mut self, run: Option<KnowledgeRun>, ended: &Arc<AtomicBool>) {
+        self.knowledge = run.map(|run| RunKnowledge::begin(run, &mut self.engine, ended));
+    }
+
+    /// Whether the run is added to what is known over runs.
+    pub fn accumulates(&self) -> bool {
+        self.knowledge.is_some()
+    }
+
+    /// Looks into the files that are ahead, if that helps.
+    pub fn look_into_files(&mut self) {
+        if let Some(knowledge) = &self.knowledge {
+            knowledge.look_into_files(&mut self.engine);
+        }
+    }
+
+    /// Adds the run to what is known. `build` tells builds of the program apart.
+    pub fn finish_knowing(&mut self, build: Option<&str>) -> Option<KnowledgeUse> {
+        let source = self.engine.take_graph();
+        self.knowledge.take().map(|knowledge| knowledge.finish(source, build))
     }
 
     /// From now on the program's reads are read ahead of it.

@@ -11,6 +11,7 @@ mod session;
 pub mod settings;
 
 mod keep;
+mod knowledge;
 pub mod launch;
 mod learner;
 mod model;
@@ -46,6 +47,7 @@ Examples:
   ioracle run --record trace -- ./simulation      keep the trace for 'ioracle eval'
   ioracle run --model sim.model -- ./simulation   start from what earlier runs learned
   ioracle run --learn later -- ./simulation       take no processor time for learning until it ends
+  ioracle run --knowledge runs.db -- ./simulation accumulate what runs read and write
   ioracle run -- mpirun -n 4 ./simulation         all ranks on this machine
   mpirun -n 4 ioracle run -- ./simulation         each rank on its own, on many machines
 
@@ -77,6 +79,9 @@ pub struct Arguments {
     /// When to learn from the calls: while the program runs, or only afterwards
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     learn: pace::LearnWhen,
+    /// Neither use nor add to knowledge over runs
+    #[arg(long)]
+    no_knowledge: bool,
     /// Print the summary as one JSON document on standard output; under mpirun or srun, only rank 0
     #[arg(long)]
     json: bool,

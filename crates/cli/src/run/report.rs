@@ -62,6 +62,7 @@ pub fn summarise(
         left_raw: watch.n_left_raw,
         model: None,
         prefetch: None,
+        knowledge: None,
         own_cpu_s: ran.own_cpu_s,
     }
 }
@@ -86,7 +87,7 @@ fn linked_in(watch: &RunObserver, processes: &[JobProcess]) -> Vec<LinkedIn> {
     let programs: HashSet<&Path> =
         processes.iter().map(|process| Path::new(&process.executable)).collect();
     let own = std::env::current_exe().ok();
-    let modules = watch.modules.iter().filter(|path| own.as_ref() != Some(path));
+    let modules = watch.modules.keys().filter(|path| own.as_ref() != Some(path));
     let found = modules.flat_map(|path| match programs.contains(path.as_path()) {
         true => linked_into(path, Module::Program),
         false => linked_into(path, Module::Shared),

@@ -20,6 +20,7 @@ use nix::unistd::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::keep::keep;
+use super::knowledge::{KnowledgeRun, build_of};
 use super::launch::{self, EnvironmentVariables, LD_PRELOAD};
 use super::model::{RunIdentity, RunModel, RunRecognition};
 use super::ranks::{RankInJob, local_ranks};
@@ -175,7 +176,11 @@ impl Plan<'_> {
         let (ending, ended_at) = thread::scope(|scope| {
             let ended = &*ended;
             let keeping = keeper.map(|keeper| scope.spawn(move || keep(keeper, ended)));
-            let following = scope.spawn(|| watch.follow(follower));
+            let following = scope.spawn(|| {
+                // Here, because a repository or the files of a run may keep one waiting.
+                watch.learner.know_from(self.knowledge(), &watch.ended);
+                watch.follow(follower)
+            });
             let ending = supervise(program, signals);
             let ended_at = Instant::now();
             ended.store(true, Ordering::Release);
@@ -207,6 +212,8 @@ impl Plan<'_> {
             summary.prefetch = Some(report);
             self.write_timeline(timeline);
         }
+        let build = build_of(&self.path, &watch.modules);
+        summary.knowledge = watch.learner.finish_knowing(build.as_deref());
         summary.trace = self.finish_recording(&mut watch, &summary);
         summary.model =
             model.map(|model| model.finish(watch.learner.engine, watch.recognition.take()));
@@ -272,6 +279,31 @@ impl Plan<'_> {
             exported: exported_name(&self.path).as_deref(),
             executable: &self.path.to_string_lossy(),
             arguments: &arguments,
+        })
+    }
+
+    /// The words of the command as text.
+    fn words(&self) -> Vec<String> {
+        let words = self.arguments.command.iter();
+        words.map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    /// What the run is in the knowledge repository, if that is wanted.
+    fn knowledge(&self) -> Option<KnowledgeRun> {
+        let Arguments { settings, no_knowledge, .. } = self.arguments;
+        let file = match settings.knowledge() {
+            Ok(file) => file.filter(|_| !no_knowledge)?,
+            Err(error) => {
+                say(sentence(&error));
+                return None;
+            }
+        };
+        Some(KnowledgeRun {
+            file,
+            application: self.application(),
+            command: self.words(),
+            anonymise: settings.anonymise,
+            contributes: self.place.is_none_or(|place| place.rank == 0),
         })
     }
 

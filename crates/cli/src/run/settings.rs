@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use anyhow::Result;
 use clap::builder::{
     FalseyValueParser, OsStringValueParser, PathBufValueParser, StringValueParser,
     TypedValueParser, ValueParser,
@@ -18,6 +19,7 @@ use ioracle_spool::settings::{self, EnvironmentSetting, SETTINGS};
 use ioracle_trace::JobSettings;
 
 use super::launch::EnvironmentVariables;
+use crate::knowledge::default_file;
 use crate::shared::memory;
 use crate::shared::numbers::parse_bytes;
 use crate::shared::text::wrap;
@@ -70,6 +72,9 @@ pub struct Settings {
     #[arg(default_value = row(settings::PREFETCH_REQUESTS).default)]
     #[arg(value_parser = setting(clap::value_parser!(u16).range(1..=8)))]
     prefetch_requests: u16,
+    #[arg(long, value_name = "FILE", env = settings::KNOWLEDGE, hide_env_values = true)]
+    #[arg(help = help(settings::KNOWLEDGE), value_parser = setting(PathBufValueParser::new()))]
+    knowledge: Option<PathBuf>,
 }
 
 impl Settings {
@@ -93,6 +98,18 @@ impl Settings {
             max_in_flight: usize::from(self.prefetch_requests),
             ..defaults
         })
+    }
+
+    /// Where knowledge is accumulated, if that is wanted: it is where prefetching is.
+    pub fn knowledge(&self) -> Result<Option<PathBuf>> {
+        let text = self.knowledge.as_ref().map(|value| value.to_string_lossy().to_lowercase());
+        match (text.as_deref(), &self.knowledge) {
+            (Some("0" | "false" | "no" | "off"), _) => Ok(None),
+            (Some("1" | "true" | "yes" | "on"), _) => default_file().map(Some),
+            (Some(_), Some(file)) => Ok(Some(file.clone())),
+            _ if self.prefetch => default_file().map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// What the library has to know.

@@ -11,7 +11,7 @@
 //! before learning: a record that is lost is worse than one that nothing is learned
 //! from.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,15 +71,15 @@ const MAX_MODULES: usize = 256;
 pub struct RunObserver<'a> {
     pub learner: Learner,
     pub insight: Insight,
-    /// Files of programs and libraries that made calls.
-    pub modules: BTreeSet<PathBuf>,
+    /// Files of programs and libraries that made calls, and the build of each.
+    pub modules: BTreeMap<PathBuf, Vec<u8>>,
     /// Only if there is a model to be learned for.
     pub recognition: Option<RunRecognition>,
     recorder: Option<TraceRecorder>,
     /// Frames whose functions the recording will tell.
     frames: SeenFrames,
     not_recorded: Option<anyhow::Error>,
-    ended: Arc<AtomicBool>,
+    pub ended: Arc<AtomicBool>,
     signals: &'a Signals,
     pace: LearningPace,
     /// Records that were left for later are being read.
@@ -109,7 +109,7 @@ impl<'a> RunObserver<'a> {
         RunObserver {
             learner: Learner::new(),
             insight: Insight::default(),
-            modules: BTreeSet::new(),
+            modules: BTreeMap::new(),
             recognition: None,
             recorder,
             frames: SeenFrames::default(),
@@ -192,6 +192,7 @@ impl<'a> RunObserver<'a> {
                 break;
             }
             let has_served = self.serve(follower) || self.learner.publish_more(follower);
+            self.learner.look_into_files();
             until_next = self.learner.prefetch(follower);
             if n_records > 0 || has_learned || has_served {
                 sleep = SHORT_SLEEP;
@@ -207,14 +208,16 @@ impl<'a> RunObserver<'a> {
     }
 
     /// Reads and learns all that is left, when the program has ended; or only what
-    /// takes little time, if the rest is in the recording and no model waits for it.
+    /// takes little time, if the rest is in the recording and neither a model nor
+    /// knowledge waits for it.
     pub fn finish(&mut self, follower: &mut Follower, ended_at: Instant) -> Result<()> {
         follower.close();
         self.learner.program_ended();
         self.learn_what_waits();
         self.learner.is_behind = false;
         self.n_after_end = 1;
-        let may_stay = self.recorder.is_some() && self.recognition.is_none();
+        let is_wanted = self.recognition.is_some() || self.learner.accumulates();
+        let may_stay = self.recorder.is_some() && !is_wanted;
         let mut read = Ok(0);
         while may_stay && follower.reads_raw() && read.is_ok() {
             let n_waiting = follower.n_waiting();
@@ -321,7 +324,7 @@ impl Observer for RunObserver<'_> {
 
     fn module(&mut self, name: &str, build_id: &[u8], path: &Path) {
         if self.modules.len() < MAX_MODULES {
-            self.modules.insert(path.to_owned());
+            self.modules.insert(path.to_owned(), build_id.to_owned());
         }
         if let Some(recognition) = &mut self.recognition {
             recognition.module(name, build_id, path);
@@ -338,6 +341,7 @@ impl Observer for RunObserver<'_> {
     }
 
     fn file_opened(&mut self, id: FileId, file: &OpenedFile<'_>) {
+        self.learner.engine.define_size(id, file.size);
         if let Some(recorder) = &mut self.recorder {
             recorder.file_opened(id, file);
         }

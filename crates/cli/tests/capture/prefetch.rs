@@ -24,6 +24,15 @@ const FILE_BYTES: usize = 1 << 20;
 struct Slow {
     place: TempDir,
     server: Option<Child>,
+    /// What the runs learn from.
+    learned: LearnedBy,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum LearnedBy {
+    Model,
+    Graph,
+    Both,
 }
 
 impl Slow {
@@ -36,7 +45,7 @@ impl Slow {
             let bytes: Vec<u8> = (0..FILE_BYTES).map(|at| ((at * (n + 3)) >> 5) as u8).collect();
             fs::write(place.path().join(format!("data/file_{n}")), bytes).unwrap();
         }
-        Slow { place, server: None }
+        Slow { place, server: None, learned: LearnedBy::Model }
     }
 
     /// Mounts anew, so that nothing is in the cache; false, with a message, where
@@ -80,7 +89,7 @@ impl Slow {
         (0..FILES).map(|n| self.path(&format!("mount/file_{n}"))).collect()
     }
 
-    /// Runs `reads_files` with `--prefetch` and a model.
+    /// Runs `reads_files` with `--prefetch` and what was learned.
     fn run(&self, before: &[&str], files: &[PathBuf]) -> Output {
         let _ = fs::remove_file(self.path("summary.json"));
         self.command(before, files).output().expect("ioracle starts")
@@ -88,7 +97,16 @@ impl Slow {
 
     fn command(&self, before: &[&str], files: &[PathBuf]) -> Command {
         let mut command = Command::new(IORACLE);
-        command.args(["run", "--prefetch", "--model"]).arg(self.path("model"));
+        command.args(["run", "--prefetch"]);
+        if self.learned != LearnedBy::Graph {
+            command.arg("--model").arg(self.path("model"));
+        }
+        match self.learned {
+            LearnedBy::Model => command.arg("--no-knowledge"),
+            LearnedBy::Graph | LearnedBy::Both => {
+                command.arg("--knowledge").arg(self.path("knowledge.db"))
+            }
+        };
         command.arg("--summary").arg(self.path("summary.json")).arg("--");
         command.arg(c("reads_files")).args(before).args(files);
         command.env("IORACLE_LIBRARY", library()).env("IORACLE_DIR", self.path("jobs"));
@@ -187,9 +205,44 @@ fn names_that_are_no_regular_files_are_left_alone() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), plain(files));
 }
 
+/// What the graph has learned from some files holds for others, twice as many of other
+/// names and lengths.
+#[test]
+fn what_the_graph_has_learned_is_read_ahead_of_other_files() {
+    let mut slow = Slow::new();
+    slow.learned = LearnedBy::Graph;
+    let others: Vec<String> = (0..2 * FILES).map(|n| format!("other-{n}.dat")).collect();
+    for (n, name) in others.iter().enumerate() {
+        let bytes: Vec<u8> = (0..FILE_BYTES / 2).map(|at| ((at * (n + 7)) >> 4) as u8).collect();
+        fs::write(slow.path(&format!("data/{name}")), bytes).unwrap();
+    }
+    if !slow.train(1, &["--keep-cache"]) || !slow.mount(&["--keep-cache"]) {
+        return;
+    }
+    let others: Vec<PathBuf> =
+        others.iter().map(|name| slow.path(&format!("mount/{name}"))).collect();
+    let output = slow.run(&[], &others);
+    assert_eq!(text(&output.stdout), plain(&others), "{}", text(&output.stderr));
+    let summary = slow.summary();
+    let (report, knowledge) = (&summary["prefetch"], &summary["knowledge"]);
+    assert!(report["by_source"]["graph"].as_u64() > Some(0), "{report} {knowledge}");
+    assert_eq!(knowledge["matched_percent"], 100.0, "{knowledge}");
+    assert!(knowledge["predicted_percent"].as_f64() > Some(80.0), "{knowledge}");
+}
+
 #[test]
 fn a_dead_mount_does_not_hold_the_run_up() {
+    check_dead_mount(LearnedBy::Model);
+}
+
+#[test]
+fn nor_does_it_where_the_graph_asks_for_files() {
+    check_dead_mount(LearnedBy::Both);
+}
+
+fn check_dead_mount(learned: LearnedBy) {
     let mut slow = Slow::new();
+    slow.learned = learned;
     for _ in 0..2 {
         if !slow.mount(&["--keep-cache"]) {
             return;

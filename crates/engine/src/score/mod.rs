@@ -55,8 +55,8 @@ impl ScoreBySource {
 
     /// Over all predictions.
     pub fn all(&self) -> Score {
-        let [mut all, more] = self.scores.clone();
-        all.merge(&more);
+        let mut all = Score::default();
+        self.scores.iter().for_each(|score| all.merge(score));
         all
     }
 }

@@ -49,6 +49,8 @@ pub struct RunSummary {
     pub model: Option<ModelUse>,
     /// Only with `--prefetch`.
     pub prefetch: Option<PrefetchReport>,
+    /// Only with `--knowledge`.
+    pub knowledge: Option<KnowledgeUse>,
     /// Processor time that this command took itself.
     pub own_cpu_s: f64,
 }
@@ -97,6 +99,7 @@ impl TraceSummary {
         "left_raw",
         "model",
         "prefetch",
+        "knowledge",
         "own_cpu_s",
     ];
 }
@@ -155,6 +158,24 @@ pub struct ModelUse {
     pub first: Option<Predicted>,
     pub saved: Option<ModelSaved>,
     pub not_saved: Option<String>,
+}
+
+/// What the knowledge graph knew and has learned.
+#[derive(Clone, Debug, Serialize)]
+pub struct KnowledgeUse {
+    /// The repository.
+    pub file: PathBuf,
+    pub application: String,
+    /// Runs in it, with this one.
+    pub runs: u32,
+    pub vertices: usize,
+    pub edges: usize,
+    /// Accesses whose data object the graph knew; none if it knew nothing.
+    pub matched_percent: Option<f64>,
+    /// Accesses that were the next step of the path.
+    pub predicted_percent: Option<f64>,
+    /// Why the repository was not used; it stays as it is.
+    pub refused: Option<String>,
 }
 
 /// What a loaded model knew.

@@ -15,7 +15,7 @@ pub use self::page::Screen;
 use self::page::{RowLimits, TextPage};
 use ioracle_prefetch::PrefetchReport;
 
-use super::{Ending, ModelUse, RunSummary, TraceSummary, UnrecordedTotals};
+use super::{Ending, KnowledgeUse, ModelUse, RunSummary, TraceSummary, UnrecordedTotals};
 use crate::shared::numbers::{bytes, counted, grouped, seconds};
 use crate::shared::text::shell_quoted;
 
@@ -110,6 +110,9 @@ fn fill(summary: &RunSummary, page: &mut TextPage) {
     if let Some(prefetch) = &summary.prefetch {
         page.say("prefetch", &what_prefetching_did(prefetch));
     }
+    if let Some(knowledge) = &summary.knowledge {
+        page.say("knowledge", &what_is_known(knowledge));
+    }
     if let Some(trace) = &summary.trace {
         page.say(
             "trace",
@@ -165,6 +168,25 @@ fn one_line(summary: &RunSummary) -> String {
             seconds(Some(summary.job.io.io_time_s))
         ),
     }
+}
+
+fn what_is_known(knowledge: &KnowledgeUse) -> String {
+    let KnowledgeUse { application, runs, vertices, .. } = knowledge;
+    if knowledge.refused.is_some() {
+        return format!("the repository '{}' was not used", knowledge.file.display());
+    }
+    let known = match (knowledge.matched_percent, knowledge.predicted_percent) {
+        (Some(matched), Some(predicted)) => format!(
+            "; {matched:.0} % of the accesses were to data known from earlier runs, {predicted:.0} % \
+             were predicted from them"
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "{application}: {} in {}{known}",
+        counted(*vertices as u64, "data object"),
+        counted(u64::from(*runs), "run"),
+    )
 }
 
 fn what_prefetching_did(report: &PrefetchReport) -> String {

@@ -41,6 +41,7 @@ fn idle() -> RunSummary {
         left_raw: 0,
         model: None,
         prefetch: None,
+        knowledge: None,
         own_cpu_s: 0.01,
     }
 }

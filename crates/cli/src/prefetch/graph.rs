@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the knowledge graph expects of a run, as reads.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::time::Instant;
+
+use ioracle_engine::{Engine, GraphSource};
+use ioracle_events::{PredictionSource, StreamId};
+use ioracle_knowledge::{GraphStep, Navigator, VisitKind};
+use ioracle_prefetch::{ExpectedRead, Planner, PrefetchRequest, Situation};
+
+use super::driver::Files;
+
+/// Steps that are kept beyond those that are planned.
+const STEPS_IN_STOCK: usize = 64;
+/// A large part is read piece by piece, and so each piece is due at its own time.
+const PIECE_BYTES: u64 = 1 << 20;
+/// Steps that the program may be in: libraries read a little ahead and behind.
+const STEPS_AT_HAND: usize = 4;
+/// Libraries read whole blocks.
+const BLOCK_BYTES: u64 = 8192;
+
+/// How far each stream is planned in the graph.
+#[derive(Default)]
+pub struct GraphPlans {
+    streams: HashMap<Option<StreamId>, GraphPlan>,
+}
+
+struct GraphPlan {
+    /// The number of the first step that is not planned yet.
+    next_step: u64,
+    n_derived: u64,
+    n_visits: u64,
+    /// When its last visit was seen.
+    seen: Instant,
+}
+
+impl GraphPlans {
+    /// Whether anything has changed since the last plan.
+    pub fn has_news(&self, source: &GraphSource) -> bool {
+        source.ahead().any(|(stream, navigator)| {
+            let plan = self.streams.get(&stream);
+            plan.is_none_or(|plan| {
+                (plan.n_derived, plan.n_visits)
+                    != (navigator.n_derived(), navigator.counts().visits)
+            })
+        })
+    }
+
+    /// How likely the nearest read is that is not planned yet.
+    pub fn confidence(&self, source: &GraphSource) -> f64 {
+        let of = |(stream, navigator): (Option<StreamId>, &Navigator)| {
+            let next = self.streams.get(&stream).map_or(0, |plan| plan.next_step);
+            let n_planned = next.saturating_sub(navigator.first_number()) as usize;
+            let mut steps = navigator.path().skip(n_planned);
+            let step = steps.find(|step| is_read(step))?;
+            Some(GraphSource::probability(navigator, step))
+        };
+        source.ahead().filter_map(of).fold(0.0, f64::max)
+    }
+
+    /// Plans what is ahead of each stream.
+    pub fn plan(
+        &mut self,
+        engine: &mut Engine,
+        planner: &mut Planner,
+        files: &mut Files,
+        (situation, now): (Situation, Instant),
+    ) -> Vec<PrefetchRequest> {
+        let Some(source) = engine.graph_mut() else { return Vec::new() };
+        self.extend(source, now);
+        let mut requests = Vec::new();
+        for (stream, navigator) in source.ahead() {
+            let Some(plan) = self.streams.get_mut(&stream) else { continue };
+            let first = navigator.first_number();
+            plan.next_step = plan.next_step.max(first);
+            let since_ns = since_ns(stream, plan, now);
+            let steps = (first..).zip(navigator.path());
+            let mut reads =
+                steps.skip((plan.next_step - first) as usize).flat_map(|(number, step)| {
+                    let probability = GraphSource::probability(navigator, step);
+                    reads_of(step, since_ns, probability).map(move |read| (number, step, read))
+                });
+            // The step of each read that the planner has looked at.
+            let (mut looked_at, mut is_over) = (Vec::new(), false);
+            let expected = std::iter::from_fn(|| {
+                let Some((number, step, read)) = reads.next() else {
+                    is_over = true;
+                    return None;
+                };
+                looked_at.push(number);
+                let file = step.path.as_deref().and_then(|path| files.key_of_path(path));
+                Some(match file {
+                    Some(file) => ExpectedRead { file, ..read },
+                    None => ExpectedRead { bytes: 0..0, ..read },
+                })
+            });
+            let (made, n_planned) = planner.plan(situation, expected);
+            match looked_at.get(n_planned) {
+                Some(number) => plan.next_step = *number,
+                None if is_over => plan.next_step = first + navigator.path().len() as u64,
+                None => {}
+            }
+            requests.extend(made);
+        }
+        requests
+    }
+
+    /// Makes the paths long enough, and notes where each stream is.
+    fn extend(&mut self, source: &mut GraphSource, now: Instant) {
+        let short: Vec<Option<StreamId>> = source
+            .ahead()
+            .filter(|(stream, navigator)| {
+                let visits = navigator.counts().visits;
+                let plan = self.streams.entry(*stream).or_insert(GraphPlan {
+                    next_step: 0,
+                    n_derived: 0,
+                    n_visits: visits,
+                    seen: now,
+                });
+                if plan.n_visits != visits {
+                    (plan.n_visits, plan.seen) = (visits, now);
+                }
+                if plan.n_derived != navigator.n_derived() {
+                    plan.n_derived = navigator.n_derived();
+                    plan.next_step = navigator.first_number();
+                }
+                let end = navigator.first_number() + navigator.path().len() as u64;
+                end < plan.next_step + STEPS_IN_STOCK as u64
+            })
+            .map(|(stream, _)| stream)
+            .collect();
+        short.into_iter().for_each(|stream| source.extend(stream, STEPS_IN_STOCK));
+    }
+}
+
+/// Whether the graph expects a read of these bytes about now.
+pub fn is_expected(source: &GraphSource, path: &str, bytes: &Range<u64>) -> bool {
+    source.ahead().any(|(_, navigator)| {
+        let at_hand = navigator.passed().into_iter().chain(navigator.path().take(STEPS_AT_HAND));
+        at_hand.filter(|step| step.path.as_deref() == Some(path)).any(|step| {
+            let reach = |extent: &Range<u64>| extent.end.saturating_add(BLOCK_BYTES);
+            let next = step.extents.partition_point(|extent| reach(extent) <= bytes.start);
+            let next = step.extents.get(next);
+            next.is_some_and(|extent| extent.start.saturating_sub(BLOCK_BYTES) < bytes.end)
+        })
+    })
+}
+
+fn is_read(step: &GraphStep) -> bool {
+    step.kind == VisitKind::Read && step.path.is_some() && !step.extents.is_empty()
+}
+
+/// Since the last visit; before the first one, the program is about to begin.
+fn since_ns(stream: Option<StreamId>, plan: &GraphPlan, now: Instant) -> u64 {
+    stream.map_or(0, |_| now.duration_since(plan.seen).as_nanos() as u64)
+}
+
+/// The reads of a step, without their file. Within a step, bytes are due one after the
+/// other.
+fn reads_of(
+    step: &GraphStep,
+    since_ns: u64,
+    probability: f64,
+) -> impl Iterator<Item = ExpectedRead> {
+    let extents: &[Range<u64>] = if is_read(step) { &step.extents } else { &[] };
+    let total: u64 = extents.iter().map(|range| range.end - range.start).sum();
+    let ns_per_byte = step.io_time_ns as f64 / total.max(1) as f64;
+    let mut passed = 0;
+    let pieces = extents.iter().flat_map(|range| {
+        let starts = (range.start..range.end).step_by(PIECE_BYTES as usize);
+        starts.map(|start| start..range.end.min(start + PIECE_BYTES))
+    });
+    pieces.map(move |bytes| {
+        let within_ns = (passed as f64 * ns_per_byte) as u64;
+        passed += bytes.end - bytes.start;
+        ExpectedRead {
+            file: ioracle_prefetch::FileKey(0),
+            bytes,
+            in_ns: step.from_now_ns.saturating_add(within_ns).saturating_sub(since_ns),
+            probability,
+            source: PredictionSource::Graph,
+        }
+    })
+}

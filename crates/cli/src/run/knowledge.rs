@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a run takes from the knowledge repository and adds to it. Whatever is wrong
+//! with the repository is said once, and the run goes on without it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use ioracle_engine::{Engine, GraphSource};
+use ioracle_knowledge::{
+    Contributed, IfMissing, KnowledgeGraph, Repository, RepositoryPlace, RunFiles, VisitCollector,
+    contribute,
+};
+
+use crate::knowledge::FileInquiry;
+use crate::shared::failure::sentence;
+use crate::shared::output::say;
+use crate::shared::summary::KnowledgeUse;
+
+/// How long is waited for others at the beginning, when the program runs already, and
+/// at the end. Then the run leaves a contribution beside the repository.
+const PATIENCE_BEFORE: Duration = Duration::from_millis(500);
+const PATIENCE_AFTER: Duration = Duration::from_secs(1);
+
+/// What a run is in the repository.
+pub struct KnowledgeRun {
+    /// The repository.
+    pub file: PathBuf,
+    pub application: String,
+    pub command: Vec<String>,
+    pub anonymise: bool,
+    /// Of many ranks, one contributes for all.
+    pub contributes: bool,
+}
+
+/// The knowledge of a run.
+pub struct RunKnowledge {
+    run: KnowledgeRun,
+    /// Looks at the files of the run; none if that could not be.
+    inquiry: Option<Arc<FileInquiry>>,
+    /// Why the repository is not used.
+    refused: Option<String>,
+}
+
+impl RunKnowledge {
+    /// Loads what is known of the application, and lets the engine follow it. `ended`
+    /// is set when the program has ended.
+    pub fn begin(run: KnowledgeRun, engine: &mut Engine, ended: &Arc<AtomicBool>) -> RunKnowledge {
+        let mut knowledge = RunKnowledge { run, inquiry: None, refused: None };
+        let graph = knowledge.load();
+        let inquiry = match FileInquiry::start(Arc::clone(ended)) {
+            Ok(inquiry) => Arc::new(inquiry),
+            Err(error) => {
+                knowledge.refuse(sentence(&error));
+                return knowledge;
+            }
+        };
+        let directory = std::env::current_dir().unwrap_or_default();
+        let directory = directory.to_string_lossy();
+        let outputs = graph.outputs();
+        let files = RunFiles::new(&knowledge.run.command, &directory, outputs, inquiry.clone());
+        engine.follow_graph(GraphSource::new(Arc::new(graph), VisitCollector::new(files)));
+        knowledge.inquiry = Some(inquiry);
+        knowledge
+    }
+
+    /// Asks where things lie in the files that are ahead, and takes in what is known
+    /// by now.
+    pub fn look_into_files(&self, engine: &mut Engine) {
+        let (Some(source), Some(inquiry)) = (engine.graph_mut(), &self.inquiry) else { return };
+        for path in source.take_wanted() {
+            inquiry.ask_layout(&path);
+        }
+        let layouts = inquiry.take_layouts();
+        if !layouts.is_empty() {
+            for (path, layout) in layouts {
+                source.define_layout(&path, layout);
+            }
+            source.refresh();
+        }
+    }
+
+    fn load(&mut self) -> KnowledgeGraph {
+        let file = &self.run.file;
+        let opened = match Repository::is_there(file) {
+            false => return KnowledgeGraph::default(),
+            true => {
+                let place = RepositoryPlace::of(file);
+                Repository::open(file, place, IfMissing::Create, PATIENCE_BEFORE)
+            }
+        };
+        match opened.and_then(|repository| repository.load(&self.run.application)) {
+            Ok(graph) => graph.unwrap_or_default(),
+            Err(error) => {
+                self.refuse(error.to_string());
+                KnowledgeGraph::default()
+            }
+        }
+    }
+
+    /// Says once why the repository is not used.
+    fn refuse(&mut self, why: String) {
+        if self.refused.is_none() {
+            say(&why);
+            self.refused = Some(why);
+        }
+    }
+
+    /// Adds the run to the repository. `build` tells builds of the program apart.
+    pub fn finish(mut self, source: Option<GraphSource>, build: Option<&str>) -> KnowledgeUse {
+        if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.is_lost()) {
+            self.refuse(
+                "the files of the program could not be looked at in time, so that nothing is \
+                 added to the knowledge repository"
+                    .to_owned(),
+            );
+        }
+        let KnowledgeRun { file, application, .. } = &self.run;
+        let mut used = KnowledgeUse {
+            file: file.clone(),
+            application: application.clone(),
+            runs: 0,
+            vertices: 0,
+            edges: 0,
+            matched_percent: None,
+            predicted_percent: None,
+            refused: None,
+        };
+        if let Some(source) = source {
+            let counts = source.counts();
+            let percent =
+                |n: u64| (counts.visits > 0).then(|| 100.0 * n as f64 / counts.visits as f64);
+            used.runs = source.graph().runs();
+            used.vertices = source.graph().vertices().len();
+            used.edges = source.graph().edges().len();
+            used.matched_percent = percent(counts.matched);
+            used.predicted_percent = percent(counts.predicted);
+            let adds = self.refused.is_none() && self.run.contributes && source.n_visits() > 0;
+            if adds {
+                self.contribute(source.finish(), build, &mut used);
+            }
+        }
+        used.refused = self.refused;
+        used
+    }
+
+    fn contribute(&mut self, graph: KnowledgeGraph, build: Option<&str>, used: &mut KnowledgeUse) {
+        let KnowledgeRun { file, application, anonymise, .. } = &self.run;
+        let graph = if *anonymise { graph.anonymised() } else { graph };
+        let place = RepositoryPlace::of(file);
+        match contribute(file, place, (application, build), &graph, PATIENCE_AFTER) {
+            Ok((Contributed::Merged, Some(merged))) => {
+                used.runs = merged.runs();
+                used.vertices = merged.vertices().len();
+                used.edges = merged.edges().len();
+            }
+            Ok(_) => used.runs += 1,
+            Err(error) => self.refuse(error.to_string()),
+        }
+    }
+}
+
+/// Tells builds of a program apart, by the modules of a run.
+pub fn build_of(program: &Path, modules: &BTreeMap<PathBuf, Vec<u8>>) -> Option<String> {
+    let build = modules.get(&program.canonicalize().ok()?).filter(|build| !build.is_empty())?;
+    Some(build.iter().map(|byte| format!("{byte:02x}")).collect())
+}
