@@ -11,7 +11,7 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 IORACLE = $(TARGET_DIR)/release/ioracle
 LIBRARY = $(TARGET_DIR)/release/libioracle-capture.so
 
-.PHONY: help demo test test-portable test-strangers test-apps eval eval-pattern eval-prefetch eval-forecast bench sizes overhead busy models variables docs report-page report-size fuzz soak soak-pattern lint release install uninstall tools
+.PHONY: help demo test test-portable test-stack test-strangers test-apps eval eval-pattern eval-prefetch eval-forecast bench sizes overhead busy models variables docs report-page report-size fuzz soak soak-pattern lint release install uninstall tools
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -28,6 +28,9 @@ test-portable: tools ## the capture library as other processors have it, on this
 .PHONY: test-libraries
 test-libraries: tools ## 'ioracle bench' through MPI-IO, HDF5 and netCDF, with MPICH and Open MPI
 	scripts/run-tests scripts/test-libraries
+
+test-stack: tools ## the stack that calls take in each way of building the capture library
+	scripts/run-tests scripts/test-stack
 
 test-strangers: release ## other projects' own tests with and without capture: docs/strangers.md
 	scripts/test-strangers

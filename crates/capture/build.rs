@@ -24,7 +24,8 @@ const UNWINDER: [&str; 12] = [
     "SetIP",
 ];
 
-const TABLES: [&str; 3] = ["src/calls/posix.rs", "src/calls/stdio.rs", "src/calls/process.rs"];
+const TABLES: [&str; 4] =
+    ["src/calls/posix.rs", "src/calls/metadata.rs", "src/calls/stdio.rs", "src/calls/process.rs"];
 
 fn main() {
     println!("cargo::rerun-if-changed=src/variadic.c");

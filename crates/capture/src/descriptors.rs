@@ -66,6 +66,8 @@ pub(crate) struct DescriptorEntry {
     /// [`DescriptorEntry::begin_close`]; 0: none is.
     closing: AtomicU64,
     position: AtomicI64,
+    /// Identity of the directory that a `DIR` over it has open; 0: none.
+    directory: AtomicU64,
     /// State of the stdio stream over it when `position` was last known.
     stream: [AtomicUsize; 2],
 }
@@ -79,6 +81,7 @@ impl DescriptorEntry {
             file: AtomicU64::new(0),
             closing: AtomicU64::new(0),
             position: AtomicI64::new(0),
+            directory: AtomicU64::new(0),
         }
     }
 
@@ -252,6 +255,19 @@ fn entry_beyond(fd: usize) -> Option<&'static DescriptorEntry> {
     }
     // SAFETY: chunks are zeroed memory, which is a valid entry, and stay mapped.
     unsafe { entries.as_ref() }?.get(fd % CHUNK)
+}
+
+/// The directory that is open at a descriptor, if it is recorded.
+pub(crate) fn directory(fd: i32) -> Option<u64> {
+    let file = entry(fd)?.directory.load(Ordering::Relaxed);
+    (file != 0).then_some(file)
+}
+
+/// A directory was opened at a descriptor, or closed: 0.
+pub(crate) fn set_directory(fd: i32, file: u64) {
+    if let Some(entry) = entry(fd) {
+        entry.directory.store(file, Ordering::Relaxed);
+    }
 }
 
 /// A descriptor has come to be a file.

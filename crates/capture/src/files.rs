@@ -3,7 +3,8 @@
 //! Which file a descriptor or a path is, and whether it is recorded.
 //!
 //! A file is known by its path as the kernel reports it for the open descriptor:
-//! absolute, links resolved. A path that could not be opened is taken as the
+//! absolute, links resolved; which is asked for once ([`known_paths`](crate::known_paths)).
+//! A path that could not be opened is taken as the
 //! program wrote it, made absolute.
 
 use core::ffi::{CStr, c_char};
@@ -12,6 +13,8 @@ use ioracle_spool::identity;
 
 use crate::descriptors::{self, DescriptorEntry, DescriptorKind, OpenedDescriptor};
 use crate::environment::{SHARED_ROOM, Text};
+use crate::known_paths::{FileLocation, PathKey};
+use crate::observe::SavedErrno;
 use crate::patterns::is_kept_out;
 use crate::recorder::RECORDER;
 use crate::sys::{self, FileStatus};
@@ -82,13 +85,29 @@ impl Found {
             libc::S_IFDIR => return Found::Passing,
             _ => return Found::KeptOut,
         }
+        Found::known(named, &status).unwrap_or_else(|| Found::ask(fd, named, &status))
+    }
+
+    /// What is known of a path that led to this file before.
+    ///
+    /// Not inlined, like what follows: neither takes room while the other is under way.
+    #[inline(never)]
+    fn known(named: Option<NamedPath>, status: &FileStatus) -> Option<Found> {
+        let (key, location) = known_place(named, status)?;
+        let file = thread::with_state(|state| state.known_paths.find(key, location))??;
+        Some(if file == 0 { Found::KeptOut } else { Found::Recorded { file, defined: true } })
+    }
+
+    /// Asks the kernel for the path of a regular file.
+    #[inline(never)]
+    fn ask(fd: i32, named: Option<NamedPath>, status: &FileStatus) -> Found {
         let find = |path: &mut Text| {
             let link = Link::of(fd);
             path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
             // Else there is no /proc to ask.
             !path.bytes().is_empty() || named.is_some_and(|named| named.put_into(path))
         };
-        match identify(find, Some(&status)) {
+        match identify(find, Some(status), || known_place(named, status)) {
             Identified::Path { file, defined } => Found::Recorded { file, defined },
             Identified::KeptOut => Found::KeptOut,
             Identified::Unknown => Found::Recorded { file: 0, defined: false },
@@ -96,10 +115,26 @@ impl Found {
     }
 }
 
+/// Where to remember the file that a path leads to.
+fn known_place(named: Option<NamedPath>, status: &FileStatus) -> Option<(PathKey, FileLocation)> {
+    PathKey::of(named?).zip(FileLocation::of(status))
+}
+
 impl NamedPath {
-    /// The identity of the path, as far as it can be read and is recorded.
-    pub(crate) fn identity(self) -> Option<u64> {
-        identify(|path| self.put_into(path), None).file()
+    /// The identity of the path, as far as it can be read and is recorded, after a call
+    /// that has succeeded or not. One that the kernel has read and that was seen before
+    /// is known.
+    pub(crate) fn identity_after(self, has_succeeded: bool) -> Option<u64> {
+        let is_read = has_succeeded || SavedErrno::is_of_read_path();
+        let key = if is_read { PathKey::of_name(self) } else { None };
+        let place = key.map(|key| (key, FileLocation::NOWHERE));
+        if let Some((key, location)) = place
+            && let Some(Some(file)) =
+                thread::with_state(|state| state.known_paths.find(key, location))
+        {
+            return (file != 0).then_some(file);
+        }
+        identify(|path| self.put_into(path), None, || place).file()
     }
 
     /// The identity of the file that the path leads to, its links resolved; of
@@ -160,6 +195,15 @@ enum Identified {
 }
 
 impl Identified {
+    /// What is worth remembering: the identity, or 0 for what is not recorded.
+    fn remembered(&self) -> Option<u64> {
+        match *self {
+            Identified::Path { file, defined: true } => Some(file),
+            Identified::KeptOut => Some(0),
+            Identified::Path { .. } | Identified::Unknown => None,
+        }
+    }
+
     fn file(self) -> Option<u64> {
         match self {
             Identified::Path { file, .. } => Some(file),
@@ -168,13 +212,29 @@ impl Identified {
     }
 }
 
-/// Finds out what a path is that `find` puts into the room it is given. A thread
-/// of which nothing can be recorded has none of its own: which of its calls are
-/// worth counting is found out in one that all threads share.
-fn identify(find: impl Fn(&mut Text) -> bool, opened: Option<&FileStatus>) -> Identified {
-    let identified = thread::with_state(|state| {
-        if find(&mut state.path) { identity_of_path(state, opened) } else { Identified::Unknown }
-    });
+/// Finds out what a path is that `find` puts into the room it is given, and remembers it
+/// at its place. A thread of which nothing can be recorded has none of its own: which of
+/// its calls are worth counting is found out in one that all threads share.
+fn identify(
+    find: impl Fn(&mut Text) -> bool,
+    opened: Option<&FileStatus>,
+    place: impl Fn() -> Option<(PathKey, FileLocation)>,
+) -> Identified {
+    // On the spare stack: this comes deepest of all that a first open takes.
+    let identify = |state: &mut GuardedState<'_>| {
+        // First, so that what was found before others made paths lead elsewhere is not
+        // remembered as what they lead to since.
+        let place = place();
+        if !find(&mut state.path) {
+            return Identified::Unknown;
+        }
+        let identified = identity_of_path(state, opened);
+        if let (Some((key, location)), Some(file)) = (place, identified.remembered()) {
+            state.known_paths.insert(key, location, file);
+        }
+        identified
+    };
+    let identified = thread::with_state(|state| state.on_spare_stack(identify));
     match identified {
         Some(identified) => identified,
         None => identify_without_state(&find),

@@ -33,6 +33,7 @@ mod observe;
 
 mod descriptors;
 mod files;
+mod known_paths;
 mod mappings;
 mod patterns;
 

@@ -102,6 +102,13 @@ impl SavedErrno {
         SavedErrno(unsafe { *libc::__errno_location() })
     }
 
+    /// Whether it is one of those that the kernel answers with after it has read the
+    /// path it was given.
+    pub(crate) fn is_of_read_path() -> bool {
+        let SavedErrno(errno) = SavedErrno::keep();
+        matches!(errno, libc::ENOENT | libc::ENOTDIR | libc::EACCES | libc::EEXIST)
+    }
+
     /// Puts it back.
     #[inline]
     pub(crate) fn put_back(self) {

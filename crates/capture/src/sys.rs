@@ -72,12 +72,45 @@ pub(crate) struct FileStatus {
     pub(crate) device: u64,
     pub(crate) inode: u64,
     pub(crate) size: u64,
+    /// When the file was made; 0 where the file system does not say.
+    pub(crate) birth_ns: u64,
+    pub(crate) n_links: u32,
 }
 
 /// What a descriptor of the program is. Not inlined: the kernel's structure is on the
 /// stack only while the kernel fills it, not while callers go on to take more stack.
 #[inline(never)]
 pub(crate) fn status(fd: i32) -> Result<FileStatus, Errno> {
+    let mut buffer = MaybeUninit::<libc::statx>::uninit();
+    let mask = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
+    let (path, flags) = (c"".as_ptr() as usize, libc::AT_EMPTY_PATH as usize);
+    let arguments = [fd as usize, path, flags, mask as usize, buffer.as_mut_ptr() as usize, 0];
+    // SAFETY: the kernel fills the structure if it answers with success.
+    let statx = unsafe {
+        match check(syscall(libc::SYS_statx, arguments)) {
+            Ok(_) => buffer.assume_init_ref(),
+            Err(Errno(libc::EBADF)) => return Err(Errno(libc::EBADF)),
+            // Kernels before 4.11, and containers that do not let it through.
+            Err(_) => return status_by_fstat(fd),
+        }
+    };
+    let has_birth = statx.stx_mask & libc::STATX_BTIME != 0;
+    let seconds = u64::try_from(statx.stx_btime.tv_sec).unwrap_or(0);
+    let birth_ns = seconds.wrapping_mul(1_000_000_000) + u64::from(statx.stx_btime.tv_nsec);
+    Ok(FileStatus {
+        mode: statx.stx_mode.into(),
+        user: statx.stx_uid,
+        device: libc::makedev(statx.stx_dev_major, statx.stx_dev_minor),
+        inode: statx.stx_ino,
+        size: statx.stx_size,
+        birth_ns: if has_birth { birth_ns } else { 0 },
+        n_links: statx.stx_nlink,
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn status_by_fstat(fd: i32) -> Result<FileStatus, Errno> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the kernel fills the structure if it answers with success.
     let stat = unsafe {
@@ -90,6 +123,8 @@ pub(crate) fn status(fd: i32) -> Result<FileStatus, Errno> {
         device: stat.st_dev,
         inode: stat.st_ino,
         size: stat.st_size as u64,
+        birth_ns: 0,
+        n_links: u32::try_from(stat.st_nlink).unwrap_or(u32::MAX),
     })
 }
 

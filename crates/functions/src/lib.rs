@@ -120,6 +120,28 @@ impl Function {
         None
     }
 
+    /// Whether it asks or changes what a file system knows of a file or a directory,
+    /// and neither opens the file nor gives it another name.
+    pub const fn is_metadata(self) -> bool {
+        matches!(
+            self,
+            Function::Stat
+                | Function::Lstat
+                | Function::Fstat
+                | Function::Access
+                | Function::Mkdir
+                | Function::Rmdir
+                | Function::Opendir
+                | Function::Readdir
+                | Function::Closedir
+                | Function::Link
+                | Function::Symlink
+                | Function::Readlink
+                | Function::Chmod
+                | Function::Fchmod
+        )
+    }
+
     /// All functions, in the order of their numbers.
     pub fn all() -> impl Iterator<Item = Function> {
         Function::ALL.iter().copied()
@@ -332,6 +354,11 @@ functions! {
         NcmpiMputVars "ncmpi_mput_vars", NcmpiMputVarsAll "ncmpi_mput_vars_all",
         NcmpiMputVarm "ncmpi_mput_varm", NcmpiMputVarmAll "ncmpi_mput_varm_all",
     }
+    Posix Define {
+        Stat "stat", Lstat "lstat", Fstat "fstat", Access "access", Mkdir "mkdir", Rmdir "rmdir",
+        Opendir "opendir", Readdir "readdir", Closedir "closedir", Link "link",
+        Symlink "symlink", Readlink "readlink", Chmod "chmod", Fchmod "fchmod",
+    }
 }
 
 #[cfg(test)]
@@ -369,5 +396,6 @@ mod tests {
         check(Function::Fflush, 28);
         check(Function::MpiWait, 174);
         check(Function::NcmpiMputVarmAll, 220);
+        check(Function::Fchmod, 234);
     }
 }

@@ -336,6 +336,20 @@ pub mod tests {
     }
 
     #[test]
+    fn tens_of_thousands_of_questions_are_a_storm() {
+        let asked = |n: u64| {
+            let missing = |n: u64| if n % 4 == 0 { -1 } else { 0 };
+            found((0..n).map(|n| Event { result: missing(n), ..event("stat", 1, None) }))
+        };
+        assert!(asked(9_000).is_empty());
+        let [storm] = &asked(20_000)[..] else { panic!("one finding") };
+        let expected = "20,000 calls asked the file system for metadata (stat), 5,000 of which";
+        assert!(storm.starts_with(expected), "{storm}");
+        // Entries of directories come many at a time.
+        assert!(found((0..20_000).map(|_| event("readdir", 1, None))).is_empty());
+    }
+
+    #[test]
     fn severity_goes_with_the_share_of_the_run() {
         let found = |n: u64| {
             let writes = (0..n).map(|n| event("write", 1, Some((n * 48, 48))));

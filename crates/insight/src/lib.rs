@@ -43,6 +43,6 @@ pub use report::{
 pub use summarise::{Surroundings, predicted};
 pub use summary::{
     Between, Bursts, BusyFile, BusyGroup, BusyVariable, Calls, FileKind, Finding, Io, LibraryCalls,
-    LoopSeen, MappedFile, MappedTotals, MpiInternalTotals, NextBurst, Predicted, PredictedBySource,
-    RankGroup, RankGroups, SelectionPattern, Severity, SourceScore, Summary,
+    LoopSeen, MappedFile, MappedTotals, MetadataTotals, MpiInternalTotals, NextBurst, Predicted,
+    PredictedBySource, RankGroup, RankGroups, SelectionPattern, Severity, SourceScore, Summary,
 };

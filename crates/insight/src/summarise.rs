@@ -17,7 +17,8 @@ use crate::loops::loops_of;
 use crate::rank_groups::RankTallies;
 use crate::summary::{
     Bursts, BusyFile, BusyGroup, Calls, Io, LibraryCalls, LoopSeen, MappedFile, MappedTotals,
-    MpiInternalTotals, NextBurst, Predicted, PredictedBySource, SourceScore, Summary,
+    MetadataTotals, MpiInternalTotals, NextBurst, Predicted, PredictedBySource, SourceScore,
+    Summary,
 };
 use crate::tally::{self, CountedLibrary, FileTally, JobTally, LibraryTally, TransferTally};
 use crate::variables::{busiest_variables, series};
@@ -65,6 +66,7 @@ pub fn summarise<'a>(
         io: io(tally),
         mapped: mapped(tally, path),
         mpi_own: mpi_own(&tally.mpi_own),
+        metadata: metadata(&tally.metadata),
         mpi_io: library(tally.libraries.of(CountedLibrary::MpiIo)),
         hdf5: library(tally.libraries.of(CountedLibrary::Hdf5)),
         netcdf: library(tally.libraries.of(CountedLibrary::NetCdf)),
@@ -137,6 +139,16 @@ fn mpi_own(own: &tally::MpiInternalTally) -> Option<MpiInternalTotals> {
     })
 }
 
+fn metadata(calls: &tally::MetadataTally) -> Option<MetadataTotals> {
+    let total = calls.total();
+    (total.operations > 0).then(|| MetadataTotals {
+        n_calls: total.operations,
+        failed: calls.failed,
+        io_time_s: in_seconds(total.io_ns),
+        calls: sorted_calls(&calls.calls),
+    })
+}
+
 fn library(calls: &LibraryTally) -> Option<LibraryCalls> {
     (calls.calls > 0).then(|| LibraryCalls {
         calls: calls.calls,
@@ -178,11 +190,18 @@ fn busiest_files(tally: &JobTally, path: &dyn Fn(FileId) -> String) -> Vec<BusyF
 
 /// The calls that took most time.
 pub fn busiest_calls(calls: &[(Function, TransferTally)]) -> Vec<Calls> {
+    let mut calls = sorted_calls(calls);
+    calls.truncate(MAX_CALLS);
+    calls
+}
+
+/// All of them, those that took most time first.
+fn sorted_calls(calls: &[(Function, TransferTally)]) -> Vec<Calls> {
     let mut calls = calls.to_vec();
     calls.sort_by_key(|(function, moved)| {
         (std::cmp::Reverse((moved.io_ns, moved.operations)), *function)
     });
-    let calls = calls.into_iter().take(MAX_CALLS).map(|(function, moved)| Calls {
+    let calls = calls.into_iter().map(|(function, moved)| Calls {
         function: function.name(),
         calls: moved.operations,
         bytes: moved.bytes,

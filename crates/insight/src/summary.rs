@@ -21,6 +21,8 @@ pub struct Summary {
     pub mapped: Option<MappedTotals>,
     /// What MPI did for itself, which is no part of [`Io`]; None: nothing.
     pub mpi_own: Option<MpiInternalTotals>,
+    /// Calls on metadata, which are no operations; None: there were none.
+    pub metadata: Option<MetadataTotals>,
     /// Calls of MPI-IO, if it is used.
     pub mpi_io: Option<LibraryCalls>,
     /// The same of HDF5.
@@ -157,6 +159,21 @@ pub struct MpiInternalTotals {
     pub bytes_written: u64,
     /// Over all threads.
     pub io_time_s: f64,
+}
+
+/// Calls that ask or change what the file system knows of files and directories: the
+/// `stat` family, `access`, `mkdir`, `readdir` and others. Their time is part of that in
+/// [`Io`].
+#[derive(Clone, Debug, Serialize)]
+pub struct MetadataTotals {
+    /// How many.
+    pub n_calls: u64,
+    /// Those that failed, mostly because there was no such file.
+    pub failed: u64,
+    /// Over all threads.
+    pub io_time_s: f64,
+    /// By function; those that took most time first.
+    pub calls: Vec<Calls>,
 }
 
 /// Calls of a library; what happens inside them is part of [`Io`].

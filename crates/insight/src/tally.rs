@@ -17,6 +17,7 @@ mod files;
 mod libraries;
 mod loop_files;
 mod mapped;
+mod metadata;
 mod mpi_own;
 mod requests;
 mod variables;
@@ -33,6 +34,7 @@ pub use self::call_places::{CallPlaces, LOCKED_BYTES, OpenFiles, WrittenBlocks};
 pub use self::files::{Accesses, FileTally, Independent, SMALL};
 pub use self::libraries::{CountedLibrary, Libraries, LibraryTally};
 use self::loop_files::FilesByCall;
+pub use self::metadata::MetadataTally;
 pub use self::mpi_own::MpiInternalTally;
 use self::requests::{PendingRequests, RequestOutcome};
 pub use self::variables::{SelectionPattern, Touched, VariableTallies, VariableTally};
@@ -64,6 +66,8 @@ pub struct JobTally {
     pub libraries: Libraries,
     /// In none of the other counts but `events`.
     pub mpi_own: MpiInternalTally,
+    /// In none of the other counts but `events` and the times.
+    pub metadata: MetadataTally,
     pub variables: VariableTallies,
     extents: AccessExtents,
     /// By file; not all, where there were more than the bound.
@@ -148,9 +152,17 @@ impl JobTally {
             return;
         }
         let own_ns = self.add_time(event, io_ns);
+        let is_metadata = event.function.is_metadata();
         if let Some(stream) = entry(&mut self.streams, event.stream, MAX_STREAMS) {
             stream.io_ns = stream.io_ns.saturating_add(io_ns);
-            stream.behaviour.add(event);
+            if !is_metadata {
+                stream.behaviour.add(event);
+            }
+        }
+        if is_metadata {
+            self.metadata.add(event);
+            self.call_places.add_on_any_file(event);
+            return;
         }
         let variables = &mut self.variables;
         self.extents.push(event, |access| variables.add_extents(&access));

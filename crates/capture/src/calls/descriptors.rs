@@ -23,7 +23,8 @@ pub(super) fn open(
     }
     observe(real, |fd| {
         let named = NamedPath { directory, path };
-        let file = if fd >= 0 { files::opened(fd, flags, named) } else { named.identity() }?;
+        let file =
+            if fd >= 0 { files::opened(fd, flags, named) } else { named.identity_after(false) }?;
         let call = call(Function::Open, file, fd, fd.into());
         Some(Call { offset: 0, detail: flags as u32, ..call })
     })

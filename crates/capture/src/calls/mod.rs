@@ -2,11 +2,12 @@
 
 //! The tables of intercepted functions, and what their rows do.
 //!
-//! `posix.rs`, `stdio.rs`, `process.rs`, `mpi/`, `hdf5/`, `netcdf/` and `pnetcdf/`
+//! `posix.rs`, `metadata.rs`, `stdio.rs`, `process.rs`, `mpi/`, `hdf5/`, `netcdf/` and `pnetcdf/`
 //! are the tables. Nothing else names an intercepted function; the other files
 //! here hold what their rows have in common.
 
 mod hdf5;
+mod metadata;
 mod mpi;
 mod netcdf;
 mod pnetcdf;
@@ -30,7 +31,7 @@ mod streams;
 /// Looks up the real function of every row of the C library, before the program needs one where
 /// looking it up is not safe, as in a signal handler.
 pub(crate) fn find_real_functions() {
-    for table in [posix::REALS, stdio::REALS, process::REALS] {
+    for table in [posix::REALS, metadata::REALS, stdio::REALS, process::REALS] {
         for real in table {
             real.find();
         }

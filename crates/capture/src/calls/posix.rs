@@ -123,9 +123,11 @@ interpose! {
     libc [truncate64] (path: *const c_char, length: off64_t) -> c_int
         => |real| paths::on_path(Function::Truncate, libc::AT_FDCWD, path, length as u64, real);
     libc [rename] (from: *const c_char, to: *const c_char) -> c_int
-        => |real| paths::on_path(Function::Rename, libc::AT_FDCWD, from, 0, real);
+        => |real| paths::rename(libc::AT_FDCWD, from, real);
     libc [renameat] (directory: c_int, from: *const c_char, other: c_int, to: *const c_char) -> c_int
-        => |real| paths::on_path(Function::Rename, directory, from, 0, real);
+        => |real| paths::rename(directory, from, real);
+    libc [chdir] (path: *const c_char) -> c_int => |real| paths::change_directory(real);
+    libc [fchdir] (fd: c_int) -> c_int => |real| paths::change_directory(real);
     libc [unlink] (path: *const c_char) -> c_int
         => |real| paths::on_path(Function::Unlink, libc::AT_FDCWD, path, 0, real);
     libc [unlinkat] (directory: c_int, path: *const c_char, flags: c_int) -> c_int

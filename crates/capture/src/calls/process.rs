@@ -9,6 +9,7 @@ use core::sync::atomic::Ordering;
 
 use libc::uid_t;
 
+use crate::calls::paths;
 use crate::clock;
 use crate::interpose::interpose;
 use crate::recorder::{RECORDER, Sandboxed};
@@ -47,7 +48,7 @@ interpose! {
     };
     libc [chroot] (path: *const c_char) -> c_int => |real| {
         reserve::prepare();
-        real()
+        paths::change_directory(real)
     };
 
     exported [io_uring_submit] (ring: *mut c_void) -> c_int => |real| count_requests(real());

@@ -39,7 +39,7 @@ pub(super) fn open(
         let mode = Mode::after(mode, !stream.is_null());
         let named = NamedPath { directory: libc::AT_FDCWD, path };
         let (file, fd) = if stream.is_null() {
-            (named.identity(), -1)
+            (named.identity_after(false), -1)
         } else {
             let fd = descriptor_of(stream);
             let file = files::opened(fd, mode.flags(), named);

@@ -115,7 +115,7 @@ pub fn prepare() {
 
 /// Mixes two words into one; all bits of the result depend on all bits of both.
 #[inline]
-const fn mix(a: u64, b: u64) -> u64 {
+pub(crate) const fn mix(a: u64, b: u64) -> u64 {
     let product = (a ^ 0x9e37_79b9_7f4a_7c15) as u128 * (b ^ 0xd6e8_feb8_6659_fd93) as u128;
     (product >> 64) as u64 ^ product as u64
 }

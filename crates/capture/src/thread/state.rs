@@ -29,6 +29,7 @@ use crate::clock;
 use crate::descriptors;
 use crate::environment::{self, Text};
 use crate::host::{Leaving, ProcessHost};
+use crate::known_paths::{self, KnownPaths};
 use crate::recorder::RECORDER;
 use crate::spare_stack::{SpareStack, StackMemory};
 use crate::stack::{self, Caller, Walker};
@@ -38,7 +39,7 @@ use crate::sys::{self, FileStatus};
 const MAX_DEPTH: usize = 16;
 /// Identities of files, and of objects, that this stream is known to have
 /// defined; those beyond may be defined again.
-const DEFINED: usize = 256;
+const DEFINED: usize = 4096;
 /// Bytes of the program's stack that are needed to record a thread's first call,
 /// and to find a call's context, where most is done on the spare stack. The
 /// program `stack_used` measures them.
@@ -97,6 +98,7 @@ pub(crate) struct Guarded {
     /// Those that were defined with their size and device.
     defined_opened: DefinedIds,
     defined_objects: DefinedIds,
+    pub(crate) known_paths: KnownPaths,
     /// Room for paths, which would be too much for an alternate signal stack.
     pub(crate) path: Text,
     pub(crate) resolved_path: Text,
@@ -104,21 +106,25 @@ pub(crate) struct Guarded {
 }
 
 /// Identities that a stream is known to have defined: the last one of each place.
-struct DefinedIds([u64; DEFINED]);
+struct DefinedIds {
+    /// Part of every word, so that another one empties the table without touching it.
+    epoch: u64,
+    words: [u64; DEFINED],
+}
 
 impl DefinedIds {
     fn contains(&self, id: u64) -> bool {
-        self.0.get(id as usize % DEFINED) == Some(&id)
+        self.words.get(id as usize % DEFINED) == Some(&(id ^ self.epoch))
     }
 
     fn insert(&mut self, id: u64) {
-        if let Some(place) = self.0.get_mut(id as usize % DEFINED) {
-            *place = id;
+        if let Some(word) = self.words.get_mut(id as usize % DEFINED) {
+            *word = id ^ self.epoch;
         }
     }
 
     fn clear(&mut self) {
-        self.0 = [0; DEFINED];
+        self.epoch = stack::mix(self.epoch, 1);
     }
 }
 
@@ -295,6 +301,16 @@ impl GuardedState<'_> {
         }
     }
 
+    /// Does something on the thread's spare stack, with signals held back. Not inlined:
+    /// where the thread has no state, what this needs takes no room.
+    #[inline(never)]
+    pub(crate) fn on_spare_stack<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        let spare_stack = self.state.spare_stack;
+        // SAFETY: inside the guard, on the thread that the stack belongs to, and nobody
+        // looks into the stack's memory.
+        unsafe { spare_stack.run(|| work(self)) }
+    }
+
     /// Makes room while that can be done.
     pub(crate) fn reserve_room(&mut self) {
         if let (Some(writer), Some(job)) = (self.state.writer(), RECORDER.job()) {
@@ -348,6 +364,7 @@ impl GuardedState<'_> {
             self.guarded.defined_files.clear();
             self.guarded.defined_opened.clear();
             self.guarded.defined_objects.clear();
+            known_paths::forget_all();
             self.guarded.walker.forget_definitions();
         }
         // A constant, so that it is copied to its place without a stop on the stack.

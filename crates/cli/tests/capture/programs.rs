@@ -307,6 +307,24 @@ fn ten_thousand_open_files_are_distinguished() {
     checked("many_files");
 }
 
+/// Which file a path leads to is remembered by the path and where the file is.
+#[test]
+fn a_path_that_is_opened_again_is_the_file_it_leads_to_now() {
+    checked("reopens");
+}
+
+#[test]
+fn calls_on_metadata_are_recorded_under_all_their_names() {
+    let done = checked("metadata");
+    let summary = done.summary();
+    let calls = summary["metadata"]["calls"].as_array().expect("there are some");
+    let stats = calls.iter().find(|calls| calls["function"] == "stat").expect("stat is one");
+    assert!(stats["calls"].as_u64() >= Some(12), "{summary}");
+    assert!(summary["metadata"]["failed"].as_u64() >= Some(8), "{summary}");
+    // Nothing of it is an operation: open, write and close are.
+    assert_eq!(summary["io"]["operations"], 3, "{summary}");
+}
+
 #[test]
 fn odd_names_do_not_break_the_trace() {
     checked("odd_names");

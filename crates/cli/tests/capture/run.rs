@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ioracle_events::FileId;
+use ioracle_events::{FileId, Function};
 use ioracle_trace::{Error, ReadOptions, Trace};
 use tempfile::TempDir;
 
@@ -177,9 +177,14 @@ impl Done {
         expected::read(&self.beside().join("expected"))
     }
 
-    /// The recorded calls on files of the working directory, by thread.
+    /// The recorded calls on files of the working directory, by thread; those on
+    /// metadata only if the program lists any.
     pub fn recorded(&self) -> Vec<Vec<Call>> {
-        read_trace(&self.beside().join("trace"))
+        let list = self.beside().join("expected");
+        let lists_metadata = list.exists()
+            && expected::read(&list).iter().flatten().any(|call| is_metadata(&call.function));
+        let directory = self.beside().join("trace");
+        read_functions(&directory, |name| lists_metadata || !is_metadata(name))
     }
 
     /// Those of a library alone, whose names begin so: the program does not know
@@ -199,9 +204,13 @@ impl Done {
 }
 
 /// The calls of a recorded trace on files of the job's working directory, by
-/// thread, in the order in which they began.
+/// thread, in the order in which they began; those on metadata aside.
 pub fn read_trace(directory: &Path) -> Vec<Vec<Call>> {
-    read_functions(directory, |_| true)
+    read_functions(directory, |name| !is_metadata(name))
+}
+
+fn is_metadata(name: &str) -> bool {
+    Function::named(name).is_some_and(Function::is_metadata)
 }
 
 fn read_functions(directory: &Path, wanted: impl Fn(&str) -> bool) -> Vec<Vec<Call>> {

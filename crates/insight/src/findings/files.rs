@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use ioracle_events::{Access, Function, readable};
 
 use super::rules::{
-    AGAIN_BYTES, AGAIN_TIMES, JUMP_BYTES, LIBRARY_OPENS, MANY, METADATA_SHARE, REOPENS,
-    SEVERAL_SYNCS, STDIO_BYTES, STDIO_PIECE, STDIO_SHARE, nominal,
+    AGAIN_BYTES, AGAIN_TIMES, JUMP_BYTES, LIBRARY_OPENS, MANY, METADATA_CALLS, METADATA_SHARE,
+    REOPENS, SEVERAL_SYNCS, STDIO_BYTES, STDIO_PIECE, STDIO_SHARE, nominal,
 };
 use super::{Held, Measured, busiest, is_most, nominal_ns};
 use crate::file_groups::{FileGroup, FileKind};
@@ -34,7 +34,38 @@ pub fn held(measured: &Measured, by_variable: &HashSet<String>) -> Vec<Held> {
         ];
         found.into_iter().flatten()
     });
-    of_groups.chain(many_files(measured)).collect()
+    of_groups.chain(many_files(measured)).chain(metadata_storm(measured)).collect()
+}
+
+/// Thousands of questions to the file system, whatever the files.
+fn metadata_storm(measured: &Measured) -> Option<Held> {
+    let metadata = &measured.tally.metadata;
+    let requests = metadata.requests();
+    if requests.operations < METADATA_CALLS {
+        return None;
+    }
+    let functions = busiest(&metadata.calls, |function| function != Function::Readdir);
+    let failed = match metadata.failed {
+        0 => String::new(),
+        n => format!(", {} of which found nothing", grouped(n)),
+    };
+    let seen = format!(
+        "{} calls asked the file system for metadata ({}){failed}",
+        grouped(requests.operations),
+        functions.join(", ")
+    );
+    let remedy = "ask once and keep the answer, open files instead of testing for them first, and \
+                  in a parallel job let one rank ask for all";
+    Some(Held {
+        kind: "metadata_storm",
+        calls: requests.operations,
+        io_ns: requests.io_ns,
+        nominal_ns: requests.operations.saturating_mul(nominal::METADATA_NS),
+        functions,
+        seen,
+        remedy: remedy.to_owned(),
+        ..Held::default()
+    })
 }
 
 /// `'dump_*.sdf' (21 files)`.

@@ -26,6 +26,9 @@ pub const AGAIN_BYTES: u64 = 1 << 20;
 pub const AGAIN_TIMES: u64 = 2;
 /// What of the nominal cost of all I/O opening and closing must be, in percent.
 pub const METADATA_SHARE: u64 = 30;
+/// Calls that ask the file system for metadata from which on they are a storm:
+/// interpreters make some thousands to find their modules.
+pub const METADATA_CALLS: u64 = 10_000;
 /// Bytes through stdio from which on its buffer is too small, and what of all
 /// bytes they are, in percent.
 pub const STDIO_BYTES: u64 = 100_000_000;
@@ -170,6 +173,17 @@ pub const RULES: &[AdviceRule] = &[
             )
         },
         remedy: "put the data into fewer, larger files",
+    },
+    AdviceRule {
+        kind: "metadata_storm",
+        when: || {
+            format!(
+                "the program makes at least {} calls that ask the file system for metadata \
+                 (`stat`, `access`, `readlink`, `opendir` and others)",
+                grouped(METADATA_CALLS)
+            )
+        },
+        remedy: "ask once and keep the answer; open files instead of testing for them first",
     },
     AdviceRule {
         kind: "library_opens",

@@ -25,7 +25,16 @@ pub struct CallPlaces(FastMap<(FileId, ContextId, Function), TransferTally>);
 impl CallPlaces {
     /// Counts a call that has not failed.
     pub fn add(&mut self, event: &Event) {
-        let key = (event.file, event.context, event.function);
+        self.add_on(event.file, event);
+    }
+
+    /// Counts a call whose file does not matter.
+    pub fn add_on_any_file(&mut self, event: &Event) {
+        self.add_on(FileId::UNKNOWN, event);
+    }
+
+    fn add_on(&mut self, file: FileId, event: &Event) {
+        let key = (file, event.context, event.function);
         if let Some(calls) = entry(&mut self.0, key, MAX_PLACES) {
             calls.add(event.transferred(), duration_ns(event));
         }

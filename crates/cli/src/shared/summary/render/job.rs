@@ -4,8 +4,8 @@
 
 use ioracle_events::readable;
 use ioracle_insight::{
-    Bursts, Io, LibraryCalls, LoopSeen, MappedTotals, MpiInternalTotals, Predicted, Severity,
-    Summary,
+    Bursts, Calls, Io, LibraryCalls, LoopSeen, MappedTotals, MetadataTotals, MpiInternalTotals,
+    Predicted, Severity, Summary,
 };
 
 use super::TextPage;
@@ -102,6 +102,9 @@ fn what_was_done(summary: &Summary, setting: &JobSetting, page: &mut TextPage) {
     if let Some(own) = &summary.mpi_own {
         page.say("MPI's own", &mpi_own_in_words(own));
     }
+    if let Some(metadata) = &summary.metadata {
+        page.say("metadata", &metadata_in_words(metadata));
+    }
     if let Some(ranks) = &summary.ranks {
         page.say("ranks", &ranks_in_words(ranks, page.room.kinds_of_ranks));
     }
@@ -163,6 +166,25 @@ fn mpi_own_in_words(own: &MpiInternalTotals) -> String {
         counted(own.files, "file"),
         bytes(own.bytes_read),
         bytes(own.bytes_written)
+    )
+}
+
+/// Calls on metadata, the most frequent by name.
+fn metadata_in_words(metadata: &MetadataTotals) -> String {
+    let mut calls: Vec<_> = metadata.calls.iter().collect();
+    calls.sort_by_key(|calls| (std::cmp::Reverse(calls.calls), calls.function));
+    let in_words = |calls: &Calls| format!("{} {}", calls.function, grouped(calls.calls));
+    let named: Vec<String> = calls.iter().take(3).map(|calls| in_words(calls)).collect();
+    let failed = match metadata.failed {
+        0 => String::new(),
+        n => format!("; {} failed", grouped(n)),
+    };
+    let others = if calls.len() > named.len() { ", …" } else { "" };
+    let time = seconds(Some(metadata.io_time_s));
+    format!(
+        "{} in {time} ({}{others}){failed}",
+        counted(metadata.n_calls, "call"),
+        named.join(", ")
     )
 }
 
