@@ -11,20 +11,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#define MAX_THREADS 1000
+#define FILES 500
+
 static char data[4096];
+static char names[FILES][512];
 
 struct work {
     char kind;
-    int n, depth, paths, fd;
+    int n, depth, paths, fd, n_opened;
     FILE *stream;
     double ns;
 };
 
+static long open_and_close(const char *name) {
+    int fd = open(name, O_RDONLY);
+    if (fd < 0)
+        abort();
+    return close(fd);
+}
+
 __attribute__((noinline)) static long call(struct work *work) {
+    struct stat status;
     switch (work->kind) {
+    case 'o': return open_and_close(names[0]);
+    case 'm': return open_and_close(names[work->n_opened++ % FILES]);
+    case 's': return stat(names[0], &status);
     case 'p': return pwrite(work->fd, data, sizeof data, 0);
     case 'r': return pread(work->fd, data, sizeof data, 0);
     case 'f': return (long)fwrite(data, 1, 64, work->stream);
@@ -70,13 +86,18 @@ int main(int argc, char **argv) {
     if (argc != 7)
         return 2;
     int threads = atoi(argv[5]);
-    struct work works[64];
-    pthread_t ids[64];
+    static struct work works[MAX_THREADS];
+    static pthread_t ids[MAX_THREADS];
     double sum = 0;
-    if (threads < 1 || threads > 64)
+    if (threads < 1 || threads > MAX_THREADS)
         return 2;
+    for (int i = 0; i < FILES && strchr("oms", argv[1][0]); i++) {
+        snprintf(names[i], sizeof names[i], "%s/opened-%d", argv[6], i);
+        if (close(open(names[i], O_WRONLY | O_CREAT, 0644)) != 0)
+            return 1;
+    }
     for (int i = 0; i < threads; i++) {
-        char path[4096];
+        char path[512];
         snprintf(path, sizeof path, "%s/calls-%d", argv[6], i);
         works[i] = (struct work){argv[1][0], atoi(argv[2]), atoi(argv[3]), atoi(argv[4])};
         works[i].fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);

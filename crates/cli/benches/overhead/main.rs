@@ -8,13 +8,14 @@
 //! Markdown; `scripts/overhead` makes `docs/overhead.md` of it.
 //!
 //! ```text
-//! cargo bench --package ioracle-cli --bench overhead -- [calls|libraries|reader|busy|start|idle|applications]
+//! cargo bench --package ioracle-cli --bench overhead -- [calls|libraries|lag|status|reader|busy|start|idle|applications]
 //! ```
 
 mod applications;
 mod busy;
 mod calls;
 mod idle;
+mod lag;
 mod libraries;
 mod pairs;
 mod reader;
@@ -36,6 +37,12 @@ fn main() {
     }
     if wanted("libraries") {
         libraries::report(&tools);
+    }
+    if wanted("lag") {
+        lag::report(&tools);
+    }
+    if wanted("status") {
+        lag::status(&tools);
     }
     if wanted("reader") {
         reader::report(&tools);

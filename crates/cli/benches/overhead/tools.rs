@@ -17,16 +17,17 @@ impl Tools {
     /// Finds them.
     pub fn find() -> Tools {
         let ioracle = PathBuf::from(env!("CARGO_BIN_EXE_ioracle"));
-        let library = ioracle.with_file_name("libioracle_capture.so");
+        let memory = Path::new("/dev/shm");
+        let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let scratch = tempfile::tempdir_in(base).expect("a directory to work in");
+        let tools = Tools { ioracle, scratch };
+        let library = tools.library();
         assert!(
             library.exists(),
             "there is no {}; run 'cargo build --release --package ioracle-capture'",
             library.display()
         );
-        let memory = Path::new("/dev/shm");
-        let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let scratch = tempfile::tempdir_in(base).expect("a directory to work in");
-        Tools { ioracle, scratch }
+        tools
     }
 
     /// Compiles a program of `benches/programs`.
@@ -52,6 +53,11 @@ impl Tools {
     /// `ioracle` itself.
     pub fn command(&self) -> Command {
         Command::new(&self.ioracle)
+    }
+
+    /// The capture library.
+    pub fn library(&self) -> PathBuf {
+        self.ioracle.with_file_name("libioracle_capture.so")
     }
 
     /// The command alone.
