@@ -338,7 +338,7 @@ pub mod tests {
     #[test]
     fn tens_of_thousands_of_questions_are_a_storm() {
         let asked = |n: u64| {
-            let missing = |n: u64| if n % 4 == 0 { -1 } else { 0 };
+            let missing = |n: u64| if n.is_multiple_of(4) { -1 } else { 0 };
             found((0..n).map(|n| Event { result: missing(n), ..event("stat", 1, None) }))
         };
         assert!(asked(9_000).is_empty());
