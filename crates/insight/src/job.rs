@@ -107,7 +107,7 @@ impl JobAnalysis {
     /// The summary, after the end.
     pub(crate) fn summary(&self, ranks: &HashMap<u32, u32>, wall_s: f64) -> Summary {
         let (engine, bursts) = (&self.engine, &self.bursts);
-        self.insight.summarise(&Surroundings { engine, bursts, ranks, wall_s })
+        self.insight.summarise(&Surroundings { engine, bursts, ranks, wall_s, is_whole: true })
     }
 
     /// The call stacks.

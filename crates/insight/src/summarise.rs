@@ -43,6 +43,9 @@ pub struct Surroundings<'a> {
     pub ranks: &'a HashMap<u32, u32>,
     /// How long the job took, in seconds.
     pub wall_s: f64,
+    /// Whether all events were observed. Of a part, there is no advice, which may be wrong
+    /// of the whole, and nobody asks what comes after it.
+    pub is_whole: bool,
 }
 
 /// The summary of a job.
@@ -53,7 +56,7 @@ pub fn summarise<'a>(
     surroundings: &Surroundings,
 ) -> Summary {
     let path: &dyn Fn(FileId) -> String = &|file| known_path(file).unwrap_or(UNKNOWN).to_owned();
-    let &Surroundings { engine, bursts, wall_s, .. } = surroundings;
+    let &Surroundings { engine, bursts, wall_s, is_whole, .. } = surroundings;
     let main = busiest_stream(engine);
     let ranks = RankTallies::of(tally, surroundings.ranks);
     let series = series(&tally.variables, path);
@@ -61,7 +64,7 @@ pub fn summarise<'a>(
     let (series, groups, rank_bytes) = (&series, &groups, &ranks.bytes());
     let measured = Measured { tally, groups, series, wall_s, ranks: rank_bytes, frames };
     Summary {
-        advice: findings(&measured),
+        advice: if is_whole { findings(&measured) } else { Vec::new() },
         ranks: ranks.groups(),
         io: io(tally),
         mapped: mapped(tally, path),
@@ -77,7 +80,7 @@ pub fn summarise<'a>(
         loops: main.map(|(_, oracle)| loops(oracle, tally, groups)).unwrap_or_default(),
         predicted: predicted(&engine.score_by_source()),
         predicted_variables: predicted(&engine.variable_score_by_source()),
-        bursts: main.and_then(|(stream, oracle)| bursts_of(bursts, stream, oracle)),
+        bursts: main.and_then(|(stream, oracle)| bursts_of(bursts, stream, oracle, is_whole)),
     }
 }
 
@@ -306,10 +309,16 @@ fn source_score(score: &Score) -> Option<SourceScore> {
     })
 }
 
-fn bursts_of(tally: &BurstTally, stream: StreamId, oracle: &Oracle) -> Option<Bursts> {
+fn bursts_of(
+    tally: &BurstTally,
+    stream: StreamId,
+    oracle: &Oracle,
+    is_whole: bool,
+) -> Option<Bursts> {
     let seen = tally.of(stream, oracle.quiet_threshold_ns()?)?;
     // Of a burst that has begun only the rest is known; the next one is whole.
-    let next = oracle.bursts().take(2).find(|burst| burst.starts_in_ns > 0);
+    let next = || oracle.bursts().take(2).find(|burst| burst.starts_in_ns > 0);
+    let next = is_whole.then(next).flatten();
     Some(Bursts {
         seen: seen.n,
         operations: seen.operations as f64 / seen.n as f64,

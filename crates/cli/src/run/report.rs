@@ -25,11 +25,13 @@ pub fn summarise(
     totals: &JobTotals,
 ) -> RunSummary {
     let ranks = (0..).zip(processes).filter_map(|(n, process)| Some((n, process.rank?))).collect();
+    let unrecorded = unrecorded(watch, totals);
     let surroundings = Surroundings {
         engine: &watch.learner.engine,
         bursts: &watch.learner.bursts,
         ranks: &ranks,
         wall_s: ran.wall_s,
+        is_whole: !unrecorded.is_too_much() && watch.n_left_raw == 0,
     };
     let circumstances = Circumstances {
         kind: ran.kind,
@@ -37,12 +39,6 @@ pub fn summarise(
         processes: totals.spool.n_processes,
         unrecorded: totals.spool.n_unrecorded(),
     };
-    let unrecorded = unrecorded(watch, totals);
-    let mut job = watch.insight.summarise(&surroundings);
-    // What is said of a part may be wrong of the whole.
-    if unrecorded.is_too_much() || watch.n_left_raw > 0 {
-        job.advice.clear();
-    }
     RunSummary {
         format: 1,
         application: ran.application.clone(),
@@ -52,7 +48,7 @@ pub fn summarise(
         ending: ran.ending,
         wall_s: ran.wall_s,
         processes: who_took_part(ran, processes, totals),
-        job,
+        job: watch.insight.summarise(&surroundings),
         unrecorded,
         linked_in: linked_in(watch, processes),
         stacks: stacks(totals),

@@ -40,7 +40,8 @@ use crate::shared::symbols::exported_name;
 use crate::shared::text::shell_quoted;
 use crate::shared::{jobs, library};
 
-/// How long functions and source lines are looked up when the program has ended.
+/// How long functions and source lines are looked up after the program has ended; most
+/// are found while it runs.
 const SYMBOLS_TIME: Duration = Duration::from_secs(1);
 
 /// What is going to be done.
@@ -153,7 +154,11 @@ impl Plan<'_> {
     ) -> Result<RunSummary> {
         let ended = Arc::new(AtomicBool::new(false));
         let learn = self.arguments.learn;
+        let looks_up = recorder.is_some() && !self.arguments.no_symbols;
         let mut watch = RunObserver::new(recorder, Arc::clone(&ended), signals, learn);
+        if looks_up {
+            watch.look_up_sources();
+        }
         watch.tell_status(StatusPublisher::new(follower.directory(), self.application()));
         let model = self.model().map(|(model, known)| {
             let (name, stacks) = (self.arguments.settings.name.as_deref(), known.stacks().clone());
@@ -329,9 +334,8 @@ impl Plan<'_> {
                 .collect(),
             ..Description::default()
         };
-        let at_most = if self.arguments.no_symbols { Duration::ZERO } else { SYMBOLS_TIME };
         let directory = self.trace.clone();
-        let finished = watch.take_recording(at_most)?.and_then(|recorder| {
+        let finished = watch.take_recording(SYMBOLS_TIME)?.and_then(|recorder| {
             match watch.n_left_raw {
                 0 => recorder.finish(&description).map(drop)?,
                 _ => recorder.leave(&description)?,

@@ -30,7 +30,7 @@ use super::model::RunRecognition;
 use super::pace::{LearnWhen, LearningPace};
 use super::signals::Signals;
 use super::status::StatusPublisher;
-use crate::shared::source_lines::SeenFrames;
+use crate::shared::source_lines::SourceLookup;
 
 /// Sleep between looks while the job is active, and when nothing was found for
 /// long. Writers wake us earlier when a batch is full.
@@ -59,7 +59,7 @@ const MAX_WAITING: f64 = 0.75;
 /// How long, and for how many records, what a program has recorded is read after its
 /// end, if the rest can stay in the recording's directory.
 const MAX_AFTER_END: Duration = Duration::from_millis(50);
-const MAX_FEW: u64 = 200_000;
+const MAX_FEW: u64 = 50_000;
 /// Events between two looks at whether somebody does not want to wait for learning.
 const LOOK_FOR_SIGNALS: u64 = 1024;
 /// How often a recording is handed to the system.
@@ -76,8 +76,8 @@ pub struct RunObserver<'a> {
     /// Only if there is a model to be learned for.
     pub recognition: Option<RunRecognition>,
     recorder: Option<TraceRecorder>,
-    /// Frames whose functions the recording will tell.
-    frames: SeenFrames,
+    /// Looks up functions and source lines for the recording.
+    source_lookup: Option<SourceLookup>,
     not_recorded: Option<anyhow::Error>,
     pub ended: Arc<AtomicBool>,
     signals: &'a Signals,
@@ -112,7 +112,7 @@ impl<'a> RunObserver<'a> {
             modules: BTreeMap::new(),
             recognition: None,
             recorder,
-            frames: SeenFrames::default(),
+            source_lookup: None,
             not_recorded: None,
             ended,
             signals,
@@ -130,6 +130,11 @@ impl<'a> RunObserver<'a> {
     /// Tells those who look how the job is doing.
     pub fn tell_status(&mut self, status: Option<StatusPublisher>) {
         self.status = status;
+    }
+
+    /// The recording will tell functions and source lines.
+    pub fn look_up_sources(&mut self) {
+        self.source_lookup = SourceLookup::begin();
     }
 
     /// Whether records are left for later now.
@@ -295,9 +300,8 @@ impl<'a> RunObserver<'a> {
     pub fn take_recording(&mut self, symbols: Duration) -> Option<Result<TraceRecorder>> {
         self.flush();
         let mut recorder = self.recorder.take()?;
-        if self.not_recorded.is_none() && !symbols.is_zero() {
-            let frames = std::mem::take(&mut self.frames);
-            frames.resolve(symbols, |frame, places| recorder.symbol(frame, places));
+        if let (Some(lookup), None) = (self.source_lookup.take(), &self.not_recorded) {
+            lookup.finish(symbols, |frame, places| recorder.symbol(frame, places));
         }
         Some(self.not_recorded.take().map_or(Ok(recorder), Err))
     }
@@ -329,8 +333,8 @@ impl Observer for RunObserver<'_> {
         if let Some(recognition) = &mut self.recognition {
             recognition.module(name, build_id, path);
         }
-        if self.recorder.is_some() {
-            self.frames.module(name, build_id, path);
+        if let Some(lookup) = &mut self.source_lookup {
+            lookup.module(name, build_id, path);
         }
     }
 
@@ -355,7 +359,9 @@ impl Observer for RunObserver<'_> {
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.context(id, frames);
-            self.frames.context(frames);
+        }
+        if let Some(lookup) = &mut self.source_lookup {
+            lookup.context(frames);
         }
     }
 

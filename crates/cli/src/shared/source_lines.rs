@@ -4,20 +4,20 @@
 //! programs and libraries they are in, or where there is none, from their symbol
 //! tables.
 //!
-//! Looking them up may take long in a large program, so it is done on a thread of
-//! its own that is left behind when the time is over: what was found until then
-//! is used. Files are read and not mapped, because they may be replaced meanwhile;
-//! one that is not the build that was loaded is not used.
+//! Looking them up may take long in a large program, so it is done while the program
+//! runs, on a thread of its own that is left behind when the time after its end is over:
+//! what was found until then is used. Files are read and not mapped, because they may be
+//! replaced meanwhile; one that is not the build that was loaded is not used.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use addr2line::gimli::{DwarfSections, EndianSlice, RunTimeEndian, SectionId};
+use addr2line::gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
 use ioracle_trace::SourcePlace;
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ReadCache};
@@ -32,32 +32,54 @@ const MAX_DEBUG_BYTES: u64 = 1 << 30;
 /// Bytes of a name.
 const MAX_NAME_BYTES: usize = 4096;
 
-/// The frames of a job, by module.
-#[derive(Debug, Default)]
-pub struct SeenFrames {
-    modules: BTreeMap<String, Module>,
+/// Bytes of the files whose tables are kept while the program runs. Those of the others
+/// are read when it has ended, once for all of their frames.
+const MAX_KEPT_BYTES: u64 = 128 << 20;
+
+/// The frames of a job, which are looked up as they come.
+#[derive(Debug)]
+pub struct SourceLookup {
+    /// Number and frames of each module, by the name that frames give it.
+    modules: BTreeMap<String, (usize, HashSet<u64>)>,
     n_frames: usize,
+    wanted: Sender<Wanted>,
+    found: Receiver<Found>,
 }
 
-#[derive(Debug, Default)]
-struct Module {
-    path: PathBuf,
-    build_id: Vec<u8>,
-    offsets: BTreeSet<u64>,
+/// What is to be looked up.
+enum Wanted {
+    Module(Module),
+    Frame { module: usize, offset: u64 },
 }
 
 /// A frame (`module+0xoffset`) and where it is.
 type Found = (String, Vec<SourcePlace>);
 
-impl SeenFrames {
+impl SourceLookup {
+    /// Begins to wait for frames; `None` if there is no thread to be had.
+    pub fn begin() -> Option<SourceLookup> {
+        let (wanted, to_look_up) = mpsc::channel();
+        let (sender, found) = mpsc::channel();
+        let thread = thread::Builder::new().name("symbols".to_owned());
+        thread.spawn(move || look_up(&to_look_up, &sender)).ok()?;
+        Some(SourceLookup { modules: BTreeMap::new(), n_frames: 0, wanted, found })
+    }
+
     /// A program or library, by the name that frames give it.
     pub fn module(&mut self, name: &str, build_id: &[u8], path: &Path) {
         // Of several modules of one name the first one counts.
-        self.modules.entry(name.to_owned()).or_insert_with(|| Module {
+        if self.modules.contains_key(name) {
+            return;
+        }
+        self.modules.insert(name.to_owned(), (self.modules.len(), HashSet::new()));
+        // A thread that has ended looks up nothing.
+        let _ = self.wanted.send(Wanted::Module(Module {
+            name: name.to_owned(),
             path: path.to_owned(),
             build_id: build_id.to_owned(),
-            offsets: BTreeSet::new(),
-        });
+            tables: None,
+            left: Vec::new(),
+        }));
     }
 
     /// A call stack.
@@ -65,78 +87,107 @@ impl SeenFrames {
         for frame in frames.split(';') {
             if self.n_frames < MAX_FRAMES
                 && let Some((module, offset)) = frame.rsplit_once("+0x")
-                && let Some(module) = self.modules.get_mut(module)
+                && let Some((module, offsets)) = self.modules.get_mut(module)
                 && let Ok(offset) = u64::from_str_radix(offset, 16)
-                && module.offsets.insert(offset)
+                && offsets.insert(offset)
             {
                 self.n_frames += 1;
+                let _ = self.wanted.send(Wanted::Frame { module: *module, offset });
             }
         }
     }
 
-    /// Looks all frames up, for so long at most, and hands over what is found.
-    pub fn resolve(self, at_most: Duration, mut take: impl FnMut(&str, &[SourcePlace])) {
+    /// Looks up what is left, for so long at most, and hands over all that is found.
+    pub fn finish(self, at_most: Duration, mut take: impl FnMut(&str, &[SourcePlace])) {
+        let SourceLookup { wanted, found, .. } = self;
+        drop(wanted);
         let deadline = Instant::now() + at_most;
-        let (sender, receiver) = mpsc::channel::<Found>();
-        let looking = thread::Builder::new().name("symbols".to_owned()).spawn(move || {
-            for (name, module) in self.modules {
-                let is_wanted = |found| sender.send(found).is_ok();
-                if !module.resolve(&name, deadline, is_wanted) {
-                    return;
-                }
-            }
-        });
-        if looking.is_err() {
-            return;
-        }
-        while let Some(left) = deadline.checked_duration_since(Instant::now())
-            && let Ok((frame, places)) = receiver.recv_timeout(left)
-        {
+        let left = || deadline.saturating_duration_since(Instant::now());
+        while let Ok((frame, places)) = found.recv_timeout(left()) {
             take(&frame, &places);
         }
     }
 }
 
-impl Module {
-    /// Looks the frames of a module up; false if nobody wants more.
-    fn resolve(
-        &self,
-        name: &str,
-        deadline: Instant,
-        mut is_wanted: impl FnMut(Found) -> bool,
-    ) -> bool {
-        if self.offsets.is_empty() {
-            return true;
-        }
-        let symbols = Symbols::read(&self.path, &self.build_id);
-        let sections = debug_sections(&self.path, &self.build_id);
-        let dwarf = sections.as_ref().map(|(sections, endian)| {
-            sections.borrow(|section| EndianSlice::new(section, *endian))
-        });
-        let context = dwarf.and_then(|dwarf| addr2line::Context::from_dwarf(dwarf).ok());
-        for &offset in &self.offsets {
-            if Instant::now() >= deadline {
-                return false;
-            }
-            // The call itself: what follows it may be another line.
-            let call = offset.saturating_sub(1);
-            let mut places = context.as_ref().map(|it| places(it, call)).unwrap_or_default();
-            if places.is_empty()
-                && let Some(found) = symbols.as_ref().and_then(|symbols| symbols.find(offset))
-            {
-                let function = addr2line::demangle_auto(Cow::from(found.function), None);
-                places.push(SourcePlace { function: cut(&function), ..SourcePlace::default() });
-            }
-            if !places.is_empty() && !is_wanted((format!("{name}+{offset:#x}"), places)) {
-                return false;
+/// Looks frames up until no more come.
+fn look_up(wanted: &Receiver<Wanted>, found: &Sender<Found>) {
+    let mut modules: Vec<Module> = Vec::new();
+    let mut n_kept = 0;
+    for wanted in wanted {
+        match wanted {
+            Wanted::Module(module) => modules.push(module),
+            Wanted::Frame { module, offset } => {
+                let Some(module) = modules.get_mut(module) else { continue };
+                match module.is_kept(&mut n_kept) {
+                    true => module.find(offset, found),
+                    false => module.left.push(offset),
+                }
             }
         }
-        true
+    }
+    for mut module in modules {
+        let left = std::mem::take(&mut module.left);
+        left.into_iter().for_each(|offset| module.find(offset, found));
     }
 }
 
-/// The sections that hold debug information, if the file is of this build.
-fn debug_sections(path: &Path, build_id: &[u8]) -> Option<(DwarfSections<Vec<u8>>, RunTimeEndian)> {
+/// A program or library.
+struct Module {
+    name: String,
+    path: PathBuf,
+    build_id: Vec<u8>,
+    /// What its file says, once it was read.
+    tables: Option<Tables>,
+    /// Frames to be looked up at the end.
+    left: Vec<u64>,
+}
+
+#[derive(Default)]
+struct Tables {
+    symbols: Option<Symbols>,
+    lines: Option<addr2line::Context<DebugSection>>,
+}
+
+/// Sections that were read live as long as this process: the tables that refer to them are
+/// kept until it ends.
+type DebugSection = EndianSlice<'static, RunTimeEndian>;
+
+impl Module {
+    /// Whether its tables are, or can be, kept beside what is kept already.
+    fn is_kept(&self, n_kept: &mut u64) -> bool {
+        if self.tables.is_some() {
+            return true;
+        }
+        let length = std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
+        let is_kept = self.left.is_empty() && *n_kept + length <= MAX_KEPT_BYTES;
+        *n_kept += if is_kept { length } else { 0 };
+        is_kept
+    }
+
+    /// Looks a frame up, and hands over what is known of it.
+    fn find(&mut self, offset: u64, found: &Sender<Found>) {
+        let tables = self.tables.get_or_insert_with(|| Tables {
+            symbols: Symbols::read(&self.path, &self.build_id),
+            lines: debug_lines(&self.path, &self.build_id),
+        });
+        // The call itself: what follows it may be another line.
+        let call = offset.saturating_sub(1);
+        let mut places = tables.lines.as_ref().map(|it| places(it, call)).unwrap_or_default();
+        if places.is_empty()
+            && let Some(site) = tables.symbols.as_ref().and_then(|symbols| symbols.find(offset))
+        {
+            let function = addr2line::demangle_auto(Cow::from(site.function), None);
+            places.push(SourcePlace { function: cut(&function), ..SourcePlace::default() });
+        }
+        if !places.is_empty() {
+            // Where nobody waits any more, this process is about to end.
+            let _ = found.send((format!("{}+{offset:#x}", self.name), places));
+        }
+    }
+}
+
+/// The debug information of a file, if it is of this build.
+fn debug_lines(path: &Path, build_id: &[u8]) -> Option<addr2line::Context<DebugSection>> {
     let file = File::open(path).ok()?;
     if !file.metadata().ok()?.is_file() {
         return None;
@@ -146,28 +197,28 @@ fn debug_sections(path: &Path, build_id: &[u8]) -> Option<(DwarfSections<Vec<u8>
     if elf.build_id().ok()?.unwrap_or_default() != build_id {
         return None;
     }
-    let mut n_bytes = 0;
-    let load = |id: SectionId| -> Result<Vec<u8>, ()> {
-        let Some(section) = elf.section_by_name(id.name()) else { return Ok(Vec::new()) };
-        n_bytes += section.size();
-        if n_bytes > MAX_DEBUG_BYTES {
-            return Err(());
-        }
-        Ok(section.uncompressed_data().map(Cow::into_owned).unwrap_or_default())
-    };
-    let sections = DwarfSections::load(load).ok()?;
     let endian = match elf.is_little_endian() {
         true => RunTimeEndian::Little,
         false => RunTimeEndian::Big,
     };
-    Some((sections, endian))
+    let mut n_bytes = 0;
+    let load = |id: SectionId| -> Result<DebugSection, ()> {
+        let Some(section) = elf.section_by_name(id.name()) else {
+            return Ok(DebugSection::new(&[], endian));
+        };
+        n_bytes += section.size();
+        if n_bytes > MAX_DEBUG_BYTES {
+            return Err(());
+        }
+        let data = section.uncompressed_data().map(Cow::into_owned).unwrap_or_default();
+        Ok(DebugSection::new(data.leak(), endian))
+    };
+    let dwarf = Dwarf::load(load).ok()?;
+    addr2line::Context::from_dwarf(dwarf).ok()
 }
 
 /// What the debug information says of an address, the innermost function first.
-fn places(
-    context: &addr2line::Context<EndianSlice<'_, RunTimeEndian>>,
-    address: u64,
-) -> Vec<SourcePlace> {
+fn places(context: &addr2line::Context<DebugSection>, address: u64) -> Vec<SourcePlace> {
     let mut places = Vec::new();
     let Ok(mut frames) = context.find_frames(address).skip_all_loads() else { return places };
     while places.len() < MAX_INLINED
@@ -204,11 +255,11 @@ mod tests {
     }
 
     fn resolve(build_id: &[u8], path: &Path, frames: &str, at_most: Duration) -> Vec<Found> {
-        let mut seen = SeenFrames::default();
-        seen.module("app", build_id, path);
-        seen.context(frames);
+        let mut lookup = SourceLookup::begin().unwrap();
+        lookup.module("app", build_id, path);
+        lookup.context(frames);
         let mut found = Vec::new();
-        seen.resolve(at_most, |frame, places| found.push((frame.to_owned(), places.to_vec())));
+        lookup.finish(at_most, |frame, places| found.push((frame.to_owned(), places.to_vec())));
         found
     }
 
@@ -223,11 +274,5 @@ mod tests {
         let (path, build_id) = this_program();
         let nonsense = "app;app+0xzz;other+0x1;?+0x0";
         assert!(resolve(&build_id, &path, nonsense, at_most).is_empty());
-    }
-
-    #[test]
-    fn no_time_no_lines() {
-        let (path, build_id) = this_program();
-        assert!(resolve(&build_id, &path, "app+0x1000", Duration::ZERO).is_empty());
     }
 }
