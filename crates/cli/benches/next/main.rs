@@ -42,6 +42,12 @@ fn main() {
         println!("| the same: 99 % are below | {} |", lag[1]);
         println!("| the same: share of a processor that `ioracle run` took | {share:.0} % |");
     }
+    let lag = bench.recorded(["lag", "500000", "0"]);
+    println!(
+        "| lag, a call every 500 µs, a processor free, with `--record`: median | {} |",
+        lag[0]
+    );
+    println!("| the same: 99 % are below | {} |", lag[1]);
     let floor = bench.plainly(["wake", "5000000", "0"]);
     println!(
         "| waking up a process that has slept for 5 ms, without ioracle: median | {} |",
@@ -92,6 +98,13 @@ impl Bench {
 
     fn in_process(&self, arguments: [&str; 3]) -> Vec<i64> {
         self.run(&["--in-process"], arguments)
+    }
+
+    fn recorded(&self, arguments: [&str; 3]) -> Vec<i64> {
+        let trace = self.tools.scratch.path().join("trace");
+        let numbers = self.run(&["--record", trace.to_str().expect("a plain path")], arguments);
+        std::fs::remove_dir_all(trace).expect("a trace");
+        numbers
     }
 
     /// Runs the program on processor 0, with `ioracle run` on the others.
