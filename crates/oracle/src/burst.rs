@@ -83,7 +83,7 @@ impl QuietLine {
     }
 
     fn redraw(&mut self) {
-        let mean_wait = |class: i32| 1.5 * f64::from(class).exp2();
+        let mean_wait = |class: i32| 1.5 * (1_u64 << class) as f64;
         let weights = (0..).zip(&self.counts).map(|(class, &n)| f64::from(n) * mean_wait(class));
         let n_waits: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();
         let mut n_above = n_waits;
