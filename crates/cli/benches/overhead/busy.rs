@@ -86,7 +86,8 @@ fn keeping(tools: &Tools) {
     let shown = tools.command().arg("show").arg(&trace).arg("--json").output();
     let shown: Value =
         serde_json::from_slice(&shown.expect("ioracle starts").stdout).expect("JSON");
-    let recorded: u64 = shown["unrecorded"]["recorded"].as_u64().unwrap_or(0);
+    // All calls of the program are operations.
+    let recorded = shown["io"]["operations"].as_u64().expect("the operations of the trace");
     println!("## A busy node: what is kept\n");
     println!(
         "{THREADS} threads write at full speed for {seconds} s beside {} others, on {} processors, \
