@@ -14,6 +14,7 @@ mod generate;
 mod import;
 mod jobs;
 mod knowledge;
+mod live;
 mod model;
 mod pattern;
 mod predict;
@@ -32,7 +33,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 const EXAMPLES: &str = "\
 Examples:
   ioracle run -- ./simulation                               watch a program's I/O
-  ioracle jobs                                              what is running, and how it does
+  ioracle jobs                                              what is running, and how it is doing
+  ioracle live                                              the same, to watch
   ioracle show trace                                        what a recorded program did
   ioracle report trace -o report.html                       the same as a page to look at
   ioracle eval tests/traces/cm1-grads --baselines           how well it is predicted
@@ -60,6 +62,7 @@ struct Arguments {
 enum Command {
     Run(run::Arguments),
     Jobs(jobs::Arguments),
+    Live(live::Arguments),
     Show(show::Arguments),
     Report(report::Arguments),
     Eval(eval::Arguments),
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Jobs(arguments) => jobs::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Live(arguments) => live::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Show(arguments) => show::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Report(arguments) => report::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Eval(arguments) => eval::run(&arguments).map(|()| ExitCode::SUCCESS),

@@ -7,6 +7,7 @@
 //! gives the program the signal mask that we were started with, not ours.
 
 use std::ffi::{CString, OsStr, OsString};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -34,12 +35,23 @@ pub fn start(
     variables: &EnvironmentVariables,
     mask: &SigSet,
 ) -> Result<Pid, NotStarted> {
+    start_redirected(path, command, variables, mask, &[])
+}
+
+/// The same with descriptors of ours in place of those of these numbers.
+pub fn start_redirected(
+    path: &Path,
+    command: &[OsString],
+    variables: &EnvironmentVariables,
+    mask: &SigSet,
+    redirects: &[(BorrowedFd<'_>, i32)],
+) -> Result<Pid, NotStarted> {
     let environment = environment(std::env::vars_os(), variables);
-    match spawn(path, command, &environment, mask) {
+    match spawn(path, command, &environment, mask, redirects) {
         Err(Errno::ENOEXEC) => {
             let mut by_shell = vec![OsString::from(SHELL), path.into()];
             by_shell.extend(command.iter().skip(1).cloned());
-            spawn(Path::new(SHELL), &by_shell, &environment, mask)
+            spawn(Path::new(SHELL), &by_shell, &environment, mask, redirects)
         }
         done => done,
     }
@@ -56,6 +68,7 @@ fn spawn(
     command: &[OsString],
     environment: &[CString],
     mask: &SigSet,
+    redirects: &[(BorrowedFd<'_>, i32)],
 ) -> nix::Result<Pid> {
     let mut attributes = PosixSpawnAttr::init()?;
     // The runtime of this command has ignored SIGPIPE and opened what was closed.
@@ -66,6 +79,9 @@ fn spawn(
     let mut actions = PosixSpawnFileActions::init()?;
     for descriptor in inherited::closed_descriptors() {
         actions.add_close(descriptor)?;
+    }
+    for (descriptor, number) in redirects {
+        actions.add_dup2(descriptor.as_raw_fd(), *number)?;
     }
     attributes.set_sigdefault(&to_default)?;
     attributes.set_sigmask(mask)?;

@@ -14,6 +14,7 @@ mod keep;
 mod knowledge;
 pub mod launch;
 mod learner;
+mod live;
 mod model;
 mod pace;
 mod publish;
@@ -48,6 +49,7 @@ Examples:
   ioracle run --model sim.model -- ./simulation   start from what earlier runs learned
   ioracle run --learn later -- ./simulation       take no processor time for learning until it ends
   ioracle run --knowledge runs.db -- ./simulation accumulate what runs read and write
+  ioracle run --live -- ./simulation              watch it in the terminal while it runs
   ioracle run -- mpirun -n 4 ./simulation         all ranks on this machine
   mpirun -n 4 ioracle run -- ./simulation         each rank on its own, on many machines
 
@@ -82,6 +84,10 @@ pub struct Arguments {
     /// Neither use nor add to knowledge over runs
     #[arg(long)]
     no_knowledge: bool,
+    /// Watch the program in the terminal while it runs; its output is shown in a part of the
+    /// screen, and printed when it has ended
+    #[arg(long)]
+    live: bool,
     /// Print the summary as one JSON document on standard output; under mpirun or srun, only rank 0
     #[arg(long)]
     json: bool,

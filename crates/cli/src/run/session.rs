@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use ioracle_events::{APPLICATION_VARIABLES, ProcessIdentity, application};
 use ioracle_oracle::Model;
 use ioracle_spool::settings::{APP, SPOOL};
@@ -22,6 +22,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::keep::keep;
 use super::knowledge::{KnowledgeRun, build_of};
 use super::launch::{self, EnvironmentVariables, LD_PRELOAD};
+use super::live::LiveOutput;
 use super::model::{RunIdentity, RunModel, RunRecognition};
 use super::ranks::{RankInJob, local_ranks};
 use super::report::summarise;
@@ -30,6 +31,7 @@ use super::status::StatusPublisher;
 use super::supervise::supervise;
 use super::watch::RunObserver;
 use super::{Arguments, Ran, settings};
+use crate::live;
 use crate::prefetch::Prefetcher;
 use crate::shared::executable::ExecutableKind;
 use crate::shared::failure::sentence;
@@ -67,6 +69,15 @@ impl Plan<'_> {
             libraries.push(library::find()?);
             if arguments.settings.in_process {
                 libraries.push(library::find_oracle(&libraries[0])?);
+            }
+        }
+        if arguments.live {
+            live::check_terminal()?;
+            if place.is_some() {
+                bail!(
+                    "--live shows one 'ioracle run', and this is one of several ranks; leave it \
+                     out, and run 'ioracle live' in another terminal of this machine"
+                );
             }
         }
         let base = jobs::base(arguments.settings.dir.as_deref())?;
@@ -134,9 +145,15 @@ impl Plan<'_> {
         let recorder = recorder.transpose()?.map(TraceRecorder::with_mounts);
         let variables = self.variables(follower);
         let mask = signals.inherited_mask();
+        let output = self.arguments.live.then(LiveOutput::create).transpose()?;
+        let redirects = output.as_ref().map(LiveOutput::redirects).unwrap_or_default();
+        let (path, command) = (&self.path, &self.arguments.command);
         let started = Instant::now();
-        match launch::start(&self.path, &self.arguments.command, &variables, mask) {
-            Ok(program) => self.follow((program, started), follower, signals, recorder).map(Ok),
+        match launch::start_redirected(path, command, &variables, mask, &redirects) {
+            Ok(program) => {
+                drop(redirects);
+                self.follow((program, started, output), follower, signals, recorder).map(Ok)
+            }
             Err(not_started) => {
                 recorder.map(TraceRecorder::discard).transpose()?;
                 Ok(Err(not_started))
@@ -147,7 +164,7 @@ impl Plan<'_> {
     /// Follows the program to its end, on two threads.
     fn follow(
         self,
-        (program, started): (Pid, Instant),
+        (program, started, output): (Pid, Instant, Option<LiveOutput>),
         follower: &mut Follower,
         signals: &Signals,
         recorder: Option<TraceRecorder>,
@@ -178,8 +195,12 @@ impl Plan<'_> {
         }
         let waker = follower.waker();
         let keeper = self.keeper(follower);
+        let directory = follower.directory().to_owned();
         let (ending, ended_at) = thread::scope(|scope| {
             let ended = &*ended;
+            if let Some(output) = &output {
+                scope.spawn(|| output.show(&directory, ended));
+            }
             let keeping = keeper.map(|keeper| scope.spawn(move || keep(keeper, ended)));
             let following = scope.spawn(|| {
                 // Here, because a repository or the files of a run may keep one waiting.

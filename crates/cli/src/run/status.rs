@@ -14,7 +14,7 @@ use ioracle_trace::{Follower, JobProcess, ProcessNumber};
 use super::watch::RunObserver;
 use crate::shared::status::{
     BurstStatus, JobStatus, LoopStatus, NextStatus, ProcessStatus, StatusFile, StatusScore,
-    StreamStatus, now_ns,
+    StreamStatus, UNKNOWN_FILE, now_ns,
 };
 
 /// Time between two looks at whether somebody wants to know.
@@ -213,7 +213,7 @@ fn loop_status(LoopTurn { turn, turns, length }: LoopTurn) -> LoopStatus {
 
 fn next(prediction: &Prediction, passed_ns: u64, engine: &Engine) -> NextStatus {
     let file = match &prediction.file {
-        PredictedFile::Known(file) => engine.path(*file).unwrap_or("?"),
+        PredictedFile::Known(file) => engine.path(*file).unwrap_or(UNKNOWN_FILE),
         PredictedFile::New(name) => name,
     };
     let skipped = file.chars().count().saturating_sub(MAX_NAME);

@@ -100,6 +100,11 @@ pub fn find(given: Option<&Path>) -> Vec<FoundJob> {
     found
 }
 
+/// The process that made a directory.
+pub fn reader(directory: &Path) -> Option<u32> {
+    directory.file_name()?.to_str().and_then(reader_of)
+}
+
 /// The process that made a directory of this name.
 fn reader_of(name: &str) -> Option<u32> {
     name.strip_prefix(PREFIX)?.split('-').next()?.parse().ok()

@@ -28,6 +28,9 @@ use ioracle_spool::layout::STATUS_FILE;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+/// What stands in place of a path that is not known.
+pub const UNKNOWN_FILE: &str = "?";
+
 const MAGIC: [u8; 8] = *b"ioraSTAT";
 const VERSION: u32 = 1;
 /// Where the words of the header and the document are.
@@ -325,9 +328,7 @@ impl StatusReader {
 /// A status of which any terminal shows what it says and no more: names come from the
 /// program, and the file from whoever could write it.
 fn printable(mut status: JobStatus) -> JobStatus {
-    let clean = |text: &mut String| {
-        *text = text.chars().map(|letter| if is_shown(letter) { letter } else { '?' }).collect();
-    };
+    let clean = |text: &mut String| *text = without_control_characters(text);
     clean(&mut status.application);
     for process in &mut status.busiest_processes {
         clean(&mut process.name);
@@ -337,6 +338,11 @@ fn printable(mut status: JobStatus) -> JobStatus {
         clean(&mut next.function);
     }
     status
+}
+
+/// A text in which nothing moves the cursor or turns the direction of writing.
+pub fn without_control_characters(text: &str) -> String {
+    text.chars().map(|letter| if is_shown(letter) { letter } else { '?' }).collect()
 }
 
 fn is_shown(letter: char) -> bool {

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `ioracle live`: a running job in the terminal, as its status file shows it.
+//!
+//! What is shown is text made for a width and a height ([`lines`]); the terminal, its
+//! keys and its resizing are in [`screen`].
+
+mod lines;
+mod screen;
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use self::lines::{Choice, LiveView};
+use self::screen::{Key, LiveScreen};
+use crate::shared::jobs::{self, FoundJob};
+use crate::shared::output;
+use crate::shared::process::is_alive;
+use crate::shared::status::{self, JobStatus, Silence, StatusReader};
+use crate::shared::text::shell_quoted;
+
+const EXAMPLES: &str = "\
+Examples:
+  ioracle live              the running job of this user; of several, one to choose
+  ioracle live 4711         the job whose 'ioracle run' is process 4711
+  ioracle live simulation   the job of this application
+  ioracle run --live -- ./simulation
+                            run a program and look at it
+
+Keys: q, Esc or Ctrl-C leave the view; the job goes on.";
+
+/// Time between two looks at the job.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// A job that has said nothing for so long is asked whether it is still there.
+const SILENT: Duration = Duration::from_millis(1500);
+
+/// Watch a running job in the terminal
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The job: the process number of its 'ioracle run', its directory, or the name of its
+    /// application (default: the one that runs)
+    #[arg(value_name = "JOB")]
+    job: Option<String>,
+    /// Look in this directory too
+    #[arg(long, value_name = "DIR", env = ioracle_spool::settings::DIR, hide_env_values = true)]
+    dir: Option<PathBuf>,
+    /// Show the end of this file, where the program's output goes; for 'run --live'
+    #[arg(long, value_name = "FILE", hide = true)]
+    output: Option<PathBuf>,
+}
+
+/// Runs the subcommand.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    check_terminal()?;
+    let found = match &arguments.job {
+        Some(job) => named(job, arguments.dir.as_deref())?,
+        None => running(arguments.dir.as_deref()),
+    };
+    if found.is_empty() {
+        bail!("no job of this user runs on this machine; start one with 'ioracle run -- COMMAND'");
+    }
+    let mut screen = LiveScreen::open()?;
+    let chosen = match <[FoundJob; 1]>::try_from(found) {
+        Ok([only]) => Some(only),
+        Err(several) => choose(several, &mut screen)?,
+    };
+    let Some(job) = chosen else { return Ok(()) };
+    let end = watch(&job, arguments.output.as_deref(), &mut screen);
+    drop(screen);
+    // Below 'run --live' the summary says it.
+    match end? {
+        LiveEnd::Ended(name) if arguments.output.is_none() => {
+            output::print_text(&format!("the job {name} has ended\n"))
+        }
+        LiveEnd::Ended(_) | LiveEnd::Left => Ok(()),
+    }
+}
+
+/// Refuses a terminal that cannot be drawn on.
+pub fn check_terminal() -> Result<()> {
+    let term = std::env::var("TERM").unwrap_or_default();
+    if matches!(term.as_str(), "" | "dumb") {
+        bail!(
+            "the live view needs a terminal that can be drawn on, and TERM is '{term}'; \
+             'ioracle jobs' prints how jobs are doing"
+        );
+    }
+    let tty = std::fs::File::options().read(true).write(true).open("/dev/tty");
+    if !tty.is_ok_and(|tty| tty.is_terminal()) {
+        bail!(
+            "the live view needs a terminal, and there is none here; 'ioracle jobs' prints how \
+             jobs are doing"
+        );
+    }
+    Ok(())
+}
+
+/// Jobs that run.
+fn running(dir: Option<&Path>) -> Vec<FoundJob> {
+    jobs::find(dir).into_iter().filter(|job| job.is_alive).collect()
+}
+
+/// The jobs that a word of the command line stands for.
+fn named(word: &str, dir: Option<&Path>) -> Result<Vec<FoundJob>> {
+    let is_path = word.contains('/') || Path::new(word).is_dir();
+    if is_path {
+        let directory = Path::new(word);
+        let job = FoundJob {
+            directory: directory.to_owned(),
+            reader: jobs::reader(directory).unwrap_or(0),
+            is_alive: true,
+        };
+        return match StatusReader::open(directory) {
+            Ok(_) => Ok(vec![job]),
+            Err(Silence::Ended) => bail!("'{word}' is no directory of a job; is it over?"),
+            Err(silence) => bail!("the job in '{word}' cannot be shown: {}", silence.sentence()),
+        };
+    }
+    let found = running(dir);
+    if let Ok(pid) = word.parse::<u32>() {
+        let its: Vec<FoundJob> = found.into_iter().filter(|job| job.reader == pid).collect();
+        if its.is_empty() {
+            bail!("no 'ioracle run' of this user is process {pid}; 'ioracle jobs' lists them");
+        }
+        return Ok(its);
+    }
+    let is_named =
+        |job: &FoundJob| status::ask(&job.directory).is_ok_and(|status| status.application == word);
+    let its: Vec<FoundJob> = found.into_iter().filter(is_named).collect();
+    if its.is_empty() {
+        bail!("no job of an application '{word}' runs here; 'ioracle jobs' lists those that do");
+    }
+    Ok(its)
+}
+
+/// Lets the user choose one of several jobs; none if they leave.
+fn choose(found: Vec<FoundJob>, screen: &mut LiveScreen) -> Result<Option<FoundJob>> {
+    let mut readers: Vec<_> =
+        found.iter().map(|job| StatusReader::open(&job.directory).ok()).collect();
+    let mut statuses: Vec<Option<JobStatus>> = vec![None; found.len()];
+    let mut selected = 0;
+    loop {
+        for (reader, status) in readers.iter_mut().zip(&mut statuses) {
+            if let Some(Ok(news)) = reader.as_mut().map(StatusReader::news) {
+                *status = Some(news);
+            }
+        }
+        let jobs: Vec<_> = found.iter().map(|job| job.reader).zip(&statuses).collect();
+        screen.draw(|width, height| Choice { jobs: &jobs, selected }.lines(width, height))?;
+        match screen.key(LOOK_EVERY)? {
+            Some(Key::Leave) => return Ok(None),
+            Some(Key::Up) => selected = selected.saturating_sub(1),
+            Some(Key::Down) => selected = (selected + 1).min(found.len() - 1),
+            Some(Key::Choose) => return Ok(found.into_iter().nth(selected)),
+            None => {}
+        }
+    }
+}
+
+/// How a look at a job ended.
+enum LiveEnd {
+    /// The user has left.
+    Left,
+    /// The job of this name is over.
+    Ended(String),
+}
+
+/// Shows a job until it ends or the user leaves.
+fn watch(job: &FoundJob, output: Option<&Path>, screen: &mut LiveScreen) -> Result<LiveEnd> {
+    let mut name = String::new();
+    let mut reader = match StatusReader::open(&job.directory) {
+        Ok(reader) => reader,
+        Err(Silence::Ended) => return Ok(LiveEnd::Ended(name)),
+        Err(silence) => bail!(
+            "the job in '{}' cannot be shown: {}",
+            job.directory.display(),
+            silence.sentence()
+        ),
+    };
+    let without_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let mut view = LiveView::new(output.is_some(), without_colour);
+    let mut answered = Instant::now();
+    loop {
+        match reader.news() {
+            Ok(status) => {
+                name = format!("'{}'", status.application);
+                view.update(status);
+                answered = Instant::now();
+            }
+            Err(Silence::Ended) => return Ok(LiveEnd::Ended(name)),
+            Err(silence) if answered.elapsed() > SILENT => {
+                if job.reader != 0 && !is_alive(job.reader) {
+                    bail!(
+                        "the 'ioracle run' of this job was killed; 'ioracle recover {} -o TRACE' \
+                         makes a trace of what it left",
+                        shell_quoted(&job.directory)
+                    );
+                }
+                view.trouble = Some(silence.sentence());
+            }
+            Err(_) => {}
+        }
+        if let (Some(lines), Some(file)) = (&mut view.output, output) {
+            *lines = lines::end_of_file(file);
+        }
+        screen.draw(|width, height| view.lines(width, height))?;
+        if let Some(Key::Leave) = screen.key(LOOK_EVERY)? {
+            return Ok(LiveEnd::Left);
+        }
+    }
+}

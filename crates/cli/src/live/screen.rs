@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The terminal: drawn on while the view is open, as it was before afterwards.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use nix::sys::signal::{SigSet, Signal};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind};
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::crossterm::{cursor, execute};
+use ratatui::text::{Line, Text};
+use ratatui::widgets::Paragraph;
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+
+/// What a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    Leave,
+    Up,
+    Down,
+    Choose,
+}
+
+/// A terminal that is drawn on. Dropping it gives the terminal back.
+pub struct LiveScreen {
+    terminal: Terminal<CrosstermBackend<File>>,
+    /// A signal has asked us to leave.
+    is_over: Arc<AtomicBool>,
+}
+
+impl LiveScreen {
+    /// Takes the terminal of this process.
+    pub fn open() -> Result<LiveScreen> {
+        let is_over = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&is_over)).context(NO_HANDLERS)?;
+        }
+        // 'ioracle run' blocks them, which a view that it starts inherits.
+        let wanted: SigSet = [Signal::SIGINT, Signal::SIGTERM].into_iter().collect();
+        wanted.thread_unblock().context(NO_HANDLERS)?;
+        let tty = File::options().read(true).write(true).open("/dev/tty");
+        let tty = tty.context("could not open the terminal")?;
+        let signals = tty.try_clone().context("could not open the terminal")?;
+        enable_raw_mode().context("could not take over the terminal")?;
+        let mut screen = (|| {
+            keep_signals(&signals)?;
+            let mut out = &tty;
+            execute!(out, EnterAlternateScreen, cursor::Hide)?;
+            Terminal::new(CrosstermBackend::new(tty))
+        })()
+        .inspect_err(|_| {
+            let _ = disable_raw_mode();
+        })
+        .map(|terminal| LiveScreen { terminal, is_over })
+        .context("could not draw on the terminal")?;
+        screen.terminal.clear().context(NOT_DRAWN)?;
+        Ok(screen)
+    }
+
+    /// Shows the lines that are made for the size of the terminal.
+    pub fn draw<'a>(&mut self, lines: impl FnOnce(usize, usize) -> Vec<Line<'a>>) -> Result<()> {
+        let drawn = self.terminal.draw(|frame| {
+            let area = frame.area();
+            let text = Text::from(lines(area.width.into(), area.height.into()));
+            frame.render_widget(Paragraph::new(text), area);
+        });
+        drawn.map(|_| ()).context(NOT_DRAWN)
+    }
+
+    /// Waits so long at most for a key that means something. A terminal that is gone, or
+    /// whose size has changed, ends the wait as well.
+    pub fn key(&self, at_most: Duration) -> Result<Option<Key>> {
+        let has_news = match event::poll(at_most) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => false,
+            has_news => has_news.context(NOT_READ)?,
+        };
+        if self.is_over.load(Ordering::Relaxed) {
+            return Ok(Some(Key::Leave));
+        }
+        if !has_news {
+            return Ok(None);
+        }
+        let Event::Key(key) = event::read().context(NOT_READ)? else { return Ok(None) };
+        Ok(match key.code {
+            _ if key.kind == KeyEventKind::Release => None,
+            KeyCode::Char('q' | 'Q') | KeyCode::Esc => Some(Key::Leave),
+            KeyCode::Up | KeyCode::Char('k') => Some(Key::Up),
+            KeyCode::Down | KeyCode::Char('j') => Some(Key::Down),
+            KeyCode::Enter => Some(Key::Choose),
+            _ => None,
+        })
+    }
+}
+
+impl Drop for LiveScreen {
+    fn drop(&mut self) {
+        // Where the terminal is gone there is nothing to give back.
+        let _ = execute!(self.terminal.backend_mut(), LeaveAlternateScreen, cursor::Show);
+        let _ = disable_raw_mode();
+    }
+}
+
+const NO_HANDLERS: &str = "could not install signal handlers";
+const NOT_DRAWN: &str = "could not draw on the terminal";
+const NOT_READ: &str = "could not read from the terminal";
+
+/// Ctrl-C stays a signal, for the program of 'run --live' too, which is in the same process
+/// group. Ctrl-Z would stop all of it and leave the terminal as it is now.
+fn keep_signals(tty: &File) -> io::Result<()> {
+    let mut modes = tcgetattr(tty)?;
+    modes.local_modes |= LocalModes::ISIG;
+    modes.special_codes[SpecialCodeIndex::VSUSP] = 0;
+    modes.special_codes[SpecialCodeIndex::VQUIT] = 0;
+    Ok(tcsetattr(tty, OptionalActions::Now, &modes)?)
+}
