@@ -78,6 +78,15 @@ pub fn findings(measured: &Measured) -> Vec<Finding> {
     held.extend(shared::held(measured));
     let run = Run::of(measured);
     held.retain(|it| it.is_risk || run.is_at_least(it, MATTERS, MATTERS_OF_IO, MATTERS_MEASURED));
+    // What a library reads again for accesses to variables is nothing of its own.
+    let variables: Vec<(Option<String>, u64)> = held
+        .iter()
+        .filter(|it| it.variable.is_some())
+        .map(|it| (it.path.clone(), it.io_ns))
+        .collect();
+    let is_within =
+        |it: &Held| variables.iter().any(|(path, io_ns)| *path == it.path && *io_ns >= it.io_ns);
+    held.retain(|it| it.kind != "read_again" || !is_within(it));
     // Whoever does not know which file it is can do nothing about it.
     held.retain(|it| it.path.as_deref() != Some(UNKNOWN));
     held.sort_by_cached_key(|it| {

@@ -71,9 +71,9 @@ pub struct Arguments {
     /// and durations to a percent); coarser times make it smaller
     #[arg(long, value_name = "PRECISION", default_value_t, requires = "record")]
     times: TimePrecision,
-    /// Leave function names and source lines out of the trace; they are looked up while the program
-    /// runs, and for a second at most when it has ended
-    #[arg(long, requires = "record")]
+    /// Leave function names and source lines out of the trace and of advice; they are looked up
+    /// while the program runs, and for a second at most when it has ended
+    #[arg(long)]
     no_symbols: bool,
     /// Start from what earlier runs learned, if the file exists, and save it with what this run adds
     #[arg(long, value_name = "FILE")]

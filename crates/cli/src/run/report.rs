@@ -4,8 +4,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
+use std::time::Duration;
 
-use ioracle_insight::Surroundings;
+use ioracle_insight::{Summary, Surroundings};
 use ioracle_trace::{JobProcess, JobTotals};
 
 use super::Ran;
@@ -17,22 +18,21 @@ use crate::shared::summary::{
     UnrecordedTotals, Unseen, in_words,
 };
 
-/// The summary of a run.
+/// The summary of a run. Functions and source lines are looked up for so long at most.
 pub fn summarise(
     ran: &Ran,
-    watch: &RunObserver,
+    watch: &mut RunObserver,
     processes: &[JobProcess],
     totals: &JobTotals,
+    symbols: Duration,
 ) -> RunSummary {
-    let ranks = (0..).zip(processes).filter_map(|(n, process)| Some((n, process.rank?))).collect();
     let unrecorded = unrecorded(watch, totals);
-    let surroundings = Surroundings {
-        engine: &watch.learner.engine,
-        bursts: &watch.learner.bursts,
-        ranks: &ranks,
-        wall_s: ran.wall_s,
-        is_whole: !unrecorded.is_too_much() && watch.n_left_raw == 0,
-    };
+    let is_whole = !unrecorded.is_too_much() && watch.n_left_raw == 0;
+    let mut job = job(ran, watch, processes, is_whole);
+    if watch.look_up_places(symbols, &job.advice) {
+        job = self::job(ran, watch, processes, is_whole);
+    }
+    let watch = &*watch;
     let circumstances = Circumstances {
         kind: ran.kind,
         disabled: ran.disabled,
@@ -48,7 +48,7 @@ pub fn summarise(
         ending: ran.ending,
         wall_s: ran.wall_s,
         processes: who_took_part(ran, processes, totals),
-        job: watch.insight.summarise(&surroundings),
+        job,
         unrecorded,
         linked_in: linked_in(watch, processes),
         stacks: stacks(totals),
@@ -61,6 +61,17 @@ pub fn summarise(
         knowledge: None,
         own_cpu_s: ran.own_cpu_s,
     }
+}
+
+fn job(ran: &Ran, watch: &RunObserver, processes: &[JobProcess], is_whole: bool) -> Summary {
+    let ranks = (0..).zip(processes).filter_map(|(n, process)| Some((n, process.rank?))).collect();
+    watch.insight.summarise(&Surroundings {
+        engine: &watch.learner.engine,
+        bursts: &watch.learner.bursts,
+        ranks: &ranks,
+        wall_s: ran.wall_s,
+        is_whole,
+    })
 }
 
 fn who_took_part(ran: &Ran, processes: &[JobProcess], totals: &JobTotals) -> ProcessTotals {

@@ -233,7 +233,9 @@ impl Plan<'_> {
             wall_s,
             own_cpu_s: own_cpu_s(),
         };
-        let mut summary = summarise(&ran, &watch, follower.processes(), &follower.totals());
+        let symbols = if self.arguments.no_symbols { Duration::ZERO } else { SYMBOLS_TIME };
+        let (processes, totals) = (follower.processes(), follower.totals());
+        let mut summary = summarise(&ran, &mut watch, processes, &totals, symbols);
         if let Some((report, timeline)) = watch.learner.finish_prefetching() {
             summary.prefetch = Some(report);
             self.write_timeline(timeline);
@@ -356,7 +358,7 @@ impl Plan<'_> {
             ..Description::default()
         };
         let directory = self.trace.clone();
-        let finished = watch.take_recording(SYMBOLS_TIME)?.and_then(|recorder| {
+        let finished = watch.take_recording()?.and_then(|recorder| {
             match watch.n_left_raw {
                 0 => recorder.finish(&description).map(drop)?,
                 _ => recorder.leave(&description)?,

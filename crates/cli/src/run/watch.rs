@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use ioracle_events::{ContextId, Event, FileId, StreamId};
-use ioracle_insight::Insight;
+use ioracle_insight::{Finding, Insight};
 use ioracle_oracle::Model;
 use ioracle_trace::{
     Follower, JobProcess, ModuleLoaded, Observer, OpenedFile, ProcessNumber, TraceRecorder,
@@ -30,7 +30,7 @@ use super::model::RunRecognition;
 use super::pace::{LearnWhen, LearningPace};
 use super::signals::Signals;
 use super::status::StatusPublisher;
-use crate::shared::source_lines::SourceLookup;
+use crate::shared::source_lines::{SourceLookup, frame_source};
 
 /// Sleep between looks while the job is active, and when nothing was found for
 /// long. Writers wake us earlier when a batch is full.
@@ -73,6 +73,8 @@ pub struct RunObserver<'a> {
     pub insight: Insight,
     /// Files of programs and libraries that made calls, and the build of each.
     pub modules: BTreeMap<PathBuf, Vec<u8>>,
+    /// The same files by the names that frames give them.
+    module_names: BTreeMap<String, PathBuf>,
     /// Only if there is a model to be learned for.
     pub recognition: Option<RunRecognition>,
     recorder: Option<TraceRecorder>,
@@ -110,6 +112,7 @@ impl<'a> RunObserver<'a> {
             learner: Learner::new(),
             insight: Insight::default(),
             modules: BTreeMap::new(),
+            module_names: BTreeMap::new(),
             recognition: None,
             recorder,
             source_lookup: None,
@@ -295,14 +298,44 @@ impl<'a> RunObserver<'a> {
         }
     }
 
-    /// The recording to finish, or why there is none.
-    /// Functions and source lines are looked up for so long at most.
-    pub fn take_recording(&mut self, symbols: Duration) -> Option<Result<TraceRecorder>> {
-        self.flush();
-        let mut recorder = self.recorder.take()?;
-        if let (Some(lookup), None) = (self.source_lookup.take(), &self.not_recorded) {
-            lookup.finish(symbols, |frame, places| recorder.symbol(frame, places));
+    /// Looks functions and source lines up, for so long at most: what is left of them for a
+    /// recording, else those that advice is about. Whether there are any for advice.
+    pub fn look_up_places(&mut self, at_most: Duration, advice: &[Finding]) -> bool {
+        if at_most.is_zero() {
+            return false;
         }
+        let of_recording = self.source_lookup.take();
+        let Some(lookup) = of_recording.or_else(|| self.lookup_for(advice)) else { return false };
+        let is_recorded = self.not_recorded.is_none();
+        let mut is_any = false;
+        lookup.finish(at_most, |frame, places| {
+            if let Some(recorder) = self.recorder.as_mut().filter(|_| is_recorded) {
+                recorder.symbol(frame, places);
+            }
+            if let Some(place) = places.first() {
+                self.insight.define_source(frame, frame_source(place));
+                is_any = true;
+            }
+        });
+        is_any && !advice.is_empty()
+    }
+
+    /// A lookup of the frames that advice is about.
+    fn lookup_for(&self, advice: &[Finding]) -> Option<SourceLookup> {
+        let mut lookup = if advice.is_empty() { None } else { SourceLookup::begin() }?;
+        for (name, path) in &self.module_names {
+            let build_id = self.modules.get(path).map(Vec::as_slice).unwrap_or_default();
+            lookup.module(name, build_id, path);
+        }
+        let frames = advice.iter().flat_map(|finding| &finding.stack);
+        frames.for_each(|frame| lookup.context(&frame.frame));
+        Some(lookup)
+    }
+
+    /// The recording to finish, or why there is none.
+    pub fn take_recording(&mut self) -> Option<Result<TraceRecorder>> {
+        self.flush();
+        let recorder = self.recorder.take()?;
         Some(self.not_recorded.take().map_or(Ok(recorder), Err))
     }
 
@@ -329,6 +362,8 @@ impl Observer for RunObserver<'_> {
     fn module(&mut self, name: &str, build_id: &[u8], path: &Path) {
         if self.modules.len() < MAX_MODULES {
             self.modules.insert(path.to_owned(), build_id.to_owned());
+            // Of several modules of one name the first one counts.
+            self.module_names.entry(name.to_owned()).or_insert_with(|| path.to_owned());
         }
         if let Some(recognition) = &mut self.recognition {
             recognition.module(name, build_id, path);

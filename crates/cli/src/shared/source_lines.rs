@@ -18,6 +18,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use addr2line::gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
+use ioracle_events::readable;
+use ioracle_insight::FrameSource;
 use ioracle_trace::SourcePlace;
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ReadCache};
@@ -106,6 +108,17 @@ impl SourceLookup {
         while let Ok((frame, places)) = found.recv_timeout(left()) {
             take(&frame, &places);
         }
+    }
+}
+
+/// What advice says of a place: a function that was inlined is the one that a reader
+/// looks for, so it is the first of those at an address.
+pub fn frame_source(place: &SourcePlace) -> FrameSource {
+    let some = |text: &str| Some(readable(text).into_owned()).filter(|it| !it.is_empty());
+    FrameSource {
+        function: some(&place.function),
+        file: some(&place.source),
+        line: Some(place.line).filter(|line| *line > 0),
     }
 }
 

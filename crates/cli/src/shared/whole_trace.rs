@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use anyhow::Result;
-use ioracle_events::{ContextId, Event, FileId, StreamId, readable};
+use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_insight::{FrameSource, JobAnalysis, ReportAnalysis};
 use ioracle_trace::Trace;
 
@@ -14,6 +14,7 @@ use crate::shared::learn::say_incomplete;
 use crate::shared::numbers::counted;
 use crate::shared::output::say;
 use crate::shared::progress::Progress;
+use crate::shared::source_lines::frame_source;
 use crate::shared::summary::{MissingCalls, TraceProcesses};
 
 /// Events between two moves of the progress bar.
@@ -98,13 +99,9 @@ pub fn read(trace: &Trace, analysis: &mut impl EventSink) -> Result<TraceExtent>
 fn define_sources(trace: &Trace, analysis: &mut impl EventSink) {
     let mut known: HashSet<&str> = HashSet::new();
     for frame in trace.contexts().iter().flat_map(|(_, frames)| frames.split(';')) {
-        // A function that was inlined is the one that a reader looks for.
         let Some(place) = trace.provenance().source_places(frame).first() else { continue };
         if known.insert(frame) {
-            let some = |text: &str| Some(readable(text).into_owned()).filter(|it| !it.is_empty());
-            let line = Some(place.line).filter(|line| *line > 0);
-            let (function, file) = (some(&place.function), some(&place.source));
-            analysis.define_source(frame, FrameSource { function, file, line });
+            analysis.define_source(frame, frame_source(place));
         }
     }
 }

@@ -17,6 +17,7 @@ mod listed;
 mod run;
 mod wheels;
 
+mod advice;
 mod apps;
 mod asking;
 mod contexts;

@@ -98,10 +98,18 @@ impl Program {
 
     /// Runs it under `ioracle run --record`.
     pub fn recorded(&self) -> Done {
+        self.observed(&["--record", "BESIDE/trace"])
+    }
+
+    /// Runs it under `ioracle run`, which keeps no trace.
+    pub fn watched(&self) -> Done {
+        self.observed(&[])
+    }
+
+    fn observed(&self, record: &[&str]) -> Done {
         let mut before: Vec<OsString> = vec![IORACLE.into(), "run".into()];
-        for option in ["--record", "BESIDE/trace", "--summary", "BESIDE/summary.json"] {
-            before.push(option.into());
-        }
+        before
+            .extend(record.iter().chain(&["--summary", "BESIDE/summary.json"]).map(OsString::from));
         before.extend(self.options.iter().cloned());
         before.push("--".into());
         // Apart from jobs that others have left behind, which a run mentions.

@@ -398,7 +398,7 @@ fn many_files(measured: &Measured) -> Option<Held> {
 }
 
 /// What all I/O of data files costs by the book.
-fn all_data_ns(measured: &Measured) -> u64 {
+pub fn all_data_ns(measured: &Measured) -> u64 {
     all_nominal_ns(measured, |group| group.kind == FileKind::Data)
 }
 
@@ -407,8 +407,8 @@ pub fn all_nominal_ns(measured: &Measured, wanted: impl Fn(&FileGroup) -> bool) 
     let data = measured.groups.groups.iter().filter(|group| wanted(group));
     let of = |group: &FileGroup| {
         let tally = &group.tally;
-        nominal_ns(&tally.read.moved)
-            .saturating_add(nominal_ns(&tally.written.moved))
+        nominal_ns(&tally.read.system_calls())
+            .saturating_add(nominal_ns(&tally.written.system_calls()))
             .saturating_add(tally.metadata.operations.saturating_mul(nominal::METADATA_NS))
             .saturating_add(tally.syncs.operations.saturating_mul(nominal::SYNC_NS))
     };

@@ -237,7 +237,8 @@ pub const RULES: &[AdviceRule] = &[
         kind: "one_rank_writes",
         when: || {
             format!(
-                "of several ranks one writes at least {ONE_RANK} % of {} or more",
+                "of several ranks one writes at least {ONE_RANK} % of {} or more; unless collective \
+                 calls, for which MPI chooses who writes, move most of the data",
                 binary(RANK_BYTES)
             )
         },
@@ -248,7 +249,7 @@ pub const RULES: &[AdviceRule] = &[
         when: || {
             format!(
                 "one rank reads and writes at least {UNEVEN} times the mean of all ranks, which \
-                 together move {} or more",
+                 together move {} or more; unless collective calls move most of the data",
                 binary(RANK_BYTES)
             )
         },
@@ -336,8 +337,9 @@ fn page() -> String {
          duration of its calls decides.\n\n\
          The nominal cost of its calls decides whether a finding is reported: {call} µs for a read \
          or write plus a second per {rate} GB, {metadata} µs for an open, close or truncation, \
-         {sync} ms for a sync, {library} ms for an open or close by HDF5, netCDF or PnetCDF. It \
-         must be at least {MATTERS_OF_IO} % of the nominal cost of all I/O with data files, and all I/O \
+         {sync} ms for a sync, {library} ms for an open or close by HDF5, netCDF or PnetCDF. Small \
+         calls of a buffered stdio stream count as the system calls that its buffer makes of them. \
+         It must be at least {MATTERS_OF_IO} % of the nominal cost of all I/O with data files, and all I/O \
          at least {MATTERS} % of the run, by nominal cost or measured. From {HIGH_OF_IO} % of the I/O \
          and {HIGH} % of the run on, the severity is `high`, otherwise `warning`. If calls are much \
          slower than nominal, their measured time decides: at least {MATTERS_MEASURED} % of the run, \

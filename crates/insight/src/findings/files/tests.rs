@@ -194,3 +194,9 @@ fn writes_of_several_processes_that_share_blocks_are_reported() {
     check_nothing(write(0, 4));
     check_nothing(write(100, 1));
 }
+
+/// LAMMPS flushes its dump after every step, which takes microseconds.
+#[test]
+fn flushing_a_stream_is_no_sync() {
+    check_nothing((0..200).map(|_| event("fflush", 1, None)));
+}
