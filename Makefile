@@ -112,7 +112,7 @@ lint: tools ## format, clippy, documentation, direction of dependencies
 	@$(CARGO) build --release --quiet --package ioracle-capture
 	scripts/check-capture
 
-report-size: release ## size and time of reports of a million operations and a thousand ranks
+report-size: release ## size and time of reports of one and ten million operations and a thousand ranks
 	@scripts/report-size $(IORACLE)
 
 report-page: ## build the page of 'ioracle report' (report/dist) from its sources; needs Node.js

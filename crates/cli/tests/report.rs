@@ -90,6 +90,44 @@ fn one_operation_is_enough() {
     assert!(first.contains("the trace has no times"), "{first}");
 }
 
+/// Other tools' traces often have neither; what there is is shown.
+#[test]
+fn a_trace_without_stacks_and_times_is_reported() {
+    let one_stack = |row: &String| {
+        let mut fields: Vec<&str> = row.split(',').collect();
+        (fields[5], fields[11], fields[12]) = ("1", "0", "0");
+        fields.join(",")
+    };
+    let rows: Vec<String> = checkpoints(40, 2).iter().map(one_stack).collect();
+    let trace = Written::new(&rows);
+    trace.table("stacks", "id,frames\n1,\n");
+    let page = reported(&trace);
+    let values = values(&page);
+    assert_eq!(values["summary"]["io"]["operations"], 480);
+    let first = values["verdict"][0].as_str().expect("a sentence");
+    assert!(first.contains("the trace has no times"), "{first}");
+    works_in_a_browser(&page);
+}
+
+/// What lies before the cut is reported where that is asked for.
+#[test]
+fn a_trace_that_is_cut_off_is_refused_or_reported_as_far_as_it_goes() {
+    let trace = Written::new(&checkpoints(2000, 1));
+    let kept = trace.file("kept");
+    let (name, kept_name) = (trace.name(), kept.to_str().expect("text"));
+    assert_eq!(ioracle(["import", "csv", name, "-o", kept_name]).code, Some(0));
+    let events = kept.join("events.ioracle");
+    let bytes = fs::read(&events).expect("the events");
+    for part in [bytes.len() * 9 / 10, bytes.len() / 2, 20, 0] {
+        fs::write(&events, &bytes[..part]).expect("it can be cut");
+        let page = trace.file("cut.html");
+        let page = page.to_str().expect("text");
+        let done = ioracle(["report", kept_name, "-o", page]);
+        done.fails_saying(1, &["kept"]);
+        assert!(!Path::new(page).exists(), "nothing half-written stays");
+    }
+}
+
 /// Names that would do harm as markup, or that are none.
 fn evil() -> Written {
     let trace = Written::new(&checkpoints(20, 1));
