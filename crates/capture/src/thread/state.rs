@@ -403,6 +403,10 @@ impl GuardedState<'_> {
             is_cut = n_arguments == MAX_ARGUMENTS;
             let end = MAX_EXECUTABLE + n_arguments;
             buffer.copy_within(MAX_EXECUTABLE..end, n_executable + 1);
+            // A forked child has what its parent left in the room.
+            if let Some(mark) = buffer.get_mut(n_executable) {
+                *mark = 0;
+            }
             Ok::<_, sys::Errno>(n_executable + 1 + n_arguments)
         });
         let Some(writer) = self.state.writer() else { return };

@@ -109,6 +109,19 @@ fn exec_goes_on_in_the_same_file() {
     check(&Program::new(c("exec_inherits")).ending(EXEC_INHERITS_STATUS));
 }
 
+/// The name of a child once ran on into what its parent had left in memory:
+/// `/usr/bin/orterunnmpirun`.
+#[test]
+fn a_forked_child_has_the_name_of_its_parent() {
+    let script = "echo x > out; (echo y > out); (echo z > out)";
+    let done = behaves_the_same(&Program::new("sh").arg("-c").arg(script));
+    let trace = Trace::open(&done.beside().join("trace"), ReadOptions::default()).unwrap();
+    let processes = trace.provenance().processes();
+    let names: Vec<&str> = processes.iter().map(|process| &*process.executable).collect();
+    assert!(names.len() >= 2 && names.iter().all(|name| *name == names[0]), "{names:?}");
+    assert!(processes.iter().all(|process| process.command.starts_with("sh -c ")), "{names:?}");
+}
+
 /// A child whose library's handler did I/O was counted as two processes: ours, which
 /// came later, took it for one that had not begun.
 #[test]

@@ -27,7 +27,12 @@ use page::{Command, Page};
 use place::Place;
 
 /// Commands that are not run here: the page, how they begin, and why.
-const NOT_RUN: [(&str, &str, &str); 7] = [
+const NOT_RUN: [(&str, &str, &str); 12] = [
+    ("docs/live.md", "ioracle live", "needs a terminal"),
+    ("docs/live.md", "ioracle run --live", "needs a terminal"),
+    ("docs/run.md", "ioracle run --live", "needs a terminal"),
+    ("docs/report-compared.md", "python3 -m venv", "needs a network"),
+    ("docs/report-compared.md", "DARSHAN_PYTHON", "needs what the line above installs"),
     ("README.md", "make install", "builds a release; `tests/install` covers the script"),
     ("README.md", "make demo", "builds a release; its command stands above and is run"),
     ("README.md", "make test", "would run this test"),
