@@ -322,7 +322,7 @@ impl<'a> RunObserver<'a> {
 
     /// A lookup of the frames that advice is about.
     fn lookup_for(&self, advice: &[Finding]) -> Option<SourceLookup> {
-        let mut lookup = if advice.is_empty() { None } else { SourceLookup::begin() }?;
+        let mut lookup = (!advice.is_empty()).then(SourceLookup::begin)??;
         for (name, path) in &self.module_names {
             let build_id = self.modules.get(path).map(Vec::as_slice).unwrap_or_default();
             lookup.module(name, build_id, path);
