@@ -19,7 +19,8 @@ const STEPS_IN_STOCK: usize = 64;
 const PIECE_BYTES: u64 = 1 << 20;
 /// Steps that the program may be in: libraries read a little ahead and behind.
 const STEPS_AT_HAND: usize = 4;
-/// Libraries read whole blocks.
+/// Libraries read whole blocks, netCDF of this size. One of which a half is missing
+/// takes as long as one of which all is.
 const BLOCK_BYTES: u64 = 8192;
 
 /// How far each stream is planned in the graph.
@@ -170,8 +171,10 @@ fn reads_of(
     let ns_per_byte = step.io_time_ns as f64 / total.max(1) as f64;
     let mut passed = 0;
     let pieces = extents.iter().flat_map(|range| {
-        let starts = (range.start..range.end).step_by(PIECE_BYTES as usize);
-        starts.map(|start| start..range.end.min(start + PIECE_BYTES))
+        let start = range.start - range.start % BLOCK_BYTES;
+        let end = range.end.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(range.end);
+        let starts = (start..end).step_by(PIECE_BYTES as usize);
+        starts.map(move |start| start..end.min(start.saturating_add(PIECE_BYTES)))
     });
     pieces.map(move |bytes| {
         let within_ns = (passed as f64 * ns_per_byte) as u64;
