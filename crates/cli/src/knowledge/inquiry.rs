@@ -30,7 +30,7 @@ use crate::run::launch::LD_PRELOAD;
 
 /// How long an answer is waited for while the program runs, and once it has ended.
 const PATIENCE: Duration = Duration::from_secs(5);
-const PATIENCE_AFTER_END: Duration = Duration::from_secs(1);
+const PATIENCE_AFTER_END: Duration = Duration::from_millis(500);
 /// How often it is looked whether the program has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Texts that may hold names of files are no longer than this.
