@@ -125,8 +125,12 @@ impl Navigator {
     /// Takes in the next visit of the stream.
     pub fn observe(&mut self, visit: &RunVisit, graph: &KnowledgeGraph, run: &mut VisitCollector) {
         self.counts.visits += 1;
-        let first = self.path.front();
         let vertex = graph.find(&visit.object);
+        if vertex.is_none() && visit.kind == VisitKind::Write {
+            // Where a sister tool writes tells nothing about what is read next.
+            return;
+        }
+        let first = self.path.front();
         let is_next = first.is_some_and(|step| {
             Some(step.vertex) == vertex
                 && (step.kind, step.index) == (visit.kind, visit.index)

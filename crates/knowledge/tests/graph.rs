@@ -203,6 +203,8 @@ fn a_run_is_predicted_from_its_start() {
     // Lost at an access never seen, found again at the next that is known.
     assert_eq!(predicted(&graph, "a x", 1, 9), "");
     assert_eq!(predicted(&graph, "a x b", 1, 9), "C d0");
+    // A write of something else, as by a sister tool, is passed over.
+    assert_eq!(predicted(&graph, "a X", 1, 9), "b0 C d0");
 }
 
 #[test]
