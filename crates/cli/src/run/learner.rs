@@ -37,6 +37,9 @@ pub struct Learner {
     pub n_not_learned: u64,
     /// The program is faster than learning, so that events go into the queue.
     pub is_behind: bool,
+    /// Events that may still be learned to make room in the queue, before one that
+    /// finds none is not learned.
+    n_may_make_room: usize,
     /// Nobody wants to wait until all is learned.
     pub is_given_up: bool,
     waiting: VecDeque<Waiting>,
@@ -62,6 +65,7 @@ impl Learner {
             bursts: BurstTally::default(),
             n_not_learned: 0,
             is_behind: false,
+            n_may_make_room: 0,
             is_given_up: false,
             waiting: VecDeque::new(),
             publisher: Publisher::new(),
@@ -139,13 +143,29 @@ impl Learner {
         let is_next = self.waiting.is_empty() && has_time && !self.is_given_up;
         if is_next || self.publisher.is_urgent(event) {
             self.learn_from(event);
-        } else if self.waiting.len() < MAX_WAITING && !self.is_given_up {
+        } else if !self.is_given_up && self.has_room() {
             self.publisher.will_learn(event.stream);
             self.waiting.push_back(Waiting::Event(event.clone()));
         } else {
             self.n_not_learned += 1;
             self.engine.pass_over(event);
         }
+    }
+
+    /// Before a look at all threads. It may find more events than there is room for in
+    /// the queue. Then it takes longer, so that the oldest make room: at most as many as
+    /// the queue holds, and none if the spool is about to be full.
+    pub fn begin_look(&mut self, is_spool_full: bool) {
+        self.n_may_make_room = if is_spool_full { 0 } else { MAX_WAITING };
+    }
+
+    /// Whether an event can wait.
+    fn has_room(&mut self) -> bool {
+        if self.waiting.len() >= MAX_WAITING && self.n_may_make_room > 0 {
+            self.n_may_make_room -= 1;
+            self.learn(1);
+        }
+        self.waiting.len() < MAX_WAITING
     }
 
     /// Whether hardly any more events can wait.
@@ -280,5 +300,50 @@ impl Learner {
         let n_left = events.filter(|waiting| matches!(waiting, Waiting::Event(_))).count();
         self.n_not_learned += n_left as u64;
         self.engine.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ioracle_events::{ContextId, FileId, Function};
+
+    use super::*;
+
+    /// One look at many threads may find more than there is room for, though the spool is
+    /// nearly empty.
+    #[test]
+    fn what_finds_no_room_is_learned_unless_the_spool_is_about_to_be_full() {
+        const N_BEYOND: usize = 100;
+        let mut learner = Learner::new();
+        learner.is_behind = true;
+        learner.begin_look(false);
+        for n in 0..MAX_WAITING + N_BEYOND {
+            learner.take(&write(n as u64));
+        }
+        assert_eq!((learner.n_not_learned, learner.waiting.len()), (0, MAX_WAITING));
+        assert_eq!(learner.engine.operations(STREAM), N_BEYOND as u64);
+        learner.begin_look(true);
+        learner.take(&write((MAX_WAITING + N_BEYOND) as u64));
+        assert_eq!((learner.n_not_learned, learner.waiting.len()), (1, MAX_WAITING));
+    }
+
+    const STREAM: StreamId = StreamId { rank: 0, thread: 0 };
+
+    fn write(n: u64) -> Event {
+        Event {
+            stream: STREAM,
+            sequence: n,
+            function: Function::Pwrite,
+            context: ContextId(1),
+            file: FileId(1),
+            handle: 3,
+            offset: Some(0),
+            requested: 8,
+            result: 8,
+            start_ns: n * 100,
+            end_ns: n * 100 + 10,
+            depth: 0,
+            detail: "".into(),
+        }
     }
 }

@@ -250,6 +250,7 @@ impl<'a> RunObserver<'a> {
         let is_acted_on = self.learner.is_acted_on() || self.is_looked_at;
         self.pace.look(now, is_acted_on, follower.processes());
         let is_later = self.pace.is_later() && !self.catches_up;
+        self.learner.begin_look(false);
         if !is_later && !self.learner.is_full() {
             return false;
         }
@@ -260,7 +261,9 @@ impl<'a> RunObserver<'a> {
         }
         let share = follower.waiting_share();
         self.catches_up |= is_later && share >= MAX_LATER;
-        if self.learner.is_full() { share < MAX_WAITING } else { !self.catches_up }
+        let is_spool_full = share >= MAX_WAITING;
+        self.learner.begin_look(is_spool_full);
+        if self.learner.is_full() { !is_spool_full } else { !self.catches_up }
     }
 
     /// Follows threads that ask what comes next as closely as can be, while they
