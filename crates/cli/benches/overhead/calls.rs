@@ -9,6 +9,7 @@ use crate::tools::Tools;
 
 const CALLS: &str = "200000";
 const ROUNDS: usize = 9;
+const COMPARED_ROUNDS: usize = 15;
 
 struct Row {
     call: &'static str,
@@ -78,6 +79,41 @@ pub fn report(tools: &Tools) {
             pairs.plain(),
             pairs.captured(),
             pairs.added()
+        );
+    }
+    println!();
+}
+
+/// Prints the rows of one thread for another build and for this one, in turn.
+pub fn compare(tools: &Tools, other: &Tools) {
+    let program = tools.compile("calls");
+    let program = program.to_string_lossy();
+    let directory = tools.scratch.path().to_string_lossy();
+    println!("## Time added to a call by another build and by this one\n");
+    println!("Medians of {COMPARED_ROUNDS} runs of each, and the least of them, in turn.\n");
+    println!("| call | depth | paths | plain ns | other adds | this adds | least: other | this |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for Row { call, kind, depth, paths, threads } in ROWS.iter().filter(|row| row.threads == "1") {
+        let command = [&*program, kind, CALLS, depth, paths, threads, &*directory];
+        let mut times = [const { Vec::new() }; 3];
+        for _ in 0..COMPARED_ROUNDS {
+            let commands =
+                [tools.plain(&command), other.captured(&command), tools.captured(&command)];
+            for (times, command) in times.iter_mut().zip(commands) {
+                times.push(printed_number(command));
+            }
+        }
+        let [plain, of_other, of_this] = times.map(|mut times| {
+            times.sort_by(f64::total_cmp);
+            (times[times.len() / 2], times[0])
+        });
+        println!(
+            "| {call} | {depth} | {paths} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} |",
+            plain.0,
+            of_other.0 - plain.0,
+            of_this.0 - plain.0,
+            of_other.1 - plain.1,
+            of_this.1 - plain.1,
         );
     }
     println!();

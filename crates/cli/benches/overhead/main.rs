@@ -9,6 +9,7 @@
 //!
 //! ```text
 //! cargo bench --package ioracle-cli --bench overhead -- [calls|libraries|lag|status|reader|busy|start|idle|applications]
+//! cargo bench --package ioracle-cli --bench overhead -- compare OTHER/ioracle
 //! ```
 
 mod applications;
@@ -31,6 +32,9 @@ fn main() {
         return start::inside();
     }
     let tools = Tools::find();
+    if let ["compare", other] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        return calls::compare(&tools, &Tools::of_build(other.as_ref()));
+    }
     let wanted = |name| part == "all" || part == name;
     if wanted("calls") {
         calls::report(&tools);

@@ -30,6 +30,11 @@ impl Tools {
         tools
     }
 
+    /// The same with another build of `ioracle`, its library beside it.
+    pub fn of_build(ioracle: &Path) -> Tools {
+        Tools { ioracle: ioracle.to_owned(), ..Tools::find() }
+    }
+
     /// Compiles a program of `benches/programs`.
     pub fn compile(&self, name: &str) -> PathBuf {
         self.compile_with("cc", &[], name).expect("a C compiler")

@@ -5,6 +5,7 @@
 //! the directory removed again whatever happened.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -173,6 +174,7 @@ impl Plan<'_> {
         let learn = self.arguments.learn;
         let looks_up = recorder.is_some() && !self.arguments.no_symbols;
         let mut watch = RunObserver::new(recorder, Arc::clone(&ended), signals, learn);
+        watch.is_attended = !self.arguments.settings.quiet && std::io::stderr().is_terminal();
         if looks_up {
             watch.look_up_sources();
         }

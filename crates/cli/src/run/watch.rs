@@ -30,6 +30,7 @@ use super::model::RunRecognition;
 use super::pace::{LearnWhen, LearningPace};
 use super::signals::Signals;
 use super::status::StatusPublisher;
+use crate::shared::output::say;
 use crate::shared::source_lines::{SourceLookup, frame_source};
 
 /// Sleep between looks while the job is active, and when nothing was found for
@@ -62,6 +63,8 @@ const MAX_AFTER_END: Duration = Duration::from_millis(50);
 const MAX_FEW: u64 = 50_000;
 /// Events between two looks at whether somebody does not want to wait for learning.
 const LOOK_FOR_SIGNALS: u64 = 1024;
+/// How long learning may take after the program's end without a word.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// How often a recording is handed to the system.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// Modules that are looked into for the summary.
@@ -90,6 +93,10 @@ pub struct RunObserver<'a> {
     n_slots: u64,
     /// Events since the program has ended.
     n_after_end: u64,
+    /// Somebody sits at a terminal and is to be told what takes long.
+    pub is_attended: bool,
+    /// When that is, once the program has ended.
+    tell_after: Option<Instant>,
     /// Records that stay in raw form, which nothing was learned from.
     pub n_left_raw: u64,
     /// Tells those who look how the job is doing.
@@ -123,6 +130,8 @@ impl<'a> RunObserver<'a> {
             catches_up: false,
             n_slots: 0,
             n_after_end: 0,
+            is_attended: false,
+            tell_after: None,
             n_left_raw: 0,
             status: None,
             is_looked_at: false,
@@ -221,6 +230,7 @@ impl<'a> RunObserver<'a> {
     pub fn finish(&mut self, follower: &mut Follower, ended_at: Instant) -> Result<()> {
         follower.close();
         self.learner.program_ended();
+        self.tell_after = self.is_attended.then(|| ended_at + PATIENCE);
         self.learn_what_waits();
         self.learner.is_behind = false;
         self.n_after_end = 1;
@@ -297,7 +307,15 @@ impl<'a> RunObserver<'a> {
     /// Learns from what waits, unless somebody does not want to wait for that.
     fn learn_what_waits(&mut self) {
         while !self.learner.is_given_up && self.learner.learn(LEARNED_AT_ONCE) {
-            self.learner.is_given_up = self.signals.ask_to_end();
+            self.look_at_the_time();
+        }
+    }
+
+    /// Notices that nobody wants to wait for learning, and says once what is waited for.
+    fn look_at_the_time(&mut self) {
+        self.learner.is_given_up |= self.signals.ask_to_end();
+        if self.tell_after.take_if(|after| Instant::now() >= *after).is_some() {
+            say("the program has ended; learning the rest of its I/O (ctrl-C leaves that out)");
         }
     }
 
@@ -436,8 +454,9 @@ impl Observer for RunObserver<'_> {
         }
         if self.n_after_end > 0 {
             self.n_after_end += 1;
-            let is_time = self.n_after_end.is_multiple_of(LOOK_FOR_SIGNALS);
-            self.learner.is_given_up |= is_time && self.signals.ask_to_end();
+            if self.n_after_end.is_multiple_of(LOOK_FOR_SIGNALS) {
+                self.look_at_the_time();
+            }
         }
         self.learner.take(event);
     }
