@@ -14,7 +14,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind};
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{cursor, execute};
 use ratatui::text::{Line, Text};
@@ -51,19 +51,19 @@ impl LiveScreen {
         let tty = tty.context("could not open the terminal")?;
         let signals = tty.try_clone().context("could not open the terminal")?;
         enable_raw_mode().context("could not take over the terminal")?;
-        let mut screen = (|| {
+        (|| {
             keep_signals(&signals)?;
             let mut out = &tty;
-            execute!(out, EnterAlternateScreen, cursor::Hide)?;
+            // Terminal::clear would ask where the cursor is, by a sequence on standard output,
+            // which may be a file.
+            execute!(out, EnterAlternateScreen, Clear(ClearType::All), cursor::Hide)?;
             Terminal::new(CrosstermBackend::new(tty))
         })()
         .inspect_err(|_| {
             let _ = disable_raw_mode();
         })
         .map(|terminal| LiveScreen { terminal, is_over })
-        .context("could not draw on the terminal")?;
-        screen.terminal.clear().context(NOT_DRAWN)?;
-        Ok(screen)
+        .context(NOT_DRAWN)
     }
 
     /// Shows the lines that are made for the size of the terminal.
