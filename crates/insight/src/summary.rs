@@ -164,7 +164,7 @@ pub struct MpiInternalTotals {
 /// Calls that ask or change what the file system knows of files and directories: the
 /// `stat` family, `access`, `mkdir`, `readdir` and others. Their time is part of that in
 /// [`Io`].
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct MetadataTotals {
     /// How many.
     pub n_calls: u64,
@@ -217,7 +217,7 @@ pub struct BusyFile {
 }
 
 /// Files that a program treats alike, or a single one.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct BusyGroup {
     /// The path, with a `*` in place of what differs.
     #[serde(serialize_with = "plain_path")]

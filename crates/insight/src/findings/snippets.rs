@@ -20,11 +20,15 @@ pub fn snippet(kind: &str, library: Option<CountedLibrary>) -> Option<&'static s
             "small_writes" | "small_reads" | "scattered_writes" | "scattered_reads",
             Some(CountedLibrary::PnetCdf | CountedLibrary::MpiIo),
         ) => MPI_BUFFERS,
-        ("small_writes" | "small_reads" | "stdio_bulk", _) => STDIO_BUFFER,
+        ("small_writes", _) => WRITE_BUFFER,
+        ("small_reads", _) => READ_BUFFER,
+        ("stdio_bulk", _) => STREAM_BUFFER,
         ("scattered_writes", _) => SORTED_WRITES,
         ("scattered_reads", _) => WHOLE_READ,
         ("syncs", _) => ONE_SYNC,
-        ("reopened" | "library_opens", _) => KEEP_OPEN,
+        ("library_opens", Some(CountedLibrary::Hdf5)) => KEEP_HDF5_OPEN,
+        ("library_opens", _) => KEEP_NETCDF_OPEN,
+        ("reopened", _) => KEEP_OPEN,
         ("read_again", _) => READ_ONCE,
         ("read_by_all", _) => BROADCAST,
         ("many_files", _) => ONE_FILE,
@@ -42,7 +46,22 @@ pub fn snippet(kind: &str, library: Option<CountedLibrary>) -> Option<&'static s
     Some(code)
 }
 
-const STDIO_BUFFER: &str = "\
+const READ_BUFFER: &str = "\
+/* C: before the first access */
+FILE *file = fopen(path, \"r\");
+setvbuf(file, NULL, _IOFBF, 1 << 20);
+
+# Python
+file = open(path, \"rb\", buffering=1 << 20)
+
+! Fortran (gfortran), in the environment of the run
+! GFORTRAN_FORMATTED_BUFFER_SIZE=1048576 GFORTRAN_UNFORMATTED_BUFFER_SIZE=1048576";
+
+const STREAM_BUFFER: &str = "\
+/* C: after the file was opened, before the first access */
+setvbuf(file, NULL, _IOFBF, 1 << 20);";
+
+const WRITE_BUFFER: &str = "\
 /* C: before the first access */
 FILE *file = fopen(path, \"w\");
 setvbuf(file, NULL, _IOFBF, 1 << 20);
@@ -113,6 +132,20 @@ int fd = open(path, O_WRONLY | O_APPEND | O_CREAT, 0644);
 for (int step = 0; step < n_steps; step++)
     write(fd, record(step), record_size);
 close(fd);";
+
+const KEEP_HDF5_OPEN: &str = "\
+/* outside of the loop */
+hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+for (int step = 0; step < n_steps; step++)
+    read_dataset(file, step);
+H5Fclose(file);";
+
+const KEEP_NETCDF_OPEN: &str = "\
+/* outside of the loop */
+nc_open(path, NC_NOWRITE, &ncid);
+for (int step = 0; step < n_steps; step++)
+    nc_get_vara_double(ncid, varid, start[step], count, values);
+nc_close(ncid);";
 
 const READ_ONCE: &str = "\
 static char *values;   /* read at the first use, kept for the others */

@@ -6,7 +6,7 @@
 use ioracle_events::readable;
 
 use crate::numbers::{bytes, counted, seconds};
-use crate::summary::{BusyGroup, Summary};
+use crate::summary::{BusyGroup, Calls, Summary};
 
 /// The three sentences. `program` is what ran, and how long it took.
 pub fn verdict(program: &str, wall_s: f64, summary: &Summary) -> Vec<String> {
@@ -45,6 +45,18 @@ fn dominated(summary: &Summary) -> String {
         return "No file stands out.".to_owned();
     };
     let time = summary.io.io_time_s;
+    if let Some(metadata) = &summary.metadata
+        && metadata.io_time_s > group.io_time_s
+        && time > 0.0
+    {
+        let percent = 100.0 * metadata.io_time_s / time;
+        let calls = counted(metadata.n_calls, "call");
+        return format!(
+            "{}, {percent:.0} %, went to {calls} on metadata{}.",
+            part(percent),
+            main_of(&metadata.calls)
+        );
+    }
     let files = match group.files {
         1 => format!("'{}'", readable(&group.path)),
         n => format!("'{}' ({})", readable(&group.path), counted(n, "file")),
@@ -53,13 +65,19 @@ fn dominated(summary: &Summary) -> String {
         return format!("Most operations were on {files}.");
     }
     let percent = 100.0 * group.io_time_s / time;
-    let most = if percent >= 50.0 { "Most of that" } else { "The largest part of that" };
-    format!("{most}, {percent:.0} %, went to {files}{}.", main_call(group))
+    format!("{}, {percent:.0} %, went to {files}{}.", part(percent), main_call(group))
 }
 
-/// `, mostly in fread`.
+fn part(percent: f64) -> &'static str {
+    if percent >= 50.0 { "Most of that" } else { "The largest part of that" }
+}
+
 fn main_call(group: &BusyGroup) -> String {
-    let calls = if group.library_calls.is_empty() { &group.calls } else { &group.library_calls };
+    main_of(if group.library_calls.is_empty() { &group.calls } else { &group.library_calls })
+}
+
+/// `, mostly in fread (12 calls)`.
+fn main_of(calls: &[Calls]) -> String {
     calls.first().map_or_else(String::new, |call| {
         format!(", mostly in {} ({})", call.function, counted(call.calls, "call"))
     })
@@ -67,9 +85,7 @@ fn main_call(group: &BusyGroup) -> String {
 
 fn first_change(summary: &Summary) -> String {
     let Some(first) = summary.advice.first() else {
-        return "None of the known faults takes a noticeable part of the run: there is little to \
-                gain from changing its I/O."
-            .to_owned();
+        return "No known fault takes a noticeable part of the run.".to_owned();
     };
     let gain = if first.is_cheap_here {
         "little is saved here, more on a busy file system".to_owned()
@@ -82,7 +98,7 @@ fn first_change(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::Io;
+    use crate::summary::{Io, MetadataTotals};
 
     #[test]
     fn a_run_without_operations_has_one_sentence() {
@@ -96,6 +112,22 @@ mod tests {
         let given = verdict("app", 0.0, &summary);
         assert_eq!(given[0], "app read 10 B in 2 operations on 1 file; the trace has no times.");
         assert_eq!(given.len(), 3);
+    }
+
+    #[test]
+    fn metadata_dominates_where_it_takes_more_than_any_file() {
+        let io = Io { operations: 2, files: 1, io_time_s: 8.0, ..Io::default() };
+        let group =
+            BusyGroup { path: "log".to_owned(), io_time_s: 1.0, files: 1, ..BusyGroup::default() };
+        let metadata =
+            |io_time_s| MetadataTotals { n_calls: 70, io_time_s, ..MetadataTotals::default() };
+        let of = |io_time_s| {
+            let (io, file_groups) = (io.clone(), vec![group.clone()]);
+            let metadata = Some(metadata(io_time_s));
+            dominated(&Summary { io, file_groups, metadata, ..Summary::default() })
+        };
+        assert_eq!(of(6.0), "Most of that, 75 %, went to 70 calls on metadata.");
+        assert_eq!(of(0.5), "The largest part of that, 12 %, went to 'log'.");
     }
 
     #[test]

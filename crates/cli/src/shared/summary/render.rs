@@ -147,7 +147,7 @@ fn headline(summary: &RunSummary) -> String {
         }
     };
     match (summary.unrecorded.lost(), summary.ending) {
-        (0, Ending::Killed(_)) => format!("{ended}; everything up to then is recorded"),
+        (0, Ending::Killed(_)) => format!("{ended}; this is everything up to then"),
         (0, Ending::Exited(_)) => ended,
         (lost, _) => {
             let all = counted(lost.saturating_add(summary.unrecorded.recorded), "call");

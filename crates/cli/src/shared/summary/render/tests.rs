@@ -328,7 +328,7 @@ fn a_program_that_was_killed_is_reported_with_its_signal_and_what_was_kept() {
     check(
         &summary,
         expect![[r#"
-            ioracle: app was killed by SIGSEGV (11) after 3.20 s; everything up to then is recorded
+            ioracle: app was killed by SIGSEGV (11) after 3.20 s; this is everything up to then
               nothing seen  no I/O on regular files was seen; not watched are terminals, pipes, sockets, /proc,
                             /sys, files that --include or --exclude leaves out, and programs that are static,
                             set-user-ID, for musl or started with a cleared environment
