@@ -337,6 +337,22 @@ fn output_that_is_redirected_is_left_alone() {
 }
 
 #[test]
+fn a_run_that_is_killed_leaves_neither_its_view_nor_files() {
+    let Some(terminal) = Terminal::open(160, 24) else { return };
+    let script = "echo $PPID > run.parent; echo $$ > program.pid; echo row 1; exec sleep 600";
+    terminal.line(&format!("ioracle run --live --name shown -- sh -c '{script}'"));
+    terminal.waits_for("the view", |screen| screen.starts_with("shown –"));
+    let run = std::fs::read_to_string(terminal.place.path().join("run.parent")).unwrap();
+    assert!(Command::new("kill").args(["-KILL", run.trim()]).status().unwrap().success());
+    terminal.shows("was killed; 'ioracle recover");
+    // The sentence stands behind the shell's prompt.
+    terminal.press("Enter");
+    terminal.is_given_back();
+    let left: Vec<_> = terminal.place.path().join("temporary").read_dir().unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
 fn ctrl_c_in_the_view_of_a_run_ends_the_program() {
     let Some(terminal) = Terminal::open(80, 24) else { return };
     terminal.line("ioracle run --live --name shown -- sh -c 'echo x > out; exec sleep 600'");

@@ -5,8 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::os::unix::fs::FileExt;
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -20,7 +19,7 @@ use crate::shared::text::{shorten_start, wrap};
 /// Threads whose loops and next operations are shown.
 const MAX_THREADS: usize = 4;
 /// How much of the program's output is looked at for its last lines.
-const OUTPUT_BYTES: u64 = 16 * 1024;
+const OUTPUT_BYTES: usize = 16 * 1024;
 /// Looks whose bandwidth is remembered; no screen is wider.
 const MAX_HISTORY: usize = 512;
 /// Columns from which on there is room for bars and columns.
@@ -333,17 +332,13 @@ fn whole(value: f64) -> u64 {
 }
 
 /// The last lines of a file that grows.
-pub fn end_of_file(path: &Path) -> Vec<String> {
-    let mut end = Vec::new();
-    let read = File::open(path).and_then(|mut file| {
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_BYTES)))?;
-        file.take(OUTPUT_BYTES).read_to_end(&mut end)
-    });
-    if read.is_err() {
-        return Vec::new();
-    }
-    let text = String::from_utf8_lossy(&end);
+pub fn end_of_file(file: &File) -> Vec<String> {
+    let mut end = vec![0; OUTPUT_BYTES];
+    // Not by its position, which is the one of whoever writes it.
+    let read = file
+        .metadata()
+        .and_then(|about| file.read_at(&mut end, about.len().saturating_sub(OUTPUT_BYTES as u64)));
+    let text = String::from_utf8_lossy(&end[..read.unwrap_or(0)]);
     // What a progress bar has written over is not shown.
     let last = |line: &str| line.trim_end_matches('\r').rsplit('\r').next().map(str::to_owned);
     text.lines().filter_map(last).map(|line| without_control_characters(&line)).collect()

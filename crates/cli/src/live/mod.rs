@@ -8,13 +8,16 @@
 mod lines;
 mod screen;
 
-use std::io::IsTerminal;
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use self::lines::{Choice, LiveView};
+pub use self::screen::leave;
 use self::screen::{Key, LiveScreen};
 use crate::shared::jobs::{self, FoundJob};
 use crate::shared::output;
@@ -48,9 +51,10 @@ pub struct Arguments {
     /// Look in this directory too
     #[arg(long, value_name = "DIR", env = ioracle_spool::settings::DIR, hide_env_values = true)]
     dir: Option<PathBuf>,
-    /// Show the end of this file, where the program's output goes; for 'run --live'
-    #[arg(long, value_name = "FILE", hide = true)]
-    output: Option<PathBuf>,
+    /// Show the end of the file on standard input, where the program's output goes; for
+    /// 'run --live'
+    #[arg(long, hide = true)]
+    output: bool,
 }
 
 /// Runs the subcommand.
@@ -69,12 +73,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Err(several) => choose(several, &mut screen)?,
     };
     let Some(job) = chosen else { return Ok(()) };
-    let end = watch(&job, arguments.output.as_deref(), &mut screen);
+    let output = arguments.output.then(|| io::stdin().as_fd().try_clone_to_owned()).transpose();
+    let output = output.context("could not read the program's output")?.map(File::from);
+    if output.is_some() {
+        screen.leave_without(job.reader, was_killed(&job))?;
+    }
+    let end = watch(&job, output.as_ref(), &mut screen);
     drop(screen);
     // Below 'run --live' the summary says it.
     match end? {
-        LiveEnd::Ended(name) if arguments.output.is_none() => {
-            output::print_text(&format!("the job {name} has ended\n"))
+        LiveEnd::Ended(name) if !arguments.output => {
+            output::print_text(&format!("{name} has ended\n"))
         }
         LiveEnd::Ended(_) | LiveEnd::Left => Ok(()),
     }
@@ -165,13 +174,23 @@ fn choose(found: Vec<FoundJob>, screen: &mut LiveScreen) -> Result<Option<FoundJ
 enum LiveEnd {
     /// The user has left.
     Left,
-    /// The job of this name is over.
+    /// The job is over that is called so.
     Ended(String),
 }
 
+/// What is said of a job without its reader.
+fn was_killed(job: &FoundJob) -> String {
+    format!(
+        "the 'ioracle run' of this job was killed; 'ioracle recover {} -o TRACE' makes a trace of \
+         what it left",
+        shell_quoted(&job.directory)
+    )
+}
+
 /// Shows a job until it ends or the user leaves.
-fn watch(job: &FoundJob, output: Option<&Path>, screen: &mut LiveScreen) -> Result<LiveEnd> {
-    let mut name = String::new();
+fn watch(job: &FoundJob, output: Option<&File>, screen: &mut LiveScreen) -> Result<LiveEnd> {
+    // Until it has said its name.
+    let mut name = format!("the job in '{}'", job.directory.display());
     let mut reader = match StatusReader::open(&job.directory) {
         Ok(reader) => reader,
         Err(Silence::Ended) => return Ok(LiveEnd::Ended(name)),
@@ -187,18 +206,14 @@ fn watch(job: &FoundJob, output: Option<&Path>, screen: &mut LiveScreen) -> Resu
     loop {
         match reader.news() {
             Ok(status) => {
-                name = format!("'{}'", status.application);
+                name = format!("the job '{}'", status.application);
                 view.update(status);
                 answered = Instant::now();
             }
             Err(Silence::Ended) => return Ok(LiveEnd::Ended(name)),
             Err(silence) if answered.elapsed() > SILENT => {
                 if job.reader != 0 && !is_alive(job.reader) {
-                    bail!(
-                        "the 'ioracle run' of this job was killed; 'ioracle recover {} -o TRACE' \
-                         makes a trace of what it left",
-                        shell_quoted(&job.directory)
-                    );
+                    bail!(was_killed(job));
                 }
                 view.trouble = Some(silence.sentence());
             }

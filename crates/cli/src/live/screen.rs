@@ -4,8 +4,9 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::Arc;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -19,7 +20,14 @@ use ratatui::crossterm::terminal::{
 use ratatui::crossterm::{cursor, execute};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::Paragraph;
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
+
+use crate::shared::output::say;
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +43,16 @@ pub struct LiveScreen {
     terminal: Terminal<CrosstermBackend<File>>,
     /// A signal has asked us to leave.
     is_over: Arc<AtomicBool>,
+    /// Whoever draws has it.
+    drawing: Arc<Mutex<()>>,
+    modes: Modes,
+}
+
+/// How the terminal was before, and how it is while it is drawn on.
+#[derive(Clone)]
+struct Modes {
+    before: Termios,
+    ours: Termios,
 }
 
 impl LiveScreen {
@@ -44,30 +62,54 @@ impl LiveScreen {
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&is_over)).context(NO_HANDLERS)?;
         }
+        // A shell whose job was killed takes the terminal, and would stop us as we give it back.
+        SigSet::from(Signal::SIGTTOU).thread_block().context(NO_HANDLERS)?;
         // 'ioracle run' blocks them, which a view that it starts inherits.
         let wanted: SigSet = [Signal::SIGINT, Signal::SIGTERM].into_iter().collect();
         wanted.thread_unblock().context(NO_HANDLERS)?;
         let tty = File::options().read(true).write(true).open("/dev/tty");
         let tty = tty.context("could not open the terminal")?;
-        let signals = tty.try_clone().context("could not open the terminal")?;
+        let before = tcgetattr(&tty).context("could not take over the terminal")?;
         enable_raw_mode().context("could not take over the terminal")?;
         (|| {
-            keep_signals(&signals)?;
+            let ours = keep_signals(&tty)?;
             let mut out = &tty;
             // Terminal::clear would ask where the cursor is, by a sequence on standard output,
             // which may be a file.
             execute!(out, EnterAlternateScreen, Clear(ClearType::All), cursor::Hide)?;
-            Terminal::new(CrosstermBackend::new(tty))
+            Ok((Terminal::new(CrosstermBackend::new(tty))?, Modes { before, ours }))
         })()
-        .inspect_err(|_| {
+        .inspect_err(|_: &io::Error| {
             let _ = disable_raw_mode();
         })
-        .map(|terminal| LiveScreen { terminal, is_over })
+        .map(|(terminal, modes)| LiveScreen { terminal, is_over, drawing: Arc::default(), modes })
         .context(NOT_DRAWN)
+    }
+
+    /// Gives the terminal back and ends this process with a sentence as soon as another one
+    /// is gone. On a thread of its own: reading from a terminal that a shell has taken over
+    /// never returns.
+    pub fn leave_without(&self, process: u32, sentence: String) -> Result<()> {
+        let awaited = Pid::from_raw(process.cast_signed())
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let tty = File::options().read(true).write(true).open("/dev/tty").context(NOT_DRAWN)?;
+        let (drawing, modes) = (Arc::clone(&self.drawing), self.modes.clone());
+        std::thread::spawn(move || {
+            if let Some(process) = awaited {
+                wait_for(&process);
+            }
+            // Kept to the end, so that nothing is drawn afterwards.
+            let _drawing = drawing.lock().unwrap_or_else(PoisonError::into_inner);
+            give_back(&tty, &modes);
+            say(sentence);
+            std::process::exit(1);
+        });
+        Ok(())
     }
 
     /// Shows the lines that are made for the size of the terminal.
     pub fn draw<'a>(&mut self, lines: impl FnOnce(usize, usize) -> Vec<Line<'a>>) -> Result<()> {
+        let _drawing = self.drawing.lock().unwrap_or_else(PoisonError::into_inner);
         let drawn = self.terminal.draw(|frame| {
             let area = frame.area();
             let text = Text::from(lines(area.width.into(), area.height.into()));
@@ -115,10 +157,34 @@ const NOT_READ: &str = "could not read from the terminal";
 
 /// Ctrl-C stays a signal, for the program of 'run --live' too, which is in the same process
 /// group. Ctrl-Z would stop all of it and leave the terminal as it is now.
-fn keep_signals(tty: &File) -> io::Result<()> {
+fn keep_signals(tty: &File) -> io::Result<Termios> {
     let mut modes = tcgetattr(tty)?;
     modes.local_modes |= LocalModes::ISIG;
     modes.special_codes[SpecialCodeIndex::VSUSP] = 0;
     modes.special_codes[SpecialCodeIndex::VQUIT] = 0;
-    Ok(tcsetattr(tty, OptionalActions::Now, &modes)?)
+    tcsetattr(tty, OptionalActions::Now, &modes)?;
+    Ok(modes)
+}
+
+/// Shows what was there before the view.
+pub fn leave(mut tty: &File) {
+    // Where the terminal is gone there is nothing to give back.
+    let _ = execute!(tty, LeaveAlternateScreen, cursor::Show);
+}
+
+/// Waits until a process has ended.
+fn wait_for(process: &OwnedFd) {
+    let mut awaited = [PollFd::new(process, PollFlags::IN)];
+    while poll(&mut awaited, None) == Err(Errno::INTR) {}
+}
+
+/// The terminal as it was, unless a shell has changed its modes meanwhile for itself.
+fn give_back(tty: &File, modes: &Modes) {
+    leave(tty);
+    let is_ours = tcgetattr(tty).is_ok_and(|now| {
+        now.local_modes == modes.ours.local_modes && now.input_modes == modes.ours.input_modes
+    });
+    if is_ours {
+        let _ = tcsetattr(tty, OptionalActions::Now, &modes.before);
+    }
 }

@@ -20,16 +20,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ratatui::crossterm::terminal::LeaveAlternateScreen;
-use ratatui::crossterm::{cursor, execute};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{
     OptionalActions, OutputModes, Termios, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize,
 };
-use tempfile::NamedTempFile;
 
+use crate::live;
 use crate::shared::output::say;
 
 /// Time between two looks at the view and at the output.
@@ -41,22 +39,27 @@ const CHUNK: usize = 64 * 1024;
 
 /// Where the program's output goes while the view has the terminal.
 pub struct LiveOutput {
-    file: NamedTempFile,
+    /// Without a name, so that nothing is left of it whoever is killed.
+    file: File,
     /// The program's terminal, and our end of it.
     slave: OwnedFd,
     master: File,
-    /// What the program reads instead of the terminal.
+    /// The terminal that the view has.
+    tty: File,
+    /// What the program reads instead of it.
     nothing: File,
 }
 
 impl LiveOutput {
     /// A new terminal, and an empty file among the temporary ones.
     pub fn create() -> Result<LiveOutput> {
-        let named = tempfile::Builder::new().prefix("ioracle-output-").tempfile();
-        let file = named.context("could not make a file for the program's output")?;
+        let file = tempfile::tempfile();
+        let file = file.context("could not make a file for the program's output")?;
+        let tty = File::options().read(true).write(true).open("/dev/tty");
+        let tty = tty.context("could not open the terminal")?;
         let nothing = File::open("/dev/null").context("could not open '/dev/null'")?;
-        let (master, slave) = new_terminal().context("could not make a terminal")?;
-        Ok(LiveOutput { file, slave, master, nothing })
+        let (master, slave) = new_terminal(&tty).context("could not make a terminal")?;
+        Ok(LiveOutput { file, slave, master, tty, nothing })
     }
 
     /// What the program gets in place of its descriptors that are the terminal.
@@ -74,15 +77,15 @@ impl LiveOutput {
     pub fn show(&self, directory: &Path, ended: &AtomicBool) {
         thread::scope(|scope| {
             let taking = scope.spawn(|| self.take_output(ended));
-            let modes = tcgetattr(io::stderr()).ok();
+            let modes = tcgetattr(&self.tty).ok();
             match self.start_view(directory) {
-                Ok(view) => wait(view, modes, ended),
+                Ok(view) => wait(view, (&self.tty, modes), ended),
                 Err(error) => say(format_args!("could not start the live view: {error}")),
             }
             let mut n_copied = 0;
             loop {
                 let is_over = taking.is_finished();
-                if copy(self.file.as_file(), &mut n_copied).is_err() || is_over {
+                if copy(&self.file, &mut n_copied).is_err() || is_over {
                     return;
                 }
                 thread::sleep(LOOK_EVERY);
@@ -103,7 +106,7 @@ impl LiveOutput {
             let is_over = ended_at.is_some_and(|at: Instant| at.elapsed() > PATIENCE);
             match (&self.master).read(&mut chunk) {
                 Ok(n @ 1..) if !is_over => {
-                    lost = lost.or(self.file.as_file().write_all(&chunk[..n]).err());
+                    lost = lost.or((&self.file).write_all(&chunk[..n]).err());
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock && ended_at.is_none() => {
                     let mut awaited = [PollFd::new(&self.master, PollFlags::IN)];
@@ -121,14 +124,14 @@ impl LiveOutput {
 
     fn start_view(&self, directory: &Path) -> io::Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("live").arg(directory).arg("--output").arg(self.file.path());
+        command.arg("live").arg(directory).arg("--output").stdin(self.file.try_clone()?);
         command.spawn()
     }
 }
 
 /// A terminal of the size of ours, which leaves the ends of lines as they are: both ends
 /// of it, ours not waiting for anything.
-fn new_terminal() -> io::Result<(File, OwnedFd)> {
+fn new_terminal(ours: &File) -> io::Result<(File, OwnedFd)> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&master)?;
     unlockpt(&master)?;
@@ -138,7 +141,7 @@ fn new_terminal() -> io::Result<(File, OwnedFd)> {
     let mut modes = tcgetattr(&slave)?;
     modes.output_modes.remove(OutputModes::OPOST);
     tcsetattr(&slave, OptionalActions::Now, &modes)?;
-    if let Ok(size) = tcgetwinsize(io::stderr()) {
+    if let Ok(size) = tcgetwinsize(ours) {
         tcsetwinsize(&slave, size)?;
     }
     fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;
@@ -146,7 +149,7 @@ fn new_terminal() -> io::Result<(File, OwnedFd)> {
 }
 
 /// Waits for the view to be closed; closes it when the program has ended.
-fn wait(mut view: Child, modes: Option<Termios>, ended: &AtomicBool) {
+fn wait(mut view: Child, (tty, modes): (&File, Option<Termios>), ended: &AtomicBool) {
     let mut closing: Option<Instant> = None;
     while let Ok(None) = view.try_wait() {
         match closing {
@@ -166,8 +169,8 @@ fn wait(mut view: Child, modes: Option<Termios>, ended: &AtomicBool) {
     if let (Ok(Some(status)), Some(modes)) = (view.try_wait(), modes)
         && status.code().is_none()
     {
-        let _ = execute!(io::stderr(), LeaveAlternateScreen, cursor::Show);
-        let _ = tcsetattr(io::stderr(), OptionalActions::Now, &modes);
+        live::leave(tty);
+        let _ = tcsetattr(tty, OptionalActions::Now, &modes);
     }
 }
 
