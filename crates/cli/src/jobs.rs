@@ -34,6 +34,7 @@ pub struct Arguments {
 
 #[derive(Serialize)]
 struct ListedJob {
+    #[serde(serialize_with = "crate::shared::text::as_path")]
     directory: PathBuf,
     pid: u32,
     /// `running`, `left` by a reader that was killed, or `ended` meanwhile.

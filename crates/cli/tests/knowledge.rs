@@ -191,7 +191,7 @@ fn run_with(repository: &str, place: &Path) -> serde_json::Value {
     let summary = std::fs::read_to_string(summary).unwrap();
     let knowledge = serde_json::from_str::<serde_json::Value>(&summary).unwrap();
     let knowledge = knowledge["knowledge"].clone();
-    if let Some(why) = knowledge["refused"].as_str() {
+    if let Some(why) = why_not(&knowledge) {
         let said = done.err.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(said.matches(why).count(), 1, "{said}");
     }
@@ -200,7 +200,12 @@ fn run_with(repository: &str, place: &Path) -> serde_json::Value {
 
 fn refused(repository: &str, place: &Path) -> String {
     let knowledge = run_with(repository, place);
-    knowledge["refused"].as_str().unwrap_or_else(|| panic!("{knowledge}")).to_owned()
+    why_not(&knowledge).unwrap_or_else(|| panic!("{knowledge}")).to_owned()
+}
+
+/// Why the repository was not used, or not updated.
+fn why_not(knowledge: &serde_json::Value) -> Option<&str> {
+    knowledge["refused"].as_str().or(knowledge["not_updated"].as_str())
 }
 
 #[test]
@@ -253,8 +258,16 @@ fn a_run_goes_on_where_the_repository_cannot_be_written() {
     let mounted = std::process::Command::new("mount").args(options).arg(disk.path()).status();
     assert!(mounted.unwrap().success());
     let knowledge = run_with(&file, place.path());
-    assert!(knowledge["refused"].is_string(), "{knowledge}");
-    assert_eq!(knowledge["matched_percent"], 100.0, "it can be read: {knowledge}");
+    assert!(knowledge["refused"].is_null(), "it can be read: {knowledge}");
+    assert!(knowledge["not_updated"].is_string(), "{knowledge}");
+    assert_eq!(knowledge["matched_percent"], 100.0, "{knowledge}");
+    let data = place.path().join("data");
+    let run = ["run", "--knowledge", &file, "--", "cat", data.to_str().unwrap()];
+    let said = ioracle(run).err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("was used but not updated"), "{said}");
+    let new = disk.path().join("new.db").to_str().unwrap().to_owned();
+    let why = refused(&new, place.path());
+    assert!(why.contains(&format!("'{new}': its directory may not be written to")), "{why}");
 }
 
 #[test]
@@ -313,6 +326,68 @@ fn files_may_have_any_name() {
         let printed = String::from_utf8_lossy(&output.stdout[names.len() * 5000..]).into_owned();
         let knowledge = &serde_json::from_str::<serde_json::Value>(&printed).unwrap()["knowledge"];
         assert_eq!((&knowledge["runs"], &knowledge["refused"]), (&n.into(), &().into()));
+    }
+}
+
+/// Paths of the command's own that are not text are escaped in JSON, as others are.
+#[test]
+fn paths_that_are_no_text_are_escaped_in_json() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &[u8]| place.path().join(std::ffi::OsStr::from_bytes(name));
+    std::fs::write(path(b"data"), vec![b'x'; 5000]).unwrap();
+    let ends = |value: &serde_json::Value, end: &str| {
+        assert!(value.as_str().is_some_and(|text| text.ends_with(end)), "{value}");
+    };
+    let mut command = support::command();
+    command.args(["run", "--quiet", "--record"]).arg(path(b"trace\xff"));
+    command.arg("--model").arg(path(b"model\xff")).arg("--knowledge").arg(path(b"known\xff.db"));
+    command.arg("--summary").arg(path(b"summary.json")).args(["--", "cat"]).arg(path(b"data"));
+    let done = support::done(command.output().unwrap());
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
+    let summary = std::fs::read_to_string(path(b"summary.json")).unwrap();
+    let summary = serde_json::from_str::<serde_json::Value>(&summary).unwrap();
+    ends(&summary["trace"], "/trace%FF");
+    ends(&summary["model"]["file"], "/model%FF");
+    ends(&summary["knowledge"]["file"], "/known%FF.db");
+    let mut command = support::command();
+    command.args(["knowledge", "list", "--json", "--knowledge"]).arg(path(b"known\xff.db"));
+    let listed = support::done(command.output().unwrap()).json();
+    ends(&listed["knowledge"], "/known%FF.db");
+    assert_eq!(listed["applications"][0]["application"], "cat");
+}
+
+/// A repository under another name is still itself.
+#[test]
+fn a_repository_is_not_merged_into_itself() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    let file = path("knowledge.db");
+    learned(&reader(1), "mean", &file);
+    std::fs::hard_link(&file, path("hard.db")).unwrap();
+    std::os::unix::fs::symlink(&file, path("soft.db")).unwrap();
+    for same in [&file, &path("hard.db"), &path("soft.db")] {
+        ioracle(["knowledge", "merge", same, "--knowledge", &file])
+            .fails_saying(1, &["same knowledge repository"]);
+    }
+    let listed = ioracle(["knowledge", "list", "--knowledge", &file, "--json"]).json();
+    assert_eq!(listed["applications"][0]["runs"], 1);
+}
+
+#[test]
+fn the_environment_names_the_repository_as_it_does_for_runs() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("knowledge.db");
+    learned(&reader(1), "mean", file.to_str().unwrap());
+    let listed = |value: &std::ffi::OsStr| {
+        let mut command = support::command();
+        command.args(["knowledge", "list", "--json"]).env("XDG_DATA_HOME", place.path());
+        support::done(command.env("IORACLE_KNOWLEDGE", value).output().unwrap())
+    };
+    assert_eq!(listed(file.as_os_str()).json()["applications"][0]["application"], "mean");
+    // Whether runs use it or not, it can be looked at.
+    for value in ["1", "off", ""] {
+        listed(value.as_ref()).fails_saying(1, &["ioracle/knowledge.db", "no such file"]);
     }
 }
 

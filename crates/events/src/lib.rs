@@ -25,7 +25,7 @@ mod variable;
 
 pub use application::{APPLICATION_VARIABLES, ProcessIdentity, application};
 pub use classic_netcdf::{ClassicHeader, ClassicHeaderError, ClassicVariable};
-pub use escape::{plain, readable, unescaped};
+pub use escape::{escape_into, path_text, plain, readable, unescaped};
 pub use event::{ContextId, Event, FileId, MappedFor, StreamId, Whence};
 pub use extent::{AccessExtents, Extent, ExtentSet, LibraryAccess};
 pub use ioracle_functions::{Access, Function, Layer};

@@ -12,13 +12,15 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
-use rustix::fs::{FlockOperation, StatVfsMountFlags, flock, statfs, statvfs};
+use rustix::fs::{
+    Access, AtFlags, CWD, FlockOperation, StatVfsMountFlags, accessat, flock, statfs, statvfs,
+};
 use thiserror::Error;
 
 use crate::graph::KnowledgeGraph;
@@ -40,6 +42,8 @@ const MIGRATIONS: [&str; 2] = [
 const VERSION: i32 = MIGRATIONS.len() as i32;
 /// What every database begins with.
 const HEADER_BYTES: u64 = 100;
+/// Its byte 19 where reading takes a write-ahead log.
+const LOGGED: u8 = 2;
 /// The longest name of an application.
 const MAX_NAME_BYTES: usize = 255;
 /// What contributions begin with.
@@ -79,6 +83,15 @@ pub enum RepositoryError {
         path: Arc<str>,
         /// Its version.
         found: i32,
+    },
+    /// It can be read, but not written.
+    #[error(
+        "the knowledge repository '{path}' may not be written to; make it and its directory \
+         writable, or name another file with --knowledge"
+    )]
+    ReadOnly {
+        /// The file.
+        path: Arc<str>,
     },
     /// Another process holds it.
     #[error(
@@ -222,22 +235,29 @@ impl Repository {
             let reason = format!("it has {length} bytes");
             return Err(RepositoryError::Foreign { path: name, reason });
         }
+        let is_changeable = is_changeable(path);
+        if length == 0 && !is_changeable {
+            let directory = directory_of(path);
+            let reason = match directory.is_dir() {
+                true => "its directory may not be written to".to_owned(),
+                false => format!("there is no directory '{}'", directory.display()),
+            };
+            return Err(RepositoryError::Unusable { path: name, reason });
+        }
         let lock = match place {
-            RepositoryPlace::Local => None,
-            RepositoryPlace::Network => Some(lock(path, &name, patience)?),
+            RepositoryPlace::Network if is_changeable => Some(lock(path, &name, patience)?),
+            _ => None,
         };
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let opened = match is_on_read_only_mount(path) {
-            false => Connection::open_with_flags(path, flags),
-            // Nobody can change it there, and SQLite cannot make the files of its log.
-            true => Connection::open_with_flags(
+        let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let to_write = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let to_read = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let opened = match is_changeable {
+            true => Connection::open_with_flags(path, flags | to_write),
+            false if needs_no_log(path) => Connection::open_with_flags(
                 immutable_uri(path),
-                OpenFlags::SQLITE_OPEN_READ_ONLY
-                    | OpenFlags::SQLITE_OPEN_URI
-                    | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+                flags | to_read | OpenFlags::SQLITE_OPEN_URI,
             ),
+            false => Connection::open_with_flags(path, flags | to_read),
         };
         let connection = opened.map_err(|error| failure(&name, &error))?;
         let mut repository = Repository { connection, path: name, _lock: lock };
@@ -408,9 +428,23 @@ impl Repository {
     }
 }
 
-fn is_on_read_only_mount(path: &Path) -> bool {
+/// Whether files can be made and written beside a repository, as a change of it needs.
+fn is_changeable(path: &Path) -> bool {
+    let rights = Access::WRITE_OK | Access::EXEC_OK;
+    accessat(CWD, directory_of(path), rights, AtFlags::EACCESS).is_ok()
+}
+
+/// Whether a repository that is only read must be taken as it lies there, because SQLite
+/// cannot make the files of its log: nobody changes it on a read-only mount, nor while
+/// there is no log of its own.
+fn needs_no_log(path: &Path) -> bool {
     let flags = statvfs(directory_of(path)).map(|found| found.f_flag);
-    flags.is_ok_and(|flags| flags.contains(StatVfsMountFlags::RDONLY))
+    if flags.is_ok_and(|flags| flags.contains(StatVfsMountFlags::RDONLY)) {
+        return true;
+    }
+    let mut header = [0; 20];
+    let has_read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    has_read.is_ok() && header[19] == LOGGED && !beside(path, "-wal").exists()
 }
 
 /// The name of a file that does not change, as SQLite takes it.
@@ -445,7 +479,12 @@ pub fn contribute(
             Err(error) => return Err(error),
         }
     }
-    write_contribution(path, application, build, graph).map_err(|error| unusable(&name, &error))?;
+    write_contribution(path, application, build, graph).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            RepositoryError::ReadOnly { path: name.clone() }
+        }
+        _ => unusable(&name, &error),
+    })?;
     // Whoever comes first merges; if it is not us, somebody else will.
     let merged = Repository::open(path, place, IfMissing::Create, Duration::from_millis(200));
     match merged {
@@ -534,6 +573,7 @@ fn failure(path: &Arc<str>, error: &rusqlite::Error) -> RepositoryError {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             RepositoryError::Locked { path }
         }
+        Some(ErrorCode::ReadOnly) => RepositoryError::ReadOnly { path },
         Some(ErrorCode::NotADatabase) => RepositoryError::Foreign { path, reason },
         Some(ErrorCode::DatabaseCorrupt) => RepositoryError::Damaged { path, reason },
         // What is missing or of another type in a file that is ours.

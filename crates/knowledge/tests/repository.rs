@@ -197,6 +197,49 @@ fn a_repository_that_may_not_be_written_can_be_read() {
     assert_eq!(repository.get("a").unwrap().runs(), 1);
 }
 
+/// Somebody else's repository, in a directory where nothing can be made.
+#[test]
+fn a_repository_in_a_directory_of_others_can_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    for place in [RepositoryPlace::Local, RepositoryPlace::Network] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("knowledge.db");
+        give(&path, place, "a").unwrap();
+        let _ = std::fs::remove_dir(directory.path().join("knowledge.db.waiting"));
+        let allow = |mode| {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(directory.path(), mode).unwrap();
+        };
+        allow(0o555);
+        let as_somebody_else = || {
+            // This thread alone, and for good; root may write anywhere.
+            if rustix::process::geteuid().is_root() {
+                let nobody = rustix::process::Uid::from_raw(65534);
+                rustix::thread::set_thread_uid(nobody).unwrap();
+            }
+            let repository = open(&path, place).unwrap();
+            assert_eq!(repository.list().unwrap().len(), 1);
+            assert_eq!(repository.get("a").unwrap().runs(), 1);
+            let refused = give(&path, place, "a").unwrap_err();
+            assert!(matches!(refused, RepositoryError::ReadOnly { .. }), "{refused}");
+            let new = directory.path().join("new.db");
+            let made = Repository::open(&new, place, IfMissing::Create, PATIENCE);
+            let refused = made.err().unwrap().to_string();
+            assert!(refused.contains("its directory may not be written to"), "{refused}");
+        };
+        std::thread::scope(|scope| scope.spawn(as_somebody_else).join()).unwrap();
+        allow(0o755);
+        assert_eq!(
+            std::fs::read_dir(directory.path()).unwrap().count(),
+            match place {
+                RepositoryPlace::Local => 1,
+                // The lock of the first run.
+                RepositoryPlace::Network => 2,
+            }
+        );
+    }
+}
+
 /// The child of the next test: contributes until it is killed, and says after each
 /// run that it has ended.
 #[test]

@@ -15,6 +15,7 @@ use super::text;
 
 #[derive(Serialize)]
 pub struct List<'a> {
+    #[serde(serialize_with = "crate::shared::text::as_path")]
     knowledge: &'a Path,
     applications: Vec<ListRow<'a>>,
 }

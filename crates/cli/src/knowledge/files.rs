@@ -5,13 +5,54 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use ioracle_knowledge::FileSystem;
+use ioracle_spool::settings;
+
+/// What `IORACLE_KNOWLEDGE` or the flag of `ioracle run` asks for.
+pub enum KnowledgeSetting {
+    /// No knowledge.
+    Off,
+    /// The repository of this user.
+    Usual,
+    /// The repository in a file.
+    In(PathBuf),
+}
+
+impl KnowledgeSetting {
+    /// What a value stands for.
+    pub fn of(value: &Path) -> KnowledgeSetting {
+        match value.to_string_lossy().to_lowercase().as_str() {
+            "0" | "false" | "no" | "off" => KnowledgeSetting::Off,
+            "1" | "true" | "yes" | "on" => KnowledgeSetting::Usual,
+            _ => KnowledgeSetting::In(value.to_owned()),
+        }
+    }
+
+    /// The repository, if one is wanted.
+    pub fn file(self) -> Result<Option<PathBuf>> {
+        match self {
+            KnowledgeSetting::Off => Ok(None),
+            KnowledgeSetting::Usual => default_file().map(Some),
+            KnowledgeSetting::In(file) => Ok(Some(file)),
+        }
+    }
+}
+
+/// The repository that the environment names, else that of this user: one that runs do
+/// not use can be looked at all the same.
+pub fn file_of_environment() -> Result<PathBuf> {
+    let value = std::env::var_os(settings::KNOWLEDGE).filter(|value| !value.is_empty());
+    match value.map(|value| KnowledgeSetting::of(Path::new(&value))) {
+        Some(KnowledgeSetting::In(file)) => Ok(file),
+        _ => default_file(),
+    }
+}
 
 /// The repository of this user. Its directory is made if it is missing.
-pub fn default_file() -> Result<PathBuf> {
+fn default_file() -> Result<PathBuf> {
     let variable =
         |name| std::env::var_os(name).filter(|value: &std::ffi::OsString| !value.is_empty());
     let data = match (variable("XDG_DATA_HOME"), variable("HOME")) {

@@ -40,6 +40,7 @@ pub struct Arguments {
 
 #[derive(Serialize)]
 struct Learned<'a> {
+    #[serde(serialize_with = "crate::shared::text::as_path")]
     knowledge: &'a PathBuf,
     application: &'a str,
     runs: u32,

@@ -8,17 +8,19 @@ mod inquiry;
 mod learn;
 mod text;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use ioracle_knowledge::{IfMissing, Repository, RepositoryPlace, draw};
 use serde::Serialize;
 
 use crate::shared::numbers::counted;
 use crate::shared::output;
 
-pub use files::default_file;
+pub use files::KnowledgeSetting;
+use files::file_of_environment;
 pub use inquiry::{AnswerArguments, FileInquiry, answer};
 
 const EXAMPLES: &str = "\
@@ -30,7 +32,8 @@ Examples:
   ioracle knowledge learn trace --name sim                 learn from a recorded trace
   ioracle knowledge merge other.db                         add what another repository knows
 
-Without --knowledge, the repository is $XDG_DATA_HOME/ioracle/knowledge.db.";
+Without --knowledge, the repository is the file that IORACLE_KNOWLEDGE names, else
+$XDG_DATA_HOME/ioracle/knowledge.db.";
 
 /// How long a command waits for other processes.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -39,7 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The knowledge repository (default: $XDG_DATA_HOME/ioracle/knowledge.db)
+    /// The knowledge repository (default: the file in IORACLE_KNOWLEDGE, else
+    /// $XDG_DATA_HOME/ioracle/knowledge.db)
     #[arg(long, value_name = "FILE", global = true)]
     knowledge: Option<PathBuf>,
     /// Print one JSON document
@@ -104,7 +108,7 @@ enum Command {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let file = match &arguments.knowledge {
         Some(file) => file.clone(),
-        None => default_file()?,
+        None => file_of_environment()?,
     };
     let place = Place { file, json: arguments.json };
     match &arguments.command {
@@ -126,10 +130,14 @@ struct Place {
 
 #[derive(Serialize)]
 struct Done<'a> {
+    #[serde(serialize_with = "crate::shared::text::as_path")]
     knowledge: &'a Path,
     #[serde(skip_serializing_if = "Option::is_none")]
     application: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::shared::text::as_optional_path"
+    )]
     output: Option<&'a Path>,
     applications: usize,
 }
@@ -168,6 +176,14 @@ impl Place {
     }
 
     fn merge(&self, other: &Path) -> Result<()> {
+        if is_same_file(other, &self.file) {
+            bail!(
+                "'{}' and '{}' are the same knowledge repository, whose runs would count twice; \
+                 name another one to merge",
+                other.display(),
+                self.file.display()
+            );
+        }
         let from = open(other, IfMissing::Fail)?;
         let rows = from.list()?;
         let mut into = self.open(IfMissing::Create)?;
@@ -218,6 +234,13 @@ impl Place {
         }
         output::print_text(&format!("{sentence}\n"))
     }
+}
+
+/// Whether two paths lead to one file, by links of either kind too.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity =
+        |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    identity(one).is_some_and(|found| identity(other) == Some(found))
 }
 
 /// Opens a repository; its directory is made where the default one is missing.

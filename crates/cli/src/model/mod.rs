@@ -92,6 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 /// most operations.
 #[derive(Serialize)]
 struct Written {
+    #[serde(serialize_with = "crate::shared::text::as_path")]
     file: PathBuf,
     bytes: u64,
     roles: usize,

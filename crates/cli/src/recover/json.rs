@@ -2,6 +2,7 @@
 
 //! What was found, for scripts. Names are a contract.
 
+use ioracle_events::path_text;
 use serde_json::{Map, Value, json};
 
 use crate::recover::found::{FoundJob, RecoveredTrace};
@@ -10,8 +11,8 @@ use crate::recover::found::{FoundJob, RecoveredTrace};
 pub fn document(found: &RecoveredTrace) -> Value {
     let written = &found.written;
     let mut document = json!({
-        "source": found.source.to_string_lossy(),
-        "trace": written.directory.to_string_lossy(),
+        "source": path_text(&found.source),
+        "trace": path_text(&written.directory),
         "events": written.n_events,
         "ranks": written.n_ranks,
         "contexts": written.n_contexts,

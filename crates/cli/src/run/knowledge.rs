@@ -43,13 +43,15 @@ pub struct RunKnowledge {
     inquiry: Option<Arc<FileInquiry>>,
     /// Why the repository is not used.
     refused: Option<String>,
+    /// Why the run is not added to it.
+    not_updated: Option<String>,
 }
 
 impl RunKnowledge {
     /// Loads what is known of the application, and lets the engine follow it. `ended`
     /// is set when the program has ended.
     pub fn begin(run: KnowledgeRun, engine: &mut Engine, ended: &Arc<AtomicBool>) -> RunKnowledge {
-        let mut knowledge = RunKnowledge { run, inquiry: None, refused: None };
+        let mut knowledge = RunKnowledge { run, inquiry: None, refused: None, not_updated: None };
         let graph = knowledge.load();
         let inquiry = match FileInquiry::start(Arc::clone(ended)) {
             Ok(inquiry) => Arc::new(inquiry),
@@ -109,10 +111,18 @@ impl RunKnowledge {
         }
     }
 
+    /// Says once why nothing is added to it.
+    fn leave_as_it_is(&mut self, why: String) {
+        if self.refused.is_none() {
+            say(&why);
+            self.not_updated = Some(why);
+        }
+    }
+
     /// Adds the run to the repository. `build` tells builds of the program apart.
     pub fn finish(mut self, source: Option<GraphSource>, build: Option<&str>) -> KnowledgeUse {
         if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.is_lost()) {
-            self.refuse(
+            self.leave_as_it_is(
                 "the files of the program could not be looked at in time, so that nothing is \
                  added to the knowledge repository"
                     .to_owned(),
@@ -128,6 +138,7 @@ impl RunKnowledge {
             matched_percent: None,
             predicted_percent: None,
             refused: None,
+            not_updated: None,
         };
         if let Some(source) = source {
             let counts = source.counts();
@@ -138,12 +149,13 @@ impl RunKnowledge {
             used.edges = source.graph().edges().len();
             used.matched_percent = percent(counts.matched);
             used.predicted_percent = percent(counts.predicted);
-            let adds = self.refused.is_none() && self.run.contributes && source.n_visits() > 0;
-            if adds {
+            let is_usable = self.refused.is_none() && self.not_updated.is_none();
+            if is_usable && self.run.contributes && source.n_visits() > 0 {
                 self.contribute(source.finish(), build, &mut used);
             }
         }
         used.refused = self.refused;
+        used.not_updated = self.not_updated;
         used
     }
 
@@ -158,7 +170,7 @@ impl RunKnowledge {
                 used.edges = merged.edges().len();
             }
             Ok(_) => used.runs += 1,
-            Err(error) => self.refuse(error.to_string()),
+            Err(error) => self.leave_as_it_is(error.to_string()),
         }
     }
 }

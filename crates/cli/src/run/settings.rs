@@ -19,7 +19,7 @@ use ioracle_spool::settings::{self, EnvironmentSetting, SETTINGS};
 use ioracle_trace::JobSettings;
 
 use super::launch::EnvironmentVariables;
-use crate::knowledge::default_file;
+use crate::knowledge::KnowledgeSetting;
 use crate::shared::memory;
 use crate::shared::numbers::parse_bytes;
 use crate::shared::text::wrap;
@@ -102,13 +102,10 @@ impl Settings {
 
     /// Where knowledge is accumulated, if that is wanted: it is where prefetching is.
     pub fn knowledge(&self) -> Result<Option<PathBuf>> {
-        let text = self.knowledge.as_ref().map(|value| value.to_string_lossy().to_lowercase());
-        match (text.as_deref(), &self.knowledge) {
-            (Some("0" | "false" | "no" | "off"), _) => Ok(None),
-            (Some("1" | "true" | "yes" | "on"), _) => default_file().map(Some),
-            (Some(_), Some(file)) => Ok(Some(file.clone())),
-            _ if self.prefetch => default_file().map(Some),
-            _ => Ok(None),
+        match &self.knowledge {
+            Some(value) => KnowledgeSetting::of(value).file(),
+            None if self.prefetch => KnowledgeSetting::Usual.file(),
+            None => Ok(None),
         }
     }
 

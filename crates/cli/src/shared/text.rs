@@ -4,6 +4,27 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use ioracle_events::path_text;
+use serde::Serializer;
+
+/// A path in a JSON document; for `serialize_with`, as serde has no text for those
+/// that are not UTF-8.
+pub fn as_path<S: Serializer>(path: &impl AsRef<Path>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path_text(path.as_ref()))
+}
+
+/// The same where there may be none.
+pub fn as_optional_path<S: Serializer>(
+    path: &Option<impl AsRef<Path>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match path {
+        Some(path) => as_path(path, serializer),
+        None => serializer.serialize_none(),
+    }
+}
 
 /// A path as a word of a command line, for hints that people paste into a
 /// shell. Double quotes where they suffice: hints themselves stand in single

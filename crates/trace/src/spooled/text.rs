@@ -8,28 +8,14 @@
 //! lost. Names of files and modules rarely hold any of these, and are then
 //! themselves.
 
+use ioracle_events::escape_into;
+
 /// The longest text of a call stack or a path. A line of a table may have 64 KiB.
 pub const MAX_TEXT_BYTES: usize = 60_000;
 
 /// Adds `bytes` to `text`, at most up to [`MAX_TEXT_BYTES`] in all.
 pub(crate) fn push_escaped(text: &mut String, bytes: &[u8]) {
-    for chunk in bytes.utf8_chunks() {
-        for character in chunk.valid().chars() {
-            let plain = !character.is_control() && !matches!(character, '%' | ',' | '"');
-            let mut buffer = [0; 4];
-            let encoded = character.encode_utf8(&mut buffer);
-            let fits = match plain {
-                true => push(text, encoded),
-                false => push_hexadecimal(text, encoded.as_bytes()),
-            };
-            if !fits {
-                return;
-            }
-        }
-        if !push_hexadecimal(text, chunk.invalid()) {
-            return;
-        }
-    }
+    escape_into(bytes, |piece| push(text, piece));
 }
 
 /// The same as a new text.
@@ -46,10 +32,6 @@ pub(crate) fn push(text: &mut String, piece: &str) -> bool {
         text.push_str(piece);
     }
     fits
-}
-
-fn push_hexadecimal(text: &mut String, bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| push(text, &format!("%{byte:02X}")))
 }
 
 #[cfg(test)]

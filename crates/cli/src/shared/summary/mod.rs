@@ -41,6 +41,7 @@ pub struct RunSummary {
     /// Why there is nothing to report.
     pub unseen: Option<Unseen>,
     /// The recorded trace.
+    #[serde(serialize_with = "crate::shared::text::as_optional_path")]
     pub trace: Option<PathBuf>,
     /// Records that are in the trace in raw form, and of which this summary tells
     /// nothing: the program was faster than they could be read.
@@ -146,6 +147,7 @@ pub struct ProcessTotals {
 /// What a model was good for, and what became of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelUse {
+    #[serde(serialize_with = "crate::shared::text::as_path")]
     pub file: PathBuf,
     /// What was loaded; nothing in a first run.
     pub known: Option<ModelKnown>,
@@ -164,6 +166,7 @@ pub struct ModelUse {
 #[derive(Clone, Debug, Serialize)]
 pub struct KnowledgeUse {
     /// The repository.
+    #[serde(serialize_with = "crate::shared::text::as_path")]
     pub file: PathBuf,
     pub application: String,
     /// Runs in it, with this one.
@@ -176,6 +179,8 @@ pub struct KnowledgeUse {
     pub predicted_percent: Option<f64>,
     /// Why the repository was not used; it stays as it is.
     pub refused: Option<String>,
+    /// Why this run was not added to it.
+    pub not_updated: Option<String>,
 }
 
 /// What a loaded model knew.

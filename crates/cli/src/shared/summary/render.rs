@@ -172,8 +172,9 @@ fn one_line(summary: &RunSummary) -> String {
 
 fn what_is_known(knowledge: &KnowledgeUse) -> String {
     let KnowledgeUse { application, runs, vertices, .. } = knowledge;
+    let file = knowledge.file.display();
     if knowledge.refused.is_some() {
-        return format!("the repository '{}' was not used", knowledge.file.display());
+        return format!("the repository '{file}' was not used");
     }
     let known = match (knowledge.matched_percent, knowledge.predicted_percent) {
         (Some(matched), Some(predicted)) => format!(
@@ -182,8 +183,13 @@ fn what_is_known(knowledge: &KnowledgeUse) -> String {
         ),
         _ => String::new(),
     };
+    let updated = match (&knowledge.not_updated, runs) {
+        (None, _) => String::new(),
+        (Some(_), 0) => return format!("the repository '{file}' was not updated"),
+        (Some(_), _) => format!("; the repository '{file}' was used but not updated"),
+    };
     format!(
-        "{application}: {} in {}{known}",
+        "{application}: {} in {}{known}{updated}",
         counted(*vertices as u64, "data object"),
         counted(u64::from(*runs), "run"),
     )
