@@ -357,6 +357,29 @@ fn paths_that_are_no_text_are_escaped_in_json() {
     assert_eq!(listed["applications"][0]["application"], "cat");
 }
 
+/// What the program was given as standard streams is no data of its own; what it opens
+/// itself is, whatever the descriptor.
+#[test]
+fn standard_streams_are_no_data_objects() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    std::fs::write(path("data"), vec![b'x'; 5000]).unwrap();
+    let n_objects = |program: &[&str]| {
+        let (file, log) = (path("knowledge.db"), path("slurm-123.out"));
+        let _ = std::fs::remove_file(&file);
+        let log = std::fs::File::create(log).unwrap();
+        let mut command = support::command();
+        command.args(["run", "--quiet", "--name", "job", "--knowledge"]).arg(&file);
+        command.arg("--").args(program).current_dir(place.path());
+        command.stdout(log.try_clone().unwrap()).stderr(log);
+        assert!(command.status().unwrap().success());
+        let export = ["knowledge", "export", "job", "--knowledge", file.to_str().unwrap()];
+        ioracle(export).json()["vertices"].as_array().unwrap().len()
+    };
+    assert_eq!(n_objects(&["head", "-c", "5000", "data"]), 1);
+    assert_eq!(n_objects(&["dd", "if=data", "of=copy", "status=none"]), 2);
+}
+
 /// A repository under another name is still itself.
 #[test]
 fn a_repository_is_not_merged_into_itself() {

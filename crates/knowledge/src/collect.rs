@@ -6,7 +6,8 @@
 //! HDF5 visits a variable, and the reads and writes inside it are the bytes that it
 //! turned into; what a library reads when it opens a file, or looks for something
 //! in it, belongs to the header of the file. Reads and writes of files that no
-//! library manages visit their bytes. Files of the system are left out.
+//! library manages visit their bytes. Files of the system are left out, and so are the
+//! standard streams that the program was given.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -50,6 +51,8 @@ pub struct VisitCollector {
     layouts: HashMap<u64, FileLayout>,
     /// Files that a library manages, by their paths.
     managed: HashSet<u64>,
+    /// Files that the run has opened itself.
+    opened: HashSet<FileId>,
     streams: BTreeMap<StreamId, StreamVisits>,
     mpi: MpiInternals,
     n_left_out: u64,
@@ -81,6 +84,7 @@ impl VisitCollector {
             sizes: HashMap::new(),
             layouts: HashMap::new(),
             managed: HashSet::new(),
+            opened: HashSet::new(),
             streams: BTreeMap::new(),
             mpi: MpiInternals::default(),
             n_left_out: 0,
@@ -148,6 +152,9 @@ impl VisitCollector {
         if event.failed() || event.file == FileId::UNKNOWN || is_internal {
             return None;
         }
+        if event.function.access() == Access::Open && self.opened.len() < MAX_FILES {
+            self.opened.insert(event.file);
+        }
         if event.depth > 0 {
             self.add_extent(event);
             return None;
@@ -177,7 +184,9 @@ impl VisitCollector {
                 stream.open = stream.headers.get(&path_hash).copied();
                 return None;
             }
-            (_, Access::Read | Access::Write) if !self.managed.contains(&path_hash) => {
+            (_, Access::Read | Access::Write)
+                if !self.managed.contains(&path_hash) && !self.is_standard_stream(event) =>
+            {
                 let bytes = event.transferred();
                 let offset = event.offset.filter(|_| bytes > 0)?;
                 (Content::Bytes, Part::of_bytes(offset, bytes))
@@ -216,6 +225,12 @@ impl VisitCollector {
             stream.headers.insert(path_hash, number);
         }
         stream.visits.last()
+    }
+
+    /// Whether a call is on standard input, output or error as the program was given
+    /// them: the logs of a batch system are no data of the program.
+    fn is_standard_stream(&self, event: &Event) -> bool {
+        (0..=2).contains(&event.handle) && !self.opened.contains(&event.file)
     }
 
     /// How many visits a stream has made.

@@ -61,7 +61,7 @@ impl KnowledgeGraph {
         let mut groups: Vec<(&FileRole, Vec<String>)> = Vec::new();
         for vertex in ids.iter().map(|id| self.vertex(*id)) {
             let name = match &vertex.object.content {
-                Content::Variable(name) => (**name).to_owned(),
+                Content::Variable(_) => vertex.object.name(),
                 _ => String::new(),
             };
             match groups.iter_mut().find(|(role, _)| *role == &vertex.object.role) {
@@ -73,7 +73,8 @@ impl KnowledgeGraph {
             let file = match (role, role.is_series()) {
                 (FileRole::Input, _) => "each input".to_owned(),
                 (FileRole::Output { .. }, _) => format!("the {}", role.in_words()),
-                (_, true) => format!("each of {}", role.in_words()),
+                (FileRole::Listed { .. }, _) => format!("each of the {}", role.in_words()),
+                (_, true) => format!("each {}", role.in_words()),
                 (_, false) => format!("'{}'", role.in_words()),
             };
             let names: Vec<String> = names.iter().filter(|it| !it.is_empty()).cloned().collect();

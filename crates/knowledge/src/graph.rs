@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::part::{Part, PartMotion, Span};
 use crate::phase::PhaseCollector;
-use crate::role::FileRole;
+use crate::role::{FileRole, starred};
 use crate::time::TimeStats;
 
 /// Vertices of a graph; what a run accesses beyond is left out.
@@ -625,7 +625,7 @@ impl DataObject {
         match &self.content {
             Content::Bytes => self.role.in_words(),
             Content::Header => format!("header of {}", self.role.in_words()),
-            Content::Variable(name) => (**name).to_owned(),
+            Content::Variable(name) => starred(name),
         }
     }
 }

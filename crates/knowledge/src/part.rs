@@ -124,21 +124,6 @@ impl Part {
 }
 
 impl PartMotion {
-    /// In words.
-    pub fn in_words(self) -> String {
-        match self {
-            PartMotion::Whole => "all of it".to_owned(),
-            PartMotion::First => "from its beginning".to_owned(),
-            PartMotion::Again => "the same part again".to_owned(),
-            PartMotion::Next(d) => format!("on along dimension {d}"),
-            PartMotion::Jump(d, by) => format!("{by} further along dimension {d}"),
-            PartMotion::Carry(d) => {
-                format!("on along dimension {d}, from its beginning along the others")
-            }
-            PartMotion::Elsewhere => "somewhere else".to_owned(),
-        }
-    }
-
     /// How `part` follows from `last` in an object of this shape. `same_file` tells
     /// whether both lie in one file.
     pub fn between(last: Option<&Part>, part: &Part, shape: &[u64], same_file: bool) -> PartMotion {

@@ -432,15 +432,17 @@ impl FileRole {
                     ("", n) => format!("output ({n} words from the end)"),
                     (option, _) => format!("output ({option})"),
                 };
-                if suffix.is_empty() { which } else { format!("{which}{suffix}") }
+                if suffix.is_empty() { which } else { format!("{which}{}", starred(suffix)) }
             }
             FileRole::Listed { by } => format!("files listed in {}", by.in_words()),
             FileRole::Sibling { directory, kind } => {
-                let kind =
-                    if kind.contains('#') { (**kind).to_owned() } else { format!("*.{kind}") };
-                format!("{}{kind}", directory.in_words())
+                let kind = if kind.contains('#') { starred(kind) } else { format!("*.{kind}") };
+                match directory {
+                    DirectoryRole::OfInput => format!("{kind} beside the input"),
+                    directory => format!("{}{kind}", directory.in_words()),
+                }
             }
-            FileRole::Local(path) | FileRole::Fixed(path) => (**path).to_owned(),
+            FileRole::Local(path) | FileRole::Fixed(path) => starred(path),
         }
     }
 
@@ -478,7 +480,7 @@ impl DirectoryRole {
         match self {
             DirectoryRole::Named(0) => "DIR/".to_owned(),
             DirectoryRole::Named(n) => format!("DIR{}/", n + 1),
-            DirectoryRole::OfInput => "beside the input: ".to_owned(),
+            DirectoryRole::OfInput => String::new(),
             DirectoryRole::Local(path) if path.is_empty() => String::new(),
             DirectoryRole::Local(path) | DirectoryRole::Fixed(path) => {
                 format!("{}/", path.trim_end_matches('/'))
@@ -524,6 +526,11 @@ pub(crate) fn without_numbers(text: &str) -> String {
         }
     }
     result
+}
+
+/// The same for people, to whom `*` stands for numbers.
+pub(crate) fn starred(text: &str) -> String {
+    text.replace('#', "*")
 }
 
 /// Joins a path to a directory and takes `.` and `..` out of it.
@@ -636,7 +643,7 @@ pub(crate) mod tests {
         let files = FakeFiles::new(&["/data/a.nc", "/data/out.nc"]);
         let mut first = run("ncra -O a.nc out.nc", &files, &[]);
         let output = first.role_of("out.nc.pid123.ncra.tmp", true).role;
-        assert_eq!(output.in_words(), "output.pid#.ncra.tmp");
+        assert_eq!(output.in_words(), "output.pid*.ncra.tmp");
         assert_eq!(first.n_inputs(), 2);
         let mut second = run("ncra -O a.nc out.nc", &files, &[output]);
         assert_eq!(second.n_inputs(), 1);

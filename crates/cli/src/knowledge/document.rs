@@ -139,7 +139,7 @@ pub fn exported<'a>(application: &'a str, graph: &KnowledgeGraph) -> Exported<'a
             id: id.0,
             file: vertex.object.role.in_words(),
             variable: match &vertex.object.content {
-                Content::Variable(name) => Some(name.to_string()),
+                Content::Variable(_) => Some(vertex.object.name()),
                 _ => None,
             },
             header: vertex.object.content == Content::Header,

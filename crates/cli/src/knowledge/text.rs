@@ -3,9 +3,11 @@
 //! Knowledge as text.
 
 use ioracle_events::readable;
-use ioracle_knowledge::{ApplicationRow, FileMotion, KnowledgeGraph, PartMotion, Vertex, VertexId};
+use ioracle_knowledge::{
+    ApplicationRow, Content, FileMotion, KnowledgeGraph, PartMotion, Vertex, VertexId,
+};
 
-use crate::shared::numbers::{bytes, counted};
+use crate::shared::numbers::{bytes, counted, grouped};
 use crate::shared::text::wrap;
 
 const WIDTH: usize = 96;
@@ -25,10 +27,10 @@ pub fn list(rows: &[ApplicationRow]) -> String {
         text.push_str(&format!(
             "{:<32} {:>6} {:>9} {:>7} {:>8} {:>10}\n",
             printable(&row.name),
-            row.runs,
-            row.vertices,
-            row.edges,
-            row.builds.len(),
+            grouped(u64::from(row.runs)),
+            grouped(row.vertices),
+            grouped(row.edges),
+            grouped(row.builds.len() as u64),
             bytes(row.bytes)
         ));
     }
@@ -58,17 +60,22 @@ pub fn show(application: &str, graph: &KnowledgeGraph) -> String {
             (0, _) => "written",
             _ => "read and written",
         };
+        // The names of others tell the file.
+        let file = match &vertex.object.content {
+            Content::Variable(_) => vertex.object.role.in_words(),
+            Content::Bytes | Content::Header => String::new(),
+        };
         text.push_str(&format!(
             "  {:<28} {:<24} {verb} {} ×, {}; {}\n",
             printable(&vertex.object.name()),
-            printable(&vertex.object.role.in_words()),
-            vertex.reads.visits + vertex.writes.visits,
+            printable(&file),
+            grouped(vertex.reads.visits.saturating_add(vertex.writes.visits)),
             bytes(moved(vertex)),
             rule(graph, *id)
         ));
     }
     if ids.len() > MAX_LISTED {
-        text.push_str(&format!("  and {} others\n", ids.len() - MAX_LISTED));
+        text.push_str(&format!("  and {} others\n", grouped((ids.len() - MAX_LISTED) as u64)));
     }
     text
 }
@@ -82,13 +89,30 @@ pub fn rule(graph: &KnowledgeGraph, id: VertexId) -> String {
         FileMotion::Step(_) => " of another file",
         FileMotion::Elsewhere => " of any file",
     };
-    let part = match part {
-        PartMotion::Next(0) if graph.vertex(id).shape.len() == 1 => {
-            "one part after the other".into()
-        }
-        part => part.in_words(),
+    let n_dimensions = graph.vertex(id).shape.len();
+    format!("{}{file}", part_in_words(part, n_dimensions))
+}
+
+/// How a part follows from the one before. Dimensions count from 1, as in the summary.
+fn part_in_words(part: PartMotion, n_dimensions: usize) -> String {
+    let along = |dimension: u8| match n_dimensions {
+        1 => String::new(),
+        _ => format!(" along dimension {}", u32::from(dimension) + 1),
     };
-    format!("{part}{file}")
+    match part {
+        PartMotion::Whole => "all of it".to_owned(),
+        PartMotion::First => "from its beginning".to_owned(),
+        PartMotion::Again => "the same part again".to_owned(),
+        PartMotion::Next(d) => format!("one part after the other{}", along(d)),
+        PartMotion::Jump(d, by) => {
+            let whither = if by < 0 { "back" } else { "further" };
+            format!("{} {whither}{}", grouped(by.unsigned_abs()), along(d))
+        }
+        PartMotion::Carry(d) => {
+            format!("one part after the other{}, from the beginning along the others", along(d))
+        }
+        PartMotion::Elsewhere => "somewhere else".to_owned(),
+    }
 }
 
 fn section(text: &mut String, title: &str, sentences: &[String]) {
@@ -105,4 +129,19 @@ fn section(text: &mut String, title: &str, sentences: &[String]) {
 fn printable(text: &str) -> String {
     let safe: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     readable(&safe).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dimensions_count_from_one_and_are_named_where_there_are_several() {
+        let check = |part, n_dimensions, expected: &str| {
+            assert_eq!(part_in_words(part, n_dimensions), expected);
+        };
+        check(PartMotion::Next(0), 1, "one part after the other");
+        check(PartMotion::Next(0), 3, "one part after the other along dimension 1");
+        check(PartMotion::Jump(1, -4096), 2, "4,096 back along dimension 2");
+    }
 }

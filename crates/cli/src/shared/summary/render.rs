@@ -176,6 +176,9 @@ fn what_is_known(knowledge: &KnowledgeUse) -> String {
     if knowledge.refused.is_some() {
         return format!("the repository '{file}' was not used");
     }
+    if *runs == 0 && knowledge.not_updated.is_none() {
+        return format!("nothing was learned of {application} in this run");
+    }
     let known = match (knowledge.matched_percent, knowledge.predicted_percent) {
         (Some(matched), Some(predicted)) => format!(
             "; {matched:.0} % of the accesses were to data known from earlier runs, {predicted:.0} % \
