@@ -9,8 +9,9 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::shared::jobs::{self, FoundJob};
+use crate::shared::numbers::{bytes, counted, duration, grouped};
 use crate::shared::output;
-use crate::shared::status::{self, JobStatus, Silence, StreamStatus};
+use crate::shared::status::{self, JobStatus, Silence, StreamStatus, clock, soon, traffic};
 use crate::shared::text::shell_quoted;
 
 const EXAMPLES: &str = "\
@@ -97,24 +98,21 @@ fn table(jobs: &[ListedJob]) -> String {
 
 fn running(job: &ListedJob, status: &JobStatus) -> String {
     let mut text = format!(
-        "{} (process {}, {:.0} s): {} processes, {} threads, {} calls ({:.0}/s), read {:.1} MB ({:.1} MB/s), wrote {:.1} MB ({:.1} MB/s)\n",
+        "{} (process {}, {}): {}, {}, {}\n",
         status.application,
         job.pid,
-        status.elapsed_s,
-        status.processes,
-        status.streams,
-        status.events,
-        status.events_per_s,
-        status.bytes_read as f64 / 1e6,
-        status.read_bytes_per_s / 1e6,
-        status.bytes_written as f64 / 1e6,
-        status.written_bytes_per_s / 1e6,
+        clock(status.elapsed_s),
+        counted(status.processes, "process"),
+        counted(status.streams, "thread"),
+        traffic(status),
     );
     if let Some(score) = &status.score {
         let _ = writeln!(
             text,
-            "  predicted: {:.1} % of {} operations, {:.1} % of the bytes",
-            score.context_accuracy, score.operations, score.hit_ratio
+            "  predicted: {:.1} % of {}, {:.1} % of the bytes",
+            score.context_accuracy,
+            counted(score.operations, "operation"),
+            score.hit_ratio
         );
     }
     for stream in &status.busiest {
@@ -126,17 +124,59 @@ fn running(job: &ListedJob, status: &JobStatus) -> String {
 fn thread(stream: &StreamStatus) -> String {
     let mut text = format!("thread {}.{}", stream.process, stream.thread);
     for turns in &stream.loops {
-        let _ = write!(text, ", turn {} of {}", turns.turn, turns.turns);
+        let _ = write!(text, ", turn {} of {}", grouped(turns.turn), grouped(turns.turns));
     }
     if let Some(inside_s) = stream.inside_s {
-        let _ = write!(text, ", inside a call for {inside_s:.3} s");
+        let _ = write!(text, ", inside a call for {}", duration(inside_s));
     }
     if let Some(next) = stream.next.first() {
-        let _ = write!(text, "; next: {} of {} bytes, {}", next.function, next.size, next.file);
+        let _ = write!(text, "; next: {}", next.function);
+        if next.size > 0 {
+            let _ = write!(text, " of {}", bytes(next.size));
+        }
+        let _ = write!(text, ", {}", next.file);
     }
     if let Some(burst) = &stream.next_burst {
-        let bytes = burst.bytes as f64 / 1e6;
-        let _ = write!(text, "; next burst in {:.2} s: {bytes:.1} MB", burst.in_s);
+        let _ = write!(text, "; next burst {}: {}", soon(burst.in_s), bytes(burst.bytes));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared::status::NextStatus;
+
+    #[test]
+    fn numbers_are_written_as_in_the_live_view() {
+        let next = |function: &str, size| StreamStatus {
+            inside_s: Some(0.25),
+            next: vec![NextStatus {
+                function: function.to_owned(),
+                file: "out".to_owned(),
+                size,
+                ..NextStatus::default()
+            }],
+            ..StreamStatus::default()
+        };
+        let status = JobStatus {
+            application: "app".to_owned(),
+            elapsed_s: 62.0,
+            processes: 1,
+            streams: 2,
+            events: 8196,
+            bytes_written: 1,
+            busiest: vec![next("open", 0), next("fgetc", 1)],
+            ..JobStatus::default()
+        };
+        let job =
+            ListedJob { directory: "/".into(), pid: 7, state: "running", status: None, note: None };
+        assert_eq!(
+            running(&job, &status),
+            "app (process 7, 1:02): 1 process, 2 threads, 8,196 calls (0/s), read 0 B (0 B/s), \
+             wrote 1 B (0 B/s)\n  \
+             thread 0.0, inside a call for 250.0 ms; next: open, out\n  \
+             thread 0.0, inside a call for 250.0 ms; next: fgetc of 1 B, out\n"
+        );
+    }
 }

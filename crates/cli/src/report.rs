@@ -15,6 +15,7 @@ use crate::shared::failure::open_trace;
 use crate::shared::numbers::bytes;
 use crate::shared::output;
 use crate::shared::summary::{MissingCalls, TraceProcesses};
+use crate::shared::text::without_control_characters;
 use crate::shared::whole_trace;
 
 const EXAMPLES: &str = "\
@@ -91,6 +92,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn said(path: &Path, length: u64, verdict: &[String]) -> String {
     let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let verdict: Vec<String> =
+        verdict.iter().map(|sentence| without_control_characters(sentence)).collect();
     format!(
         "{}\n\nThe report is in '{}' ({}); open it in a browser: file://{}\n",
         verdict.join("\n"),

@@ -144,6 +144,25 @@ fn a_missing_interpreter_is_named_and_ends_with_127() {
 }
 
 #[test]
+fn no_name_speaks_to_the_terminal() {
+    let is_harmless = |text: &str| !text.contains(['\u{1b}', '\u{7}']);
+    let here = tempfile::tempdir().unwrap();
+    let trace = here.path().join("trace").to_str().unwrap().to_owned();
+    let page = here.path().join("report.html").to_str().unwrap().to_owned();
+    let name = "x\u{1b}]0;t\u{7}\ny";
+    let ran = run(&["--name", name, "--record", &trace], &["sh", "-c", "echo x > /dev/null"]);
+    assert!(ran.err.starts_with("ioracle: x?]0;t??y ran for"), "{}", ran.err);
+    assert!(is_harmless(&ran.err), "{}", ran.err);
+    let shown = ioracle(["show", &trace]);
+    assert!(shown.out.starts_with("ioracle: x?]0;t??y ran for"), "{}", shown.out);
+    assert!(is_harmless(&shown.out), "{}", shown.out);
+    let reported = ioracle(["report", &trace, "-o", &page]);
+    assert_eq!(reported.code, Some(0), "{}", reported.err);
+    assert!(is_harmless(&reported.out), "{}", reported.out);
+    run(&[], &[name]).fails_saying(127, &["'x?]0;t??y' was not found"]);
+}
+
+#[test]
 fn the_limit_takes_units_and_blames_whoever_set_it() {
     for limit in ["256M", "64MiB", "500kB", "1048576"] {
         assert_eq!(run(&["--limit", limit], &["true"]).code, Some(0), "{limit}");

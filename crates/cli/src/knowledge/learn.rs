@@ -16,6 +16,7 @@ use crate::shared::failure::open_trace;
 use crate::shared::numbers::counted;
 use crate::shared::output;
 use crate::shared::progress::Progress;
+use crate::shared::text::without_control_characters;
 
 /// Stands for the working directory of a recorded run.
 const DIRECTORY: &str = "/working-directory";
@@ -84,8 +85,9 @@ pub fn run(arguments: &Arguments, place: &Place) -> Result<()> {
         return output::print_json(&learned);
     }
     output::print_text(&format!(
-        "learned {} of {application}: {}, {} in {}\n",
+        "learned {} of {}: {}, {} in {}\n",
         counted(n_visits as u64, "access"),
+        without_control_characters(&application),
         counted(learned.vertices as u64, "data object"),
         counted(learned.edges as u64, "edge"),
         counted(u64::from(learned.runs), "run"),

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::shared::numbers::counted;
 use crate::shared::output;
+use crate::shared::text::without_control_characters;
 
 pub use files::KnowledgeSetting;
 use files::file_of_environment;
@@ -232,7 +233,7 @@ impl Place {
                 applications,
             });
         }
-        output::print_text(&format!("{sentence}\n"))
+        output::print_text(&format!("{}\n", without_control_characters(sentence)))
     }
 }
 

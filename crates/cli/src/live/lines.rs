@@ -12,9 +12,9 @@ use ratatui::text::{Line, Span};
 
 use crate::shared::numbers::{bytes, counted, grouped, seconds};
 use crate::shared::status::{
-    JobStatus, NextStatus, ProcessStatus, StreamStatus, UNKNOWN_FILE, without_control_characters,
+    JobStatus, NextStatus, ProcessStatus, StreamStatus, UNKNOWN_FILE, clock, soon, traffic, whole,
 };
-use crate::shared::text::{shorten_start, wrap};
+use crate::shared::text::{shorten_start, without_control_characters, wrap};
 
 /// Threads whose loops and next operations are shown.
 const MAX_THREADS: usize = 4;
@@ -101,15 +101,7 @@ impl LiveView {
             counted(status.streams, "thread"),
         );
         lines.wrapped(&title, BOLD.fg(Color::Cyan));
-        lines.text(&format!(
-            "{} ({}/s), read {} ({}/s), wrote {} ({}/s)",
-            counted(status.events, "call"),
-            grouped(whole(status.events_per_s)),
-            bytes(status.bytes_read),
-            bytes(whole(status.read_bytes_per_s)),
-            bytes(status.bytes_written),
-            bytes(whole(status.written_bytes_per_s)),
-        ));
+        lines.text(&traffic(status));
         self.bandwidth(lines);
         match &status.score {
             Some(score) => lines.text(&format!(
@@ -311,24 +303,6 @@ impl Lines {
         let file = shorten_start(&next.file, left.max(1));
         self.row([(before, Style::new()), (file, Style::new().fg(Color::Cyan)), (after, DIM)]);
     }
-}
-
-fn soon(in_s: f64) -> String {
-    if in_s > 0.0 { format!("in {}", seconds(Some(in_s))) } else { "now".to_owned() }
-}
-
-/// A time such as `1:02:03`.
-fn clock(elapsed_s: f64) -> String {
-    let s = whole(elapsed_s);
-    match s / 3600 {
-        0 => format!("{}:{:02}", s / 60, s % 60),
-        hours => format!("{hours}:{:02}:{:02}", s / 60 % 60, s % 60),
-    }
-}
-
-/// A number without its fraction, whatever a file says.
-fn whole(value: f64) -> u64 {
-    value.clamp(0.0, 1e18) as u64
 }
 
 /// The last lines of a file that grows.

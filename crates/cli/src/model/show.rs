@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::shared::loops::loops_of;
 use crate::shared::numbers::{bytes, counted, grouped, nanoseconds, none};
 use crate::shared::table::{Alignment, Cell, Colours, TextTable, Tone};
+use crate::shared::text::without_control_characters;
 use crate::shared::{models, output};
 
 /// Rows of a table that are shown without `--all`.
@@ -189,7 +190,9 @@ fn render(name: &str, document: &Document, limit: usize, colours: Colours) -> St
         "{title}: {}{}, {} in {}, {}\n",
         match document.application.as_str() {
             "" => String::new(),
-            application => format!("learned from {application}, "),
+            application => {
+                format!("learned from {}, ", without_control_characters(application))
+            }
         },
         counted(u64::from(document.runs), "run"),
         counted(document.roles.iter().map(|row| row.operations).sum(), "operation"),

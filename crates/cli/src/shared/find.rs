@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD};
 
+use crate::shared::text::without_control_characters;
+
 /// Where commands are looked for without `PATH`.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
@@ -44,7 +46,7 @@ impl NotStarted {
 
 impl fmt::Display for NotStarted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence)
+        f.write_str(&without_control_characters(&self.sentence))
     }
 }
 

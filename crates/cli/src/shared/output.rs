@@ -9,6 +9,8 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::{Access, AtFlags, CWD};
 use serde::Serialize;
 
+use crate::shared::text::without_control_characters;
+
 /// Prints one JSON document.
 pub fn print_json(document: &impl Serialize) -> Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
@@ -31,10 +33,13 @@ pub fn print_error_text(text: &str) {
 const NOT_PRINTED: &str =
     "could not write to standard output; make room where it goes, or send it elsewhere";
 
-/// Says a sentence on standard error. If that is closed or full there is nobody
+/// Says a sentence on standard error, which may have names in it that others have given.
+/// If that is closed or full there is nobody
 /// to report to, and the work goes on.
 pub fn say(sentence: impl std::fmt::Display) {
-    let _ = writeln!(io::stderr(), "ioracle: {sentence}");
+    let sentence = sentence.to_string();
+    let lines: Vec<String> = sentence.split('\n').map(without_control_characters).collect();
+    let _ = writeln!(io::stderr(), "ioracle: {}", lines.join("\n"));
 }
 
 /// Refuses a place where [`write_file`] could not write.

@@ -28,6 +28,9 @@ use ioracle_spool::layout::STATUS_FILE;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::shared::numbers::{bytes, counted, duration, grouped};
+use crate::shared::text::without_control_characters;
+
 /// What stands in place of a path that is not known.
 pub const UNKNOWN_FILE: &str = "?";
 
@@ -340,15 +343,36 @@ fn printable(mut status: JobStatus) -> JobStatus {
     status
 }
 
-/// A text in which nothing moves the cursor or turns the direction of writing.
-pub fn without_control_characters(text: &str) -> String {
-    text.chars().map(|letter| if is_shown(letter) { letter } else { '?' }).collect()
+/// What a job has done, and does a second.
+pub fn traffic(status: &JobStatus) -> String {
+    format!(
+        "{} ({}/s), read {} ({}/s), wrote {} ({}/s)",
+        counted(status.events, "call"),
+        grouped(whole(status.events_per_s)),
+        bytes(status.bytes_read),
+        bytes(whole(status.read_bytes_per_s)),
+        bytes(status.bytes_written),
+        bytes(whole(status.written_bytes_per_s)),
+    )
 }
 
-fn is_shown(letter: char) -> bool {
-    // Marks that change the direction of what follows have no width of their own.
-    let is_mark = matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    !letter.is_control() && !is_mark
+/// When something is expected.
+pub fn soon(in_s: f64) -> String {
+    if in_s > 0.0 { format!("in {}", duration(in_s)) } else { "now".to_owned() }
+}
+
+/// A time such as `1:02:03`.
+pub fn clock(elapsed_s: f64) -> String {
+    let s = whole(elapsed_s);
+    match s / 3600 {
+        0 => format!("{}:{:02}", s / 60, s % 60),
+        hours => format!("{hours}:{:02}:{:02}", s / 60 % 60, s % 60),
+    }
+}
+
+/// A number without its fraction, whatever a file says.
+pub fn whole(value: f64) -> u64 {
+    value.clamp(0.0, 1e18) as u64
 }
 
 /// Opens the status file of a directory, which may be anything.

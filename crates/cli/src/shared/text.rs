@@ -58,6 +58,17 @@ fn ansi_c_escaped(bytes: &[u8]) -> String {
     bytes.iter().map(letter).collect()
 }
 
+/// A text in which nothing moves the cursor or turns the direction of writing.
+pub fn without_control_characters(text: &str) -> String {
+    text.chars().map(|letter| if is_shown(letter) { letter } else { '?' }).collect()
+}
+
+fn is_shown(letter: char) -> bool {
+    // Marks that change the direction of what follows have no width of their own.
+    let is_mark = matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    !letter.is_control() && !is_mark
+}
+
 /// What stays on the line of the number before it.
 const UNITS: [&str; 12] = ["%", "B", "KB", "MB", "GB", "TB", "KiB", "MiB", "s", "ms", "µs", "ns"];
 
@@ -128,6 +139,11 @@ mod tests {
         check(b"-x", "./-x");
         check(b"", "\"\"");
         check(b"a\xff1'\n", r"$'a\3771\'\012'");
+    }
+
+    #[test]
+    fn nothing_that_a_terminal_would_obey_is_left() {
+        assert_eq!(without_control_characters("x\u{1b}]0;t\u{7}\n\u{202e}ü"), "x?]0;t???ü");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use ioracle_prefetch::PrefetchReport;
 
 use super::{Ending, KnowledgeUse, ModelUse, RunSummary, TraceSummary, UnrecordedTotals};
 use crate::shared::numbers::{bytes, counted, grouped, seconds};
-use crate::shared::text::shell_quoted;
+use crate::shared::text::{shell_quoted, without_control_characters};
 
 /// Lines of a screen.
 const LINES: usize = 40;
@@ -59,8 +59,12 @@ fn on_one_screen(render: impl Fn(RowLimits) -> String) -> String {
 
 fn fill_with_trace(summary: &TraceSummary, page: &mut TextPage) {
     let span = seconds(Some(summary.wall_s.unwrap_or(summary.event_span_s)));
-    let headline = match (summary.application.as_str(), summary.wall_s) {
-        ("", _) => format!("ioracle: '{}', {span} from the first to the last call", summary.trace),
+    let name = without_control_characters(&summary.application);
+    let headline = match (name.as_str(), summary.wall_s) {
+        ("", _) => {
+            let trace = without_control_characters(&summary.trace);
+            format!("ioracle: '{trace}', {span} from the first to the last call")
+        }
         (name, Some(_)) => format!("ioracle: {name} ran for {span} when it was recorded"),
         (name, None) => format!("ioracle: {name}, {span} from the first to the last call"),
     };
@@ -138,7 +142,7 @@ fn fill(summary: &RunSummary, page: &mut TextPage) {
 
 fn headline(summary: &RunSummary) -> String {
     let took = seconds(Some(summary.wall_s));
-    let name = &summary.application;
+    let name = without_control_characters(&summary.application);
     let ended = match summary.ending {
         Ending::Exited(0) => format!("ioracle: {name} ran for {took}"),
         Ending::Exited(code) => format!("ioracle: {name} ended with exit code {code} after {took}"),
@@ -192,7 +196,8 @@ fn what_is_known(knowledge: &KnowledgeUse) -> String {
         (Some(_), _) => format!("; the repository '{file}' was used but not updated"),
     };
     format!(
-        "{application}: {} in {}{known}{updated}",
+        "{}: {} in {}{known}{updated}",
+        without_control_characters(application),
         counted(*vertices as u64, "data object"),
         counted(u64::from(*runs), "run"),
     )
@@ -312,7 +317,7 @@ fn what_is_missing(summary: &RunSummary, page: &mut TextPage) {
                  record them, too",
                 processes.ranks_expected - processes.ranks_seen,
                 processes.ranks_expected,
-                summary.application
+                without_control_characters(&summary.application)
             ),
         );
     }
