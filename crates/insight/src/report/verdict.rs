@@ -122,7 +122,7 @@ mod tests {
         let metadata =
             |io_time_s| MetadataTotals { n_calls: 70, io_time_s, ..MetadataTotals::default() };
         let of = |io_time_s| {
-            let (io, file_groups) = (io.clone(), vec![group.clone()]);
+            let (io, file_groups) = (io, vec![group.clone()]);
             let metadata = Some(metadata(io_time_s));
             dominated(&Summary { io, file_groups, metadata, ..Summary::default() })
         };
