@@ -15,7 +15,7 @@ use serde::Serialize;
 /// Call sites whose times are kept; reads of further ones share one entry.
 const MAX_SITES: usize = 4096;
 /// Reads without help that a mean is taken from.
-const FEW: u64 = 3;
+const FEW: usize = 3;
 
 /// What prefetching did in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -84,7 +84,7 @@ pub struct ReadTimes {
 
 #[derive(Debug, Default)]
 struct SiteTimes {
-    unhelped: Reads,
+    unhelped: RecentTimes,
 }
 
 /// How much of a read had been read ahead.
@@ -108,24 +108,32 @@ pub struct Compared {
     pub without_ns: f64,
 }
 
-/// A number of reads.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Reads {
-    /// How many.
-    pub n: u64,
-    /// Their time.
-    pub ns: u64,
+/// The last times of some reads.
+#[derive(Clone, Debug, Default)]
+struct RecentTimes {
+    /// The oldest is overwritten.
+    ns: Vec<u64>,
+    n: usize,
 }
 
-impl Reads {
+/// Times that a median is taken of.
+const MAX_RECENT: usize = 15;
+
+impl RecentTimes {
     fn add(&mut self, took_ns: u64) {
-        self.n += 1;
-        self.ns = self.ns.saturating_add(took_ns);
+        match self.ns.get_mut(self.n % MAX_RECENT) {
+            Some(oldest) => *oldest = took_ns,
+            None => self.ns.push(took_ns),
+        }
+        self.n = self.n.wrapping_add(1);
     }
 
-    /// Mean time of a read.
-    pub fn mean_ns(&self) -> f64 {
-        self.ns as f64 / self.n.max(1) as f64
+    /// The median, once there are a few: a mean would follow a single read that had to
+    /// wait for a processor.
+    fn median_ns(&self) -> Option<f64> {
+        let mut times = self.ns.clone();
+        times.sort_unstable();
+        times.get(times.len() / 2).filter(|_| times.len() >= FEW).map(|&ns| ns as f64)
     }
 }
 
@@ -148,15 +156,15 @@ impl ReadTimes {
         (ns_per_byte, extent): (f64, HelpExtent),
     ) {
         self.waited_ns = self.waited_ns.saturating_add(took_ns);
-        let unhelped = self.sites.get(&site).map(|site| site.unhelped);
-        let without_ns = match unhelped.filter(|reads| reads.n >= FEW) {
-            Some(reads) => {
+        let unhelped_ns = self.sites.get(&site).and_then(|site| site.unhelped.median_ns());
+        let without_ns = match unhelped_ns {
+            Some(unhelped_ns) => {
                 if extent == HelpExtent::Whole {
                     self.compared.n += 1;
                     self.compared.ns += took_ns as f64;
-                    self.compared.without_ns += reads.mean_ns();
+                    self.compared.without_ns += unhelped_ns;
                 }
-                reads.mean_ns()
+                unhelped_ns
             }
             None => bytes as f64 * ns_per_byte,
         };
