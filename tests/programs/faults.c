@@ -4,7 +4,7 @@
  * same work without it:
  *
  *   faults KIND            with the fault
- *   faults KIND mended     without
+ *   faults KIND fixed     without
  *
  * The function that has the fault is named after it.
  */
@@ -46,91 +46,91 @@ static off_t place(int n, bool in_order)
     return in_order ? n : (off_t)n * 1237 % 2048;
 }
 
-FAULT small_writes(bool mended)
+FAULT small_writes(bool fixed)
 {
     int fd = created("rows.dat");
-    size_t size = mended ? PIECE : 100;
+    size_t size = fixed ? PIECE : 100;
     for (size_t done = 0; done < 200000; done += size)
         CHECK(write(fd, bytes, size) == (ssize_t)size);
     close(fd);
 }
 
-FAULT small_reads(bool mended)
+FAULT small_reads(bool fixed)
 {
     int fd = made("rows.dat", MEGABYTE);
-    size_t size = mended ? PIECE : 512;
+    size_t size = fixed ? PIECE : 512;
     for (size_t done = 0; done < MEGABYTE; done += size)
         CHECK(read(fd, bytes, size) == (ssize_t)size);
     close(fd);
 }
 
-FAULT scattered_writes(bool mended)
+FAULT scattered_writes(bool fixed)
 {
     int fd = created("cells.dat");
     for (int n = 0; n < 2048; n++)
-        CHECK(pwrite(fd, bytes, 512, place(n, mended) * 512) == 512);
+        CHECK(pwrite(fd, bytes, 512, place(n, fixed) * 512) == 512);
     close(fd);
 }
 
-FAULT scattered_reads(bool mended)
+FAULT scattered_reads(bool fixed)
 {
     int fd = made("cells.dat", 8 * MEGABYTE);
     for (int n = 0; n < 2048; n++)
-        CHECK(pread(fd, bytes, 4096, place(n, mended) * 4096) == 4096);
+        CHECK(pread(fd, bytes, 4096, place(n, fixed) * 4096) == 4096);
     close(fd);
 }
 
-FAULT stdio_bulk(bool mended)
+FAULT stdio_bulk(bool fixed)
 {
     FILE *file = fopen("bulk.dat", "w");
-    size_t size = mended ? MEGABYTE : 4096;
+    size_t size = fixed ? MEGABYTE : 4096;
     for (size_t done = 0; done < 104 * MEGABYTE; done += size)
         CHECK(fwrite(bytes, size, 1, file) == 1);
     fclose(file);
 }
 
-FAULT syncs(bool mended)
+FAULT syncs(bool fixed)
 {
     int fd = created("log.dat");
     for (int n = 0; n < 24; n++) {
         CHECK(write(fd, bytes, PIECE) == PIECE);
-        if (!mended || n == 23)
+        if (!fixed || n == 23)
             CHECK(fdatasync(fd) == 0);
     }
     close(fd);
 }
 
-FAULT reopened(bool mended)
+FAULT reopened(bool fixed)
 {
     int fd = -1;
     for (int n = 0; n < 200; n++) {
         if (fd < 0)
             fd = open("log.dat", O_WRONLY | O_APPEND | O_CREAT, 0644);
         CHECK(write(fd, bytes, 100) == 100);
-        if (!mended)
+        if (!fixed)
             CHECK(close(fd) == 0), fd = -1;
     }
-    if (mended)
+    if (fixed)
         close(fd);
 }
 
-FAULT read_again(bool mended)
+FAULT read_again(bool fixed)
 {
     int fd = made("table.dat", 4 * MEGABYTE);
-    for (int pass = 0; pass < (mended ? 1 : 10); pass++)
+    for (int pass = 0; pass < (fixed ? 1 : 10); pass++)
         for (off_t at = 0; at < 4 * MEGABYTE; at += PIECE)
             CHECK(pread(fd, bytes, PIECE, at) == PIECE);
     close(fd);
 }
 
 /* So many processes do this, each with its number. */
-static void in_processes(void (*work)(int fd, int number, bool mended), int fd, bool mended)
+static void in_processes(void (*work)(int fd, int number, bool fixed), int fd, bool fixed)
 {
     for (int number = 0; number < N_PROCESSES; number++) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
-            work(fd, number, mended);
+            work(fd, number, fixed);
             exit(0);
         }
     }
@@ -138,30 +138,30 @@ static void in_processes(void (*work)(int fd, int number, bool mended), int fd, 
         CHECK(status == 0);
 }
 
-FAULT read_by_all(int fd, int number, bool mended)
+FAULT read_by_all(int fd, int number, bool fixed)
 {
     off_t part = 4 * MEGABYTE / N_PROCESSES;
-    off_t from = mended ? number * part : 0, to = mended ? from + part : 4 * MEGABYTE;
+    off_t from = fixed ? number * part : 0, to = fixed ? from + part : 4 * MEGABYTE;
     for (off_t at = from; at < to; at += PIECE)
         CHECK(pread(fd, bytes, PIECE, at) == PIECE);
 }
 
-FAULT misaligned_writes(int fd, int number, bool mended)
+FAULT misaligned_writes(int fd, int number, bool fixed)
 {
-    size_t size = mended ? 49152 : 50000;
+    size_t size = fixed ? 49152 : 50000;
     for (int n = 0; n < 100; n++)
         CHECK(pwrite(fd, bytes, size, (off_t)number * 16 * MEGABYTE + n * size) == (ssize_t)size);
 }
 
-FAULT shared_blocks(int fd, int number, bool mended)
+FAULT shared_blocks(int fd, int number, bool fixed)
 {
     for (int n = 0; n < 100; n++) {
-        off_t at = mended ? (off_t)number * 16 * MEGABYTE + n * PIECE : (off_t)(n * N_PROCESSES + number) * PIECE;
+        off_t at = fixed ? (off_t)number * 16 * MEGABYTE + n * PIECE : (off_t)(n * N_PROCESSES + number) * PIECE;
         CHECK(pwrite(fd, bytes, PIECE, at) == PIECE);
     }
 }
 
-FAULT many_files(bool mended)
+FAULT many_files(bool fixed)
 {
     int fd = -1;
     for (int n = 0; n < 200; n++) {
@@ -170,14 +170,14 @@ FAULT many_files(bool mended)
         if (fd < 0)
             fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
         CHECK(write(fd, bytes, PIECE) == PIECE);
-        if (!mended)
+        if (!fixed)
             CHECK(close(fd) == 0), fd = -1;
     }
-    if (mended)
+    if (fixed)
         close(fd);
 }
 
-FAULT many_open(bool mended)
+FAULT many_open(bool fixed)
 {
     int open_files[600];
     for (int n = 0; n < 600; n++) {
@@ -185,16 +185,16 @@ FAULT many_open(bool mended)
         snprintf(path, sizeof path, "part_%03d.dat", n);
         open_files[n] = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
         CHECK(open_files[n] >= 0);
-        if (mended)
+        if (fixed)
             close(open_files[n]);
     }
-    for (int n = 0; n < 600 && !mended; n++)
+    for (int n = 0; n < 600 && !fixed; n++)
         close(open_files[n]);
 }
 
 static const struct {
     const char *name;
-    void (*run)(bool mended);
+    void (*run)(bool fixed);
 } faults[] = {
     {"small_writes", small_writes},
     {"small_reads", small_reads},
@@ -210,7 +210,7 @@ static const struct {
 
 static const struct {
     const char *name;
-    void (*work)(int fd, int number, bool mended);
+    void (*work)(int fd, int number, bool fixed);
 } shared_faults[] = {
     {"read_by_all", read_by_all},
     {"misaligned_writes", misaligned_writes},
@@ -220,16 +220,16 @@ static const struct {
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    bool mended = argc > 2 && strcmp(argv[2], "mended") == 0;
+    bool fixed = argc > 2 && strcmp(argv[2], "fixed") == 0;
     for (size_t n = 0; n < sizeof faults / sizeof *faults; n++)
         if (strcmp(faults[n].name, name) == 0) {
-            faults[n].run(mended);
+            faults[n].run(fixed);
             return 0;
         }
     for (size_t n = 0; n < sizeof shared_faults / sizeof *shared_faults; n++)
         if (strcmp(shared_faults[n].name, name) == 0) {
             int fd = made("shared.dat", 4 * MEGABYTE);
-            in_processes(shared_faults[n].work, fd, mended);
+            in_processes(shared_faults[n].work, fd, fixed);
             return 0;
         }
     fprintf(stderr, "faults: there is no '%s'\n", name);

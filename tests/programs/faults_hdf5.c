@@ -44,12 +44,12 @@ static hid_t selected(hid_t set, hsize_t row, hsize_t column, hsize_t columns)
     return space;
 }
 
-FAULT tiny_variable_accesses(bool mended)
+FAULT tiny_variable_accesses(bool fixed)
 {
     hid_t file = created("field.h5"), set = dataset(file, NULL);
-    hsize_t columns = mended ? COLUMNS : 2, line[1] = {columns};
+    hsize_t columns = fixed ? COLUMNS : 2, line[1] = {columns};
     hid_t memory = H5Screate_simple(1, line, NULL);
-    for (int row = 0; row < (mended ? 20 : ROWS * 10); row++) {
+    for (int row = 0; row < (fixed ? 20 : ROWS * 10); row++) {
         hid_t space = selected(set, row % ROWS, row / ROWS * columns, columns);
         CHECK(H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, data) >= 0);
         H5Sclose(space);
@@ -59,10 +59,10 @@ FAULT tiny_variable_accesses(bool mended)
     H5Fclose(file);
 }
 
-FAULT chunk_shape(bool mended)
+FAULT chunk_shape(bool fixed)
 {
     hsize_t across[2] = {ROWS, 10}, along[2] = {1, COLUMNS}, line[1] = {COLUMNS};
-    hid_t file = created("field.h5"), set = dataset(file, mended ? along : across);
+    hid_t file = created("field.h5"), set = dataset(file, fixed ? along : across);
     hid_t memory = H5Screate_simple(1, line, NULL);
     for (int row = 0; row < ROWS; row++) {
         hid_t space = selected(set, row, 0, COLUMNS);
@@ -74,12 +74,12 @@ FAULT chunk_shape(bool mended)
     H5Fclose(file);
 }
 
-FAULT library_opens(bool mended)
+FAULT library_opens(bool fixed)
 {
     hid_t file = created("steps.h5"), set = dataset(file, NULL);
     for (int step = 0; step < 40; step++) {
         CHECK(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
-        if (mended)
+        if (fixed)
             continue;
         H5Dclose(set);
         H5Fclose(file);
@@ -92,7 +92,7 @@ FAULT library_opens(bool mended)
 
 static const struct {
     const char *name;
-    void (*run)(bool mended);
+    void (*run)(bool fixed);
 } faults[] = {
     {"tiny_variable_accesses", tiny_variable_accesses},
     {"chunk_shape", chunk_shape},
@@ -102,10 +102,10 @@ static const struct {
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    bool mended = argc > 2 && strcmp(argv[2], "mended") == 0;
+    bool fixed = argc > 2 && strcmp(argv[2], "fixed") == 0;
     for (size_t n = 0; n < sizeof faults / sizeof *faults; n++)
         if (strcmp(faults[n].name, name) == 0) {
-            faults[n].run(mended);
+            faults[n].run(fixed);
             return 0;
         }
     return 2;

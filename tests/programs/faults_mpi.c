@@ -35,33 +35,33 @@ static MPI_Offset place(int step)
     return ((MPI_Offset)step * n_ranks + rank) * SMALL;
 }
 
-FAULT independent_writes(bool mended)
+FAULT independent_writes(bool fixed)
 {
     MPI_File file = opened("field.dat", "enable");
     for (int step = 0; step < STEPS; step++)
-        if (mended)
+        if (fixed)
             CHECK(MPI_File_write_at_all(file, place(step), bytes, SMALL, MPI_BYTE, MPI_STATUS_IGNORE));
         else
             CHECK(MPI_File_write_at(file, place(step), bytes, SMALL, MPI_BYTE, MPI_STATUS_IGNORE));
     MPI_File_close(&file);
 }
 
-FAULT independent_reads(bool mended)
+FAULT independent_reads(bool fixed)
 {
     MPI_File file = opened("field.dat", "enable");
     for (int step = 0; step < STEPS; step++)
         CHECK(MPI_File_write_at_all(file, place(step), bytes, SMALL, MPI_BYTE, MPI_STATUS_IGNORE));
     for (int step = 0; step < STEPS; step++)
-        if (mended)
+        if (fixed)
             CHECK(MPI_File_read_at_all(file, place(step), bytes, SMALL, MPI_BYTE, MPI_STATUS_IGNORE));
         else
             CHECK(MPI_File_read_at(file, place(step), bytes, SMALL, MPI_BYTE, MPI_STATUS_IGNORE));
     MPI_File_close(&file);
 }
 
-FAULT no_collective_buffering(bool mended)
+FAULT no_collective_buffering(bool fixed)
 {
-    MPI_File file = opened("field.dat", mended ? "enable" : "disable");
+    MPI_File file = opened("field.dat", fixed ? "enable" : "disable");
     for (int step = 0; step < STEPS; step++)
         CHECK(MPI_File_write_at_all(file, place(step), bytes, SMALL, MPI_BYTE, MPI_STATUS_IGNORE));
     MPI_File_close(&file);
@@ -78,19 +78,19 @@ static void write_pieces(int n)
     MPI_File_close(&file);
 }
 
-FAULT one_rank_writes(bool mended)
+FAULT one_rank_writes(bool fixed)
 {
-    write_pieces(mended ? 16 : rank == 0 ? 16 * n_ranks : 0);
+    write_pieces(fixed ? 16 : rank == 0 ? 16 * n_ranks : 0);
 }
 
-FAULT uneven_ranks(bool mended)
+FAULT uneven_ranks(bool fixed)
 {
-    write_pieces(mended ? 16 : rank == n_ranks - 1 ? 48 : 5);
+    write_pieces(fixed ? 16 : rank == n_ranks - 1 ? 48 : 5);
 }
 
 static const struct {
     const char *name;
-    void (*run)(bool mended);
+    void (*run)(bool fixed);
 } faults[] = {
     {"independent_writes", independent_writes},
     {"independent_reads", independent_reads},
@@ -105,10 +105,10 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
     const char *name = argc > 1 ? argv[1] : "";
-    bool mended = argc > 2 && strcmp(argv[2], "mended") == 0, found = false;
+    bool fixed = argc > 2 && strcmp(argv[2], "fixed") == 0, found = false;
     for (size_t n = 0; n < sizeof faults / sizeof *faults; n++)
         if (strcmp(faults[n].name, name) == 0) {
-            faults[n].run(mended);
+            faults[n].run(fixed);
             found = true;
         }
     MPI_Finalize();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How long after its end a call is seen by one who acts on it, and what it costs to
+//! How long after its end a call is seen by a reader that acts on it, and what it costs to
 //! tell those who look how a job is doing.
 
 use std::process::{Command, Stdio};
@@ -24,7 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub fn report(tools: &Tools) {
     println!("## Seen at once\n");
     println!(
-        "Time from the end of a call until one who acts on its stream is told of it. The program \
+        "Time from the end of a call until a reader that acts on its stream sees it. The program \
          computes between its calls, on a processor of its own; the reader has the others. Goals: \
          median at most 50 µs, 99 % at most 1 ms.\n"
     );

@@ -45,7 +45,7 @@ fn is_found(run: &dyn Fn() -> Program, source: &str, (kind, function, call): Fau
     let sentence = found["sentence"].as_str().expect("a sentence");
     assert!(sentence.contains(&format!(" from {function} (")), "{sentence}");
 
-    let given = advice(&run().arg(kind).arg("mended"));
+    let given = advice(&run().arg(kind).arg("fixed"));
     assert!(given.iter().all(|it| it["kind"] != kind), "{given:#?}");
 }
 
@@ -97,7 +97,7 @@ fn who_writes_collectively_is_not_told_to_do_so() {
     }
     let flags = ["-O2", "-g", "-std=gnu11"];
     let Some(program) = other("mpicc.mpich", "faults_mpi.c", &flags) else { return };
-    let given = advice(&MPICH.run(&program, 4).arg("independent_writes").arg("mended"));
+    let given = advice(&MPICH.run(&program, 4).arg("independent_writes").arg("fixed"));
     assert!(given.iter().all(|it| it["kind"] != "one_rank_writes"), "{given:#?}");
 }
 
@@ -112,7 +112,7 @@ fn faults_in_calls_of_hdf5_are_found_where_they_are() {
     ] {
         is_found(&|| Program::new(&program), "faults_hdf5.c", fault);
     }
-    // What the library reads for accesses that are told of is nothing of its own.
+    // The reads inside the library belong to the accesses that are reported already.
     let given = advice(&Program::new(&program).arg("chunk_shape"));
     assert!(given.iter().all(|it| it["kind"] != "read_again"), "{given:#?}");
 }

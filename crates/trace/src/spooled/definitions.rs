@@ -37,7 +37,7 @@ pub(crate) struct DefinitionNumbers {
     objects: Objects,
     /// Modules that processes are known to have loaded.
     loaded: HashSet<(ProcessNumber, u64), RandomState>,
-    /// Files of which it was told how they were opened.
+    /// Files whose open mode was passed on already.
     opened: HashSet<u32, RandomState>,
     /// The working directory with a slash behind it; empty if there is none.
     inside: Vec<u8>,

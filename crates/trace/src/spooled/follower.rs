@@ -158,7 +158,7 @@ impl Follower {
         }
     }
 
-    /// Someone acts on a stream: its calls are told as they end, those inside others
+    /// Someone acts on a stream: its calls are reported as they end, nested ones
     /// too ([`Observer::nested_event`]), and [`poll_asking`](Follower::poll_asking)
     /// reads it.
     pub fn act_on(&mut self, stream: StreamId) {
