@@ -19,7 +19,7 @@ Examples:
   ioracle jobs              the running jobs of this user on this machine
   ioracle jobs --json       the same for scripts
 
-Each job is asked, and given a second and a half to answer.";
+Each job has a second and a half to answer.";
 
 /// List the running jobs of this user
 #[derive(clap::Args)]

@@ -36,7 +36,7 @@ Examples:
   ioracle jobs                                              what is running, and how it is doing
   ioracle live                                              the same, to watch
   ioracle show trace                                        what a recorded program did
-  ioracle report trace -o report.html                       the same as a page to look at
+  ioracle report trace -o report.html                       the same as an HTML page
   ioracle eval tests/traces/cm1-grads --baselines           how well it is predicted
   ioracle predict tests/traces/cm1-grads --after 5000       what comes next, and what came
   ioracle model save tests/traces/cm1-grads -o cm1.model    keep what was learned
@@ -44,7 +44,7 @@ Examples:
   ioracle pattern evaluate runs                             how well server loads are recognised
   ioracle bench /scratch -o scratch.json                    how fast a file system is
   ioracle forecast trace --profile                          where the I/O time goes
-  ioracle replay trace --dir /scratch/me                    the same calls on another storage
+  ioracle replay trace --dir /scratch/me                    the same calls on other storage
   ioracle recover /dev/shm/ioracle-4711-8c2f0a91 -o trace   recover a killed job
 
 Exit codes: 0 success, 1 failure, 2 wrong use.";

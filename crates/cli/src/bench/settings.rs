@@ -44,7 +44,7 @@ pub struct Arguments {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// What people call the system [default: its file system and host]
+    /// Name of the system [default: its file system and host]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
@@ -78,7 +78,7 @@ pub struct Arguments {
     /// Tasks are threads instead of processes
     #[arg(long)]
     threads: bool,
-    /// Bytes that each task has in a segment
+    /// Bytes of each task in a segment
     #[arg(short, long, value_name = "BYTES", default_value = "32M", value_parser = parse_bytes)]
     block_size: u64,
     /// Bytes of a call; several sizes, each is measured [default: 4K,64K,1M,4M]
@@ -101,7 +101,7 @@ pub struct Arguments {
     /// Calls begin at multiples of this
     #[arg(long, value_name = "BYTES", default_value = "1", value_parser = parse_bytes)]
     alignment: u64,
-    /// Asynchronous calls: so many are under way at a time
+    /// Asynchronous calls: this many in flight at a time
     #[arg(long = "async", value_name = "DEPTH")]
     depth: Option<u32>,
     /// When writes are synced: never, at the end of a task, or after each call
@@ -113,7 +113,7 @@ pub struct Arguments {
     /// Every write reaches the storage before it returns (O_SYNC)
     #[arg(long)]
     durable: bool,
-    /// Writes replace what is there instead of making new files
+    /// Writes overwrite existing data instead of creating new files
     #[arg(long)]
     in_place: bool,
     /// Each task pauses between two calls, such as 500us or 10ms
@@ -132,7 +132,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     stonewall: Option<Duration>,
 
-    /// Hold this much memory, so that it cannot cache
+    /// Occupy this much memory, so that it cannot be used as cache
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub hog_memory: Option<u64>,
     /// Run tasks in a control group with this much memory, page cache included
@@ -148,10 +148,10 @@ pub struct Arguments {
     /// Finish in about this time, with fewer repetitions if need be
     #[arg(long, value_name = "TIME", default_value = "240s", value_parser = parse_time)]
     time_limit: Duration,
-    /// Never have more than this on the storage
+    /// Never use more space than this on the storage
     #[arg(long, value_name = "BYTES", default_value = "2GB", value_parser = parse_bytes)]
     disk_limit: u64,
-    /// Names the orders of random accesses
+    /// Seed of the random accesses
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }

@@ -28,7 +28,7 @@ Examples:
   ioracle forecast run-1 run-2 run-3 --reference scratch.json --target lustre.json --json
                                                                  several runs of one program
   ioracle forecast trace --reference scratch.json --target lustre.json --actual there
-                                                                 against a run on the target
+                                                                 compared with a run on the target
 
 The reference is the system on which the trace was recorded.";
 
@@ -58,7 +58,7 @@ pub struct Arguments {
     /// The same for the traces of --actual (default: as --storage)
     #[arg(long, value_name = "DIR", requires = "actual")]
     actual_storage: Option<String>,
-    /// Leave out parts of the model, to see what each is worth: caching, seeks, concurrency,
+    /// Leave out parts of the model, to see what each contributes: caching, seeks, concurrency,
     /// shrinking, waiting
     #[arg(long, value_name = "TERM", value_delimiter = ',', value_parser = TERMS)]
     without: Vec<String>,

@@ -27,13 +27,13 @@ use crate::shared::text::shell_quoted;
 
 const EXAMPLES: &str = "\
 Examples:
-  ioracle live              the running job of this user; of several, one to choose
+  ioracle live              the running job of this user; if there are several, choose one
   ioracle live 4711         the job whose 'ioracle run' is process 4711
   ioracle live simulation   the job of this application
   ioracle run --live -- ./simulation
-                            run a program and look at it
+                            run a program and watch it
 
-Keys: q, Esc or Ctrl-C leave the view; the job goes on.";
+Keys: q, Esc or Ctrl-C leave the view; the job continues.";
 
 /// Time between two looks at the job.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -45,7 +45,7 @@ const SILENT: Duration = Duration::from_millis(1500);
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// The job: the process number of its 'ioracle run', its directory, or the name of its
-    /// application (default: the one that runs)
+    /// application (default: the running one)
     #[arg(value_name = "JOB")]
     job: Option<String>,
     /// Look in this directory too

@@ -27,8 +27,8 @@ Examples:
   ioracle pattern evaluate runs                      a table for people
   ioracle pattern evaluate runs --json --orders 3    fewer random orders, for scripts
 
-Runs lie in DIR/<label>/<repetition>/<server>.csv or .csv.zst. DIR/labels.csv with the header
-'directory,label' may give directories other labels. Matching one of the same label is right.";
+Runs are in DIR/<label>/<repetition>/<server>.csv or .csv.zst. DIR/labels.csv with the header
+'directory,label' may give directories other labels. A match with a run of the same label is right.";
 
 /// Measure how well patterns of labelled runs are recognised
 #[derive(clap::Args)]
@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Random orders of the runs; the figures are means over them
     #[arg(long, value_name = "N", default_value = "10")]
     orders: NonZeroUsize,
-    /// What the orders come from; the same seed gives the same figures
+    /// Seed of the random orders; the same seed gives the same figures
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// The paper's constants

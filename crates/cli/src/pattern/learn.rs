@@ -30,7 +30,7 @@ pub struct LearnArguments {
     /// Tables of requests (.csv or .csv.zst), or directories of recorded traces
     #[arg(value_name = "REQUESTS", required = true)]
     requests: Vec<PathBuf>,
-    /// The file of known patterns, which is made if it is not there
+    /// The file of known patterns, which is created if it does not exist
     #[arg(long, value_name = "DB")]
     known: PathBuf,
     /// The paper's constants
@@ -46,9 +46,9 @@ Examples:
   ioracle pattern match wednesday.csv.zst --known server.db
   ioracle pattern match trace --known server.db --json
 
-What is new is compared with later slices, but not written to the file.";
+New patterns are compared with later slices, but not written to the file.";
 
-/// Say which known pattern each slice of recorded requests is
+/// Say which known pattern each slice of recorded requests matches
 #[derive(clap::Args)]
 #[command(after_help = MATCH_EXAMPLES)]
 pub struct MatchArguments {

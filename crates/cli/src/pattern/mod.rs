@@ -17,7 +17,7 @@ use anyhow::Result;
 
 const EXAMPLES: &str = "\
 Examples:
-  ioracle pattern learn monday.csv.zst --known server.db             remember the patterns of a server
+  ioracle pattern learn monday.csv.zst --known server.db             learn the patterns of a server
   ioracle pattern match tuesday.csv.zst --known server.db            which of them a load is
   ioracle pattern requests trace --under /bricks/b1 -o b1.csv.zst    a server's requests from its trace
   ioracle pattern evaluate runs --json                               precision and recall on labelled runs

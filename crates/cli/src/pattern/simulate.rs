@@ -33,7 +33,7 @@ DIR/throughput.csv. Without --policy or --window the requests are those under th
 throughput of every policy or window is measured. The same seed gives the same bytes.
 docs/simulator.md describes the model.";
 
-/// Simulate a storage cluster and write what its servers were asked for
+/// Simulate a storage cluster and write the requests that its servers receive
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -46,7 +46,7 @@ pub struct Arguments {
     /// Time window of TWINS at the forwarding nodes, such as 125us or 8ms
     #[arg(long, value_name = "W", value_parser = parse_window)]
     window: Option<u64>,
-    /// Names the run
+    /// Seed of the run
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Each process moves this share of what it moved in the paper

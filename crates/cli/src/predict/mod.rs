@@ -26,8 +26,8 @@ const MAX_STEPS: u32 = 1_000_000;
 
 const EXAMPLES: &str = "\
 Examples:
-  ioracle predict traces/cm1                   learn half of the trace, then the next 10
-                                               operations and what actually came
+  ioracle predict traces/cm1                   learn half of the trace, compare the next 10
+                                               operations with what actually came
   ioracle predict traces/cm1 --after 4000      the same after 4000 operations
   ioracle predict traces/cm1 --after all       what would follow the end of the trace
   ioracle predict traces/ncea --variables      the next variables, and which part of them
@@ -55,7 +55,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER")]
     oracle: Option<usize>,
     /// Predict accesses to variables (HDF5, netCDF and PnetCDF calls) instead of bytes in files. Only
-    /// for traces: a saved model knows only bytes
+    /// for traces: those of a saved model cannot be shown
     #[arg(long)]
     variables: bool,
     /// How many operations to predict

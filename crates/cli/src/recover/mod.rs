@@ -31,7 +31,7 @@ const EXAMPLES: &str = "\
 Examples:
   ioracle recover /dev/shm/ioracle-4711-8c2f0a91 -o trace    what the processes of a job recorded
   ioracle recover trace                                      a recording that was not finished
-  ioracle recover trace --discard                            give it up and delete it
+  ioracle recover trace --discard                            delete it instead
   ioracle eval trace                                         what to do with it next
 
 A job leaves its directory behind when 'ioracle run' was killed; the next
@@ -61,7 +61,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "force")]
     remove: bool,
     /// Delete what was left, the directory of a job or a recording that was not
-    /// finished, without making a trace of it
+    /// finished, instead of turning it into a trace
     #[arg(long, conflicts_with_all = ["output", "relative_to", "force", "remove"])]
     discard: bool,
     /// Print one JSON document

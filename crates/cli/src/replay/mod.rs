@@ -31,15 +31,15 @@ use place::ReplayPlace;
 
 const EXAMPLES: &str = "\
 Examples:
-  ioracle replay trace --dir /scratch/me              the same calls on another storage
+  ioracle replay trace --dir /scratch/me              the same calls on other storage
   ioracle replay trace --dir . --think-time none      without the pauses between them
   ioracle replay trace --dir . --cache cold --json    nothing cached at the start; for scripts
-  ioracle replay cm1.model --dir . --operations 9000  what a model says that comes
+  ioracle replay cm1.model --dir . --operations 9000  what a model predicts
 
 The files are made in a new directory below --dir, with made-up data, and removed at the
 end. Nothing outside that directory is written.";
 
-/// Make the calls of a trace or a model again, anywhere
+/// Repeat the I/O calls of a trace or a model in any directory
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {

@@ -47,7 +47,7 @@ Examples:
   ioracle run -- ./simulation input.nml           watch a program, then print what it did
   ioracle run --record trace -- ./simulation      keep the trace for 'ioracle eval'
   ioracle run --model sim.model -- ./simulation   start from what earlier runs learned
-  ioracle run --learn later -- ./simulation       take no processor time for learning until it ends
+  ioracle run --learn later -- ./simulation       do not learn until it has ended
   ioracle run --knowledge runs.db -- ./simulation accumulate what runs read and write
   ioracle run --live -- ./simulation              watch it in the terminal while it runs
   ioracle run -- mpirun -n 4 ./simulation         all ranks on this machine
@@ -78,10 +78,10 @@ pub struct Arguments {
     /// Start from what earlier runs learned, if the file exists, and save it with what this run adds
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// When to learn from the calls: while the program runs, or only afterwards
+    /// When to learn from the recorded calls: while the program runs, or only afterwards
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     learn: pace::LearnWhen,
-    /// Neither use nor add to knowledge over runs
+    /// Neither use nor update what was learned over many runs
     #[arg(long)]
     no_knowledge: bool,
     /// Watch the program in the terminal while it runs; its output is shown in a part of the

@@ -27,12 +27,12 @@ const MAX_PROCESSES: usize = 32;
 /// When to learn, as the user wants it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LearnWhen {
-    /// While the program runs, unless that takes much from it
+    /// While the program runs, unless that would slow it down
     #[default]
     Auto,
     /// While the program runs
     Live,
-    /// When it has ended, as far as the records have room until then
+    /// After it has ended, as long as there is space for the records until then
     Later,
 }
 

@@ -44,7 +44,7 @@ Examples:
 
 A tune file names the options and the commands that apply them:
 
-  period_s = 5                      # at least this long between two applications
+  period_s = 5                      # change options at most this often
   [[option]]
   name = \"4\"
   apply = \"echo 4 > /sys/class/bdi/0:52/read_ahead_kb\"
@@ -54,7 +54,7 @@ A tune file names the options and the commands that apply them:
 
 docs/pattern-watch.md explains all its settings. The exit code is the server's.";
 
-/// Run a server and say which load it is under, and tune it by that
+/// Run a server, say which load it is under, and tune it accordingly
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -64,7 +64,7 @@ pub struct Arguments {
     /// Options to choose from, and how to apply them (TOML)
     #[arg(long, value_name = "FILE")]
     tune: Option<PathBuf>,
-    /// Known patterns and what was learned of the options, kept from run to run (SQLite)
+    /// File for known patterns and what was learned about the options, kept from run to run (SQLite)
     #[arg(long, value_name = "DB")]
     known: Option<PathBuf>,
     /// Only files below this directory
