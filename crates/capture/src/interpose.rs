@@ -15,17 +15,17 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::loader;
+use crate::loader::{self, SymbolFound, SymbolName};
 
 /// The next definition of a function, found behind us in the order of search.
 pub(crate) struct Real {
-    name: &'static CStr,
+    name: SymbolName<'static>,
     address: AtomicPtr<libc::c_void>,
 }
 
 impl Real {
     pub(crate) const fn new(name: &'static CStr) -> Real {
-        Real { name, address: AtomicPtr::new(core::ptr::null_mut()) }
+        Real { name: SymbolName::new(name), address: AtomicPtr::new(core::ptr::null_mut()) }
     }
 
     /// Its address; None where this C library does not have it.
@@ -40,7 +40,7 @@ impl Real {
     #[cold]
     pub(crate) fn find(&self) -> Option<*mut libc::c_void> {
         // SAFETY: the name is a C string.
-        let mut address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        let mut address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.text().as_ptr()) };
         if is_ours(address as usize) {
             // A program with a `dlsym` of its own searches from where it is.
             address = self.find_in_libc();
@@ -49,9 +49,27 @@ impl Real {
         (!address.is_null()).then_some(address)
     }
 
+    /// Looks it up in the next module behind us, if those before do not have it.
+    pub(crate) fn find_by(&self, find: &dyn Fn(SymbolName) -> SymbolFound) {
+        if !self.address.load(Ordering::Relaxed).is_null() {
+            return;
+        }
+        match find(self.name) {
+            SymbolFound::At(address) => self.address.store(address as *mut _, Ordering::Relaxed),
+            SymbolFound::Indirect => _ = self.find(),
+            SymbolFound::Nothing => {}
+        }
+    }
+
+    /// Its address as far as it was looked up.
+    #[cfg(test)]
+    pub(crate) fn known_address(&self) -> *mut libc::c_void {
+        self.address.load(Ordering::Relaxed)
+    }
+
     fn find_in_libc(&self) -> *mut libc::c_void {
         let in_libc = libc::__errno_location as *const () as usize;
-        let found = loader::with_dependencies(in_libc, |libc| libc.find(self.name));
+        let found = loader::with_dependencies(in_libc, |libc| libc.find(self.name.text()));
         found.unwrap_or(0) as *mut libc::c_void
     }
 }

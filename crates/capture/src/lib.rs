@@ -67,8 +67,8 @@ extern "C-unwind" fn set_up(argument_count: c_int, arguments: *const *const c_ch
     #[cfg(not(target_env = "gnu"))]
     let _ = (argument_count, arguments);
 
-    calls::find_real_functions();
     loader::set_up();
+    calls::find_real_functions();
     stack::prepare();
     thread::ending::set_up();
     RECORDER.set_up_from_environment();

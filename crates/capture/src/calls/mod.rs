@@ -28,14 +28,23 @@ mod seqlock_table;
 mod stream_state;
 mod streams;
 
+use crate::interpose::Real;
+use crate::loader;
+
 /// Looks up the real function of every row of the C library, before the program needs one where
 /// looking it up is not safe, as in a signal handler.
 pub(crate) fn find_real_functions() {
-    for table in [posix::REALS, metadata::REALS, stdio::REALS, process::REALS] {
-        for real in table {
-            real.find();
-        }
+    let is_looked_up = loader::look_behind_ours(|find| {
+        real_functions().for_each(|real| real.find_by(find));
+    });
+    if !is_looked_up {
+        real_functions().for_each(|real| _ = real.find());
     }
+}
+
+fn real_functions() -> impl Iterator<Item = &'static Real> {
+    let tables = [posix::REALS, metadata::REALS, stdio::REALS, process::REALS];
+    tables.into_iter().flatten().copied()
 }
 
 /// Forgets what a copy of a library has open, before another copy gets its number.
@@ -43,4 +52,20 @@ fn forget_copy(number: u64) {
     hdf5::forget_copy(number);
     cdf::forget_copy(number);
     pnetcdf::forget_copy(number);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_functions_are_those_that_the_linker_finds() {
+        loader::set_up();
+        find_real_functions();
+        let found: Vec<_> = real_functions().map(Real::known_address).collect();
+        real_functions().for_each(|real| _ = real.find());
+        let by_linker: Vec<_> = real_functions().map(Real::known_address).collect();
+        assert_eq!(found, by_linker);
+        assert!(found.iter().filter(|address| !address.is_null()).count() > 100);
+    }
 }

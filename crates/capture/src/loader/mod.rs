@@ -20,7 +20,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
-pub(crate) use module::LoadedModule;
+pub(crate) use module::{LoadedModule, SymbolFound, SymbolName};
 
 /// Modules that are distinguished when dependencies are followed; further ones are
 /// nobody's.
@@ -92,6 +92,25 @@ pub(crate) fn definitions(name: &CStr) -> NameDefinitions {
         false
     });
     found
+}
+
+/// Looks names up in the modules that come after ours, as the linker would
+/// (`RTLD_NEXT`) but for all of them at once, in a fifth of the time: for each module,
+/// `visit` is given what finds names in it. False, and nothing is visited, where only the
+/// linker knows which modules were there in the beginning.
+pub(crate) fn look_behind_ours(mut visit: impl FnMut(&dyn Fn(SymbolName) -> SymbolFound)) -> bool {
+    let here = set_up as *const () as usize;
+    let n_initial = N_INITIAL.load(Relaxed);
+    let mut is_behind_ours = false;
+    each(|number, module| {
+        let is_searched = is_behind_ours && number < n_initial;
+        if let Some(symbols) = module.symbols().filter(|_| is_searched) {
+            visit(&|name| symbols.find(name));
+        }
+        is_behind_ours |= module.contains(here);
+        false
+    });
+    n_initial > 0
 }
 
 /// Whether a module of the global scope, as it was in the beginning, defines a name.

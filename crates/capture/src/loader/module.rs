@@ -14,6 +14,7 @@ const DT_SYMTAB: i64 = 6;
 const DT_SONAME: i64 = 14;
 const DT_VERSYM: i64 = 0x6fff_fff0;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
+const STT_GNU_IFUNC: u8 = 10;
 
 /// An entry of the dynamic section.
 #[repr(C)]
@@ -64,19 +65,22 @@ impl<'a> LoadedModule<'a> {
     /// The address of what it defines under a name: functions and variables, not
     /// what is found out by a function (`STT_GNU_IFUNC`) or for each thread.
     pub(super) fn symbol(&self, name: &CStr) -> Option<usize> {
-        let symbols = Symbols {
+        match self.symbols()?.find(SymbolName::new(name)) {
+            SymbolFound::At(address) => Some(address),
+            SymbolFound::Nothing | SymbolFound::Indirect => None,
+        }
+    }
+
+    /// What it defines.
+    pub(super) fn symbols(&self) -> Option<Symbols> {
+        Some(Symbols {
+            base: self.base(),
             table: self.table(DT_SYMTAB)? as *const Elf64_Sym,
             strings: self.strings()?,
             versions: self.table(DT_VERSYM).map(|at| at as *const u16),
-        };
-        let found = match (self.table(DT_GNU_HASH), self.table(DT_HASH)) {
-            // SAFETY: the module's own tables.
-            (Some(table), _) => unsafe { symbols.find_by_gnu_hash(table, name) },
-            // SAFETY: as above.
-            (None, Some(table)) => unsafe { symbols.find_by_hash(table, name) },
-            (None, None) => None,
-        };
-        found.map(|value| self.base().wrapping_add(value))
+            by_gnu_hash: self.table(DT_GNU_HASH),
+            by_hash: self.table(DT_HASH),
+        })
     }
 
     fn path(&self) -> &'a [u8] {
@@ -129,19 +133,66 @@ impl<'a> LoadedModule<'a> {
     }
 }
 
+/// A name to look for, and its hash.
+#[derive(Clone, Copy)]
+pub(crate) struct SymbolName<'a> {
+    text: &'a CStr,
+    gnu_hash: u32,
+}
+
+impl<'a> SymbolName<'a> {
+    pub(crate) const fn new(text: &'a CStr) -> SymbolName<'a> {
+        SymbolName { text, gnu_hash: gnu_hash(text) }
+    }
+
+    pub(crate) fn text(self) -> &'a CStr {
+        self.text
+    }
+}
+
+/// What a module says of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SymbolFound {
+    Nothing,
+    /// It is at this address.
+    At(usize),
+    /// A function says where it is (`STT_GNU_IFUNC`), which only the linker may ask.
+    Indirect,
+}
+
 /// A module's table of symbols.
-struct Symbols {
+pub(super) struct Symbols {
+    base: usize,
     table: *const Elf64_Sym,
     strings: *const c_char,
     versions: Option<*const u16>,
+    /// The module's `DT_GNU_HASH` and `DT_HASH`.
+    by_gnu_hash: Option<usize>,
+    by_hash: Option<usize>,
 }
 
 impl Symbols {
+    pub(super) fn find(&self, name: SymbolName) -> SymbolFound {
+        let found = match (self.by_gnu_hash, self.by_hash) {
+            // SAFETY: the module's own tables.
+            (Some(table), _) => unsafe { self.find_by_gnu_hash(table, name) },
+            // SAFETY: as above.
+            (None, Some(table)) => unsafe { self.find_by_hash(table, name) },
+            (None, None) => CandidateSymbols::default(),
+        };
+        match found.default.or(found.hidden) {
+            _ if found.is_indirect => SymbolFound::Indirect,
+            Some(value) => SymbolFound::At(self.base.wrapping_add(value)),
+            None => SymbolFound::Nothing,
+        }
+    }
+
     /// # Safety
     ///
     /// The address of the module's `DT_GNU_HASH`.
-    unsafe fn find_by_gnu_hash(&self, table: usize, name: &CStr) -> Option<usize> {
-        let hash = gnu_hash(name);
+    unsafe fn find_by_gnu_hash(&self, table: usize, name: SymbolName) -> CandidateSymbols {
+        let hash = name.gnu_hash;
+        let mut found = CandidateSymbols::default();
         let words = table as *const u32;
         // SAFETY: the caller's promise: four numbers, the filter, a bucket for each
         // hash, and a chain whose end is marked.
@@ -149,63 +200,64 @@ impl Symbols {
             let (n_buckets, first) = (*words, *words.add(1));
             let (n_filter, shift) = (*words.add(2), *words.add(3));
             if n_buckets == 0 || n_filter == 0 {
-                return None;
+                return found;
             }
             let filter = words.add(4).cast::<u64>();
             let word = *filter.add((hash / 64 % n_filter) as usize);
             if word >> (hash % 64) & word >> (hash.wrapping_shr(shift) % 64) & 1 == 0 {
-                return None;
+                return found;
             }
             let buckets = filter.add(n_filter as usize).cast::<u32>();
             let chains = buckets.add(n_buckets as usize);
             let mut number = *buckets.add((hash % n_buckets) as usize);
-            let mut found = Found::default();
             while number >= first {
                 let link = *chains.add((number - first) as usize);
                 if link | 1 == hash | 1 {
-                    found.consider(self, number, name);
+                    found.consider(self, number, name.text);
                 }
                 if link & 1 == 1 {
                     break;
                 }
                 number += 1;
             }
-            found.best()
         }
+        found
     }
 
     /// # Safety
     ///
     /// The address of the module's `DT_HASH`.
-    unsafe fn find_by_hash(&self, table: usize, name: &CStr) -> Option<usize> {
+    unsafe fn find_by_hash(&self, table: usize, name: SymbolName) -> CandidateSymbols {
         let words = table as *const u32;
+        let mut found = CandidateSymbols::default();
         // SAFETY: the caller's promise: two numbers, a bucket for each hash, and for
         // each symbol the next one, 0 at the end.
         unsafe {
             let n_buckets = *words;
             if n_buckets == 0 {
-                return None;
+                return found;
             }
             let chains = words.add(2 + n_buckets as usize);
-            let mut number = *words.add(2 + (elf_hash(name) % n_buckets) as usize);
-            let mut found = Found::default();
+            let mut number = *words.add(2 + (elf_hash(name.text) % n_buckets) as usize);
             while number != 0 {
-                found.consider(self, number, name);
+                found.consider(self, number, name.text);
                 number = *chains.add(number as usize);
             }
-            found.best()
         }
+        found
     }
 }
 
-/// A symbol as the linker would choose it for who asks for no version.
+/// The symbols of a name, of which the linker chooses the default version for whoever asks
+/// for none.
 #[derive(Default)]
-struct Found {
+struct CandidateSymbols {
     default: Option<usize>,
     hidden: Option<usize>,
+    is_indirect: bool,
 }
 
-impl Found {
+impl CandidateSymbols {
     /// # Safety
     ///
     /// The number of a symbol of the module.
@@ -218,7 +270,8 @@ impl Found {
             (&*symbols.table.add(number as usize), version & HIDDEN != 0)
         };
         // Without a type, a variable, a function; global, weak, unique.
-        let is_of_kind = matches!(symbol.st_info & 15, 0..=2);
+        let is_indirect = symbol.st_info & 15 == STT_GNU_IFUNC;
+        let is_of_kind = is_indirect || matches!(symbol.st_info & 15, 0..=2);
         let is_bound = matches!(symbol.st_info >> 4, 1 | 2 | 10);
         let is_defined = symbol.st_shndx != 0 && symbol.st_value != 0;
         if !(is_of_kind && is_bound && is_defined) {
@@ -228,19 +281,23 @@ impl Found {
         if unsafe { CStr::from_ptr(symbols.strings.add(symbol.st_name as usize)) } != name {
             return;
         }
+        if is_indirect {
+            self.is_indirect = true;
+            return;
+        }
         let place = if is_hidden { &mut self.hidden } else { &mut self.default };
         place.get_or_insert(symbol.st_value as usize);
     }
-
-    fn best(self) -> Option<usize> {
-        self.default.or(self.hidden)
-    }
 }
 
-fn gnu_hash(name: &CStr) -> u32 {
-    name.to_bytes()
-        .iter()
-        .fold(5381, |hash: u32, &byte| hash.wrapping_mul(33).wrapping_add(u32::from(byte)))
+const fn gnu_hash(name: &CStr) -> u32 {
+    let mut rest = name.to_bytes();
+    let mut hash: u32 = 5381;
+    while let [byte, behind @ ..] = rest {
+        hash = hash.wrapping_mul(33).wrapping_add(*byte as u32);
+        rest = behind;
+    }
+    hash
 }
 
 fn elf_hash(name: &CStr) -> u32 {
