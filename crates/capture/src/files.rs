@@ -21,7 +21,7 @@ use crate::sys::{self, FileStatus};
 use crate::thread::{self, Guarded, GuardedState};
 
 /// A path as the program passed it, relative to a directory. It may point
-/// anywhere: it is only ever copied by the kernel.
+/// anywhere: until the kernel has read it, it is only ever copied by the kernel.
 #[derive(Clone, Copy)]
 pub(crate) struct NamedPath {
     /// A descriptor, or AT_FDCWD.
@@ -105,7 +105,7 @@ impl Found {
             let link = Link::of(fd);
             path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
             // Else there is no /proc to ask.
-            !path.bytes().is_empty() || named.is_some_and(|named| named.put_into(path))
+            !path.bytes().is_empty() || named.is_some_and(|named| named.put_into(path, true))
         };
         match identify(find, Some(status), || known_place(named, status)) {
             Identified::Path { file, defined } => Found::Recorded { file, defined },
@@ -134,14 +134,14 @@ impl NamedPath {
         {
             return (file != 0).then_some(file);
         }
-        identify(|path| self.put_into(path), None, || place).file()
+        identify(|path| self.put_into(path, is_read), None, || place).file()
     }
 
     /// The identity of the file that the path leads to, its links resolved; of
     /// the path itself where there is nothing.
     pub(crate) fn identity_of_target(self) -> Option<u64> {
         thread::with_state(|state| {
-            if !self.put_into(&mut state.path) {
+            if !self.put_into(&mut state.path, false) {
                 return None;
             }
             state.resolve_path();
@@ -149,14 +149,11 @@ impl NamedPath {
         })?
     }
 
-    /// Makes the path absolute in a room for it.
-    fn put_into(self, path: &mut Text) -> bool {
-        let mut first = [0];
-        if sys::copy_memory(self.path as usize, &mut first) != Ok(1) {
-            return false;
-        }
-        *path = Text::EMPTY;
-        if first != *b"/" {
+    /// Makes the path absolute in a room for it. `is_read`: the kernel has just read it.
+    fn put_into(self, path: &mut Text, is_read: bool) -> bool {
+        let Some(first) = self.first_byte(is_read) else { return false };
+        path.set(b"");
+        if first != b'/' {
             if self.directory == libc::AT_FDCWD {
                 path.fill(|buffer| sys::working_directory(buffer).map(<[u8]>::len));
             } else {
@@ -165,7 +162,21 @@ impl NamedPath {
             }
             path.push(b"/");
         }
-        path.push_string_at(self.path as usize)
+        if !is_read {
+            return path.push_string_at(self.path as usize);
+        }
+        // SAFETY: the kernel has just read it.
+        path.push(unsafe { CStr::from_ptr(self.path) }.to_bytes());
+        true
+    }
+
+    fn first_byte(self, is_read: bool) -> Option<u8> {
+        if is_read {
+            // SAFETY: the kernel has just read it.
+            return unsafe { self.path.cast::<u8>().as_ref() }.copied();
+        }
+        let mut first = [0];
+        (sys::copy_memory(self.path as usize, &mut first) == Ok(1)).then_some(first[0])
     }
 }
 
