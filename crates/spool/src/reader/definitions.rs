@@ -12,6 +12,8 @@ use super::table::{CheckedSegment, u32_at, u64_at};
 use crate::layout::{DefinitionHeader, DefinitionKind, MAX_DEFINITION_BYTES};
 
 const HEADER_BYTES: usize = size_of::<DefinitionHeader>();
+/// Bytes that are looked at first: mostly there is nothing new, or a definition or two.
+const FIRST_LOOK_BYTES: usize = 1024;
 
 /// The end of what has been read.
 #[derive(Default)]
@@ -44,12 +46,14 @@ impl DefinitionReader {
         buffer: &mut [u8],
         mut take: impl FnMut(DefinitionKind, u64, &[u8]),
     ) {
+        let mut look_bytes = FIRST_LOOK_BYTES;
         while let Some(segment) = segment_from(segments, self.place) {
             if segment.place != self.place {
                 self.place = segment.place;
                 self.used = 0;
             }
-            if self.deliver_some(file, segment, buffer, &mut take) {
+            if self.deliver_some(file, segment, look_bytes, buffer, &mut take) {
+                look_bytes = BUFFER_BYTES;
                 continue;
             }
             if segment_from(segments, segment.place + 1).is_none() {
@@ -65,29 +69,28 @@ impl DefinitionReader {
         self.damage
     }
 
-    /// Hands over what a read finds; false if there is nothing.
+    /// Hands over what a read finds; false if nothing was behind it when it was made.
     fn deliver_some(
         &mut self,
         file: &File,
         segment: &CheckedSegment,
+        look_bytes: usize,
         buffer: &mut [u8],
         take: &mut impl FnMut(DefinitionKind, u64, &[u8]),
     ) -> bool {
         let before = self.used;
         let left = (segment.bytes as usize).saturating_sub(before);
         let offset = segment.offset + before as u64;
-        // Mostly there is nothing new, as the first bytes show.
-        let head = &mut buffer[..HEADER_BYTES.min(left)];
-        if read(file, offset, head) < HEADER_BYTES || u32_at(head, 0) == 0 {
-            return false;
-        }
-        let n_bytes = read(file, offset, &mut buffer[..left.min(BUFFER_BYTES)]);
-        let n_published: usize = published(&buffer[..n_bytes]).map(|it| it.bytes).sum();
+        let (n_read, n_published) = look_for_published(file, (offset, left), look_bytes, buffer);
         if n_published == 0 {
-            self.damage = Some("a definition is longer than its segment");
-            self.used = segment.bytes as usize;
+            if n_read >= HEADER_BYTES && u32_at(&buffer[..n_read], 0) != 0 {
+                self.damage = Some("a definition is longer than its segment");
+                self.used = segment.bytes as usize;
+            }
             return false;
         }
+        let has_more =
+            n_read - n_published < HEADER_BYTES || u32_at(&buffer[n_published..n_read], 0) != 0;
         // Again: in the first copy the bytes may be older than the word that
         // publishes them.
         let n_bytes = read(file, offset, &mut buffer[..n_published]);
@@ -98,7 +101,27 @@ impl DefinitionReader {
                 None => self.damage = Some("a definition is of no known kind"),
             }
         }
-        self.used > before
+        has_more && self.used > before
+    }
+}
+
+/// Reads some of what is left of a segment, more where a definition is longer; how many
+/// bytes, and how many of them are of definitions that are published.
+fn look_for_published(
+    file: &File,
+    (offset, left): (u64, usize),
+    mut n_wanted: usize,
+    buffer: &mut [u8],
+) -> (usize, usize) {
+    loop {
+        let wanted = left.min(n_wanted).min(BUFFER_BYTES);
+        let n_read = read(file, offset, &mut buffer[..wanted]);
+        let n_published: usize = published(&buffer[..n_read]).map(|it| it.bytes).sum();
+        let is_cut = n_published == 0 && u32_at(&buffer[..n_read], 0) != 0 && n_read == n_wanted;
+        if !is_cut || n_wanted >= BUFFER_BYTES {
+            return (n_read, n_published);
+        }
+        n_wanted = BUFFER_BYTES;
     }
 }
 
