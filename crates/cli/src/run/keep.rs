@@ -38,7 +38,8 @@ pub fn keep(mut keeper: RawKeeper, ended: &AtomicBool) -> Result<()> {
             1..MANY_RECORDS => {
                 idle = IDLE_SLEEP.0;
                 let sleep = begun.elapsed() * SLEEP_PER_PASS;
-                std::thread::sleep(sleep.clamp(BUSY_SLEEP.0, BUSY_SLEEP.1));
+                // Ended early when the program ends.
+                std::thread::park_timeout(sleep.clamp(BUSY_SLEEP.0, BUSY_SLEEP.1));
             }
             _ => idle = IDLE_SLEEP.0,
         }

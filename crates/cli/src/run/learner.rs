@@ -168,6 +168,11 @@ impl Learner {
         self.waiting.len() < MAX_WAITING
     }
 
+    /// Whether events wait to be learned.
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Whether hardly any more events can wait.
     pub fn is_full(&self) -> bool {
         self.waiting.len() >= MAX_WAITING - MAX_WAITING / 4

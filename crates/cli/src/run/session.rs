@@ -215,6 +215,7 @@ impl Plan<'_> {
             waker.wake();
             // What was read before it failed is still worth reporting.
             for thread in [keeping, Some(following)].into_iter().flatten() {
+                thread.thread().unpark();
                 if let Ok(Err(error)) = thread.join() {
                     say(sentence(&error));
                 }

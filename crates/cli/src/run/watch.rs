@@ -37,6 +37,15 @@ use crate::shared::source_lines::{SourceLookup, frame_source};
 /// long. Writers wake us earlier when a batch is full.
 const SHORT_SLEEP: Duration = Duration::from_millis(20);
 const LONG_SLEEP: Duration = Duration::from_millis(250);
+/// Pause after a look that found few records, where nobody acts on them: so many times as
+/// long as the look took, at least and at most. A look at few costs about as much as one at
+/// many, so it is made a small part of the time.
+const PAUSE_PER_LOOK: u32 = 10;
+const PAUSE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(20));
+/// Records come no faster than this; the room for them is to be no more than a part of
+/// [`PAUSE_ROOM`] fuller after a pause.
+const MAX_BYTES_PER_S: f64 = 500e6;
+const PAUSE_ROOM: f64 = 0.125;
 /// Events that are learned from between two looks at the spool, which takes a
 /// fraction of a millisecond.
 const LEARNED_AT_ONCE: usize = 512;
@@ -167,7 +176,10 @@ impl<'a> RunObserver<'a> {
         let mut sleep = SHORT_SLEEP;
         let mut flushed = Instant::now();
         let mut until_next = None;
+        let max_pause =
+            Duration::from_secs_f64(follower.limit_bytes() as f64 * PAUSE_ROOM / MAX_BYTES_PER_S);
         loop {
+            let look_began = Instant::now();
             // Before all others, of which there may be thousands.
             if self.learner.is_asked() && follower.poll_asking(self) > 0 {
                 self.learner.publish(follower);
@@ -213,9 +225,15 @@ impl<'a> RunObserver<'a> {
             until_next = self.learner.prefetch(follower);
             if n_records > 0 || has_learned || has_served {
                 sleep = SHORT_SLEEP;
+                let is_idle = n_records < MANY_RECORDS && !self.learner.has_waiting();
+                if is_idle && !has_served && !self.learner.is_acted_on() {
+                    let pause = look_began.elapsed() * PAUSE_PER_LOOK;
+                    // Ended early when the program ends.
+                    std::thread::park_timeout(pause.clamp(PAUSE.0, PAUSE.1).min(max_pause));
+                }
             } else if is_later {
                 // Nobody wakes a reader that has not said that it sleeps.
-                std::thread::sleep(LATER_SLEEP);
+                std::thread::park_timeout(LATER_SLEEP);
             } else {
                 self.learner.sleep(follower, until_next.unwrap_or(sleep).min(sleep));
                 sleep = (sleep * 2).min(LONG_SLEEP);

@@ -173,6 +173,11 @@ impl Job {
         share(taken.saturating_sub(self.streams.consumed_bytes()))
     }
 
+    /// The most bytes that streams may take together; 0 if that cannot be read.
+    pub fn limit_bytes(&self) -> u64 {
+        self.page.taken_and_limit().map_or(0, |(_, limit)| limit)
+    }
+
     /// Sleeps until writers have published enough to be worth a look, or the
     /// time is over.
     pub fn sleep(&self, at_most: Duration) {

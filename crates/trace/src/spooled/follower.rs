@@ -74,6 +74,11 @@ impl Follower {
         Ok(keeper)
     }
 
+    /// Bytes that the records of all processes may take together.
+    pub fn limit_bytes(&self) -> u64 {
+        self.job().limit_bytes()
+    }
+
     /// Records that a keeper has moved and that were not reported yet.
     pub fn n_waiting(&self) -> u64 {
         self.raw.as_ref().map_or(0, RawReader::n_waiting)
