@@ -2,6 +2,10 @@
 
 //! Which file: the table of files, and the hypotheses on the next one.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
 use ioracle_events::{FileId, SEPARATOR};
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +35,9 @@ pub struct KnownFiles {
     /// Paths given for ids that no operation has used yet.
     #[serde(skip)]
     defined: SeedlessMap<FileId, Box<str>>,
+    /// When each file was used last, as far as it was looked at; the oldest first.
+    #[serde(skip)]
+    by_age: BinaryHeap<Reverse<(u64, u32)>>,
     clock: u64,
     max_files: usize,
 }
@@ -48,6 +55,7 @@ impl KnownFiles {
             by_source: SeedlessMap::default(),
             by_name: SeedlessMap::default(),
             defined: SeedlessMap::default(),
+            by_age: BinaryHeap::new(),
             clock: 0,
             max_files: max_files.clamp(RECENT, 1 << 20),
         }
@@ -122,7 +130,7 @@ impl KnownFiles {
     pub fn memory_bytes(&self) -> usize {
         self.known.capacity() * size_of::<KnownFile>()
             + self.known.iter().filter_map(|file| file.name.as_deref()).map(str::len).sum::<usize>()
-            + (self.by_source.capacity() + self.by_name.capacity()) * 16
+            + (self.by_source.capacity() + self.by_name.capacity() + self.by_age.capacity()) * 16
             + self.defined.values().map(|name| name.len() + 24).sum::<usize>()
     }
 
@@ -196,10 +204,29 @@ impl KnownFiles {
         file
     }
 
-    fn unused_for_longest(&self, motions: &RealMotions) -> u32 {
-        let age =
-            |&file: &u32| (motions.file(file).n_open > 0, self.known[file as usize].last_used);
-        (0..self.len()).min_by_key(age).unwrap_or(0)
+    /// The closed file unused for longest; an open one where all are.
+    fn unused_for_longest(&mut self, motions: &RealMotions) -> u32 {
+        if self.by_age.len() != self.known.len() {
+            let ages = (0..).zip(&self.known).map(|(file, known)| Reverse((known.last_used, file)));
+            self.by_age = ages.collect();
+        }
+        let mut open = Vec::new();
+        let found = loop {
+            let Some(mut oldest) = self.by_age.peek_mut() else { break None };
+            let Reverse((used, file)) = *oldest;
+            let last_used = self.known[file as usize].last_used;
+            if used != last_used {
+                // Used since it was looked at: it takes its place among the others.
+                *oldest = Reverse((last_used, file));
+            } else if motions.file(file).n_open > 0 {
+                open.push(PeekMut::pop(oldest));
+            } else {
+                break Some(file);
+            }
+        };
+        let found = found.or_else(|| open.first().map(|&Reverse((_, file))| file)).unwrap_or(0);
+        self.by_age.extend(open);
+        found
     }
 
     fn forget(&mut self, file: u32) {
