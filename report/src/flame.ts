@@ -7,6 +7,10 @@ import type { Report } from "./data";
 import { bytes, counted, percent, seconds, visible } from "./format";
 
 const ROW = 20;
+/** Narrower frames cannot be read or pointed at; they do not make the graph higher. */
+const MIN_READABLE_PX = 6;
+/** Rows of such frames above the highest one that can be read. */
+const NARROW_ROWS = 2;
 
 interface Node { name: number; parent: number; weights: [number, number, number]; children: number[]; depth: number }
 interface Box { node: number; x: number; width: number; depth: number }
@@ -30,6 +34,7 @@ export function flame(report: Report): HTMLElement | null {
   const canvas = h("canvas", { tabindex: 0, role: "application", "aria-label": "Flame graph. Arrow keys move between frames, Enter zooms in, Escape zooms out." });
   const holder = h("div", { class: "plot", "data-chart": "flame" }, canvas);
   const readout = h("output", { class: "status" });
+  const cut = h("p", { class: "quiet" });
   const weight = (n: number): number => nodes[n]?.weights[by] ?? 0;
   const shown = (value: number): string => (by === 0 ? seconds(value * 1e-9) : by === 1 ? bytes(value) : counted(value, "call"));
   const name = (n: number): string => visible(names[nodes[n]?.name ?? 0] ?? "?");
@@ -57,6 +62,11 @@ export function flame(report: Report): HTMLElement | null {
       }
     };
     place(root, 0, width, 0);
+    const top = Math.max(0, ...boxes.filter((box) => box.width >= MIN_READABLE_PX).map((box) => box.depth));
+    const drawn = boxes.filter((box) => box.depth <= top + NARROW_ROWS);
+    const nCut = boxes.length - drawn.length;
+    cut.textContent = nCut > 0 ? `${counted(nCut, "narrow frame")} above are cut off; click a frame below to see them.` : "";
+    boxes = drawn;
   };
 
   const shade = (n: number): string => {
@@ -155,5 +165,6 @@ export function flame(report: Report): HTMLElement | null {
       h("input", { type: "search", placeholder: "Find a function", "aria-label": "Find a function in the flame graph", oninput: (event: Event) => { wanted = (event.target as HTMLInputElement).value.toLowerCase(); draw(); } }),
       back, readout),
     holder,
+    cut,
     left_out > 0 && h("p", { class: "quiet" }, `${counted(left_out, "frame")} too small to be seen are left out.`));
 }
