@@ -27,11 +27,11 @@ pub enum BenchError {
     NotWritable { path: PathBuf, reason: String },
     #[error(
         "the benchmark needs {needed} bytes in '{}', where {free} are free, and takes at most half \
-         of that; make room, or take smaller blocks or fewer tasks",
+         of that; free more space, or use smaller blocks or fewer tasks",
         path.display()
     )]
     NoRoom { path: PathBuf, needed: u64, free: u64 },
-    #[error("the file system of '{}' is full; make room, or take smaller blocks", .0.display())]
+    #[error("the file system of '{}' is full; free some space, or use smaller blocks", .0.display())]
     Full(PathBuf),
     #[error("could not {action} in '{}': {source}", place.display())]
     Io { action: &'static str, place: PathBuf, source: io::Error },

@@ -42,9 +42,7 @@ pub unsafe extern "C" fn ioracle_oracle_save(
         let path = unsafe { text::required(path, "path", text::MAX_PATH_BYTES) }?;
         let bytes = bytes_of(oracle)?;
         write_whole(Path::new(path), &bytes).map_err(|error| {
-            let message = format!(
-                "could not write '{path}': {error}; make room there, or name another place"
-            );
+            let message = format!("could not write '{path}': {error}; name another place");
             ApiFailure::new(IORACLE_IO, message)
         })?;
         Ok(IORACLE_OK)

@@ -9,10 +9,9 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::shared::jobs::{self, FoundJob};
-use crate::shared::numbers::{bytes, counted, duration, grouped};
+use crate::shared::numbers::{bytes, counted, duration};
 use crate::shared::output;
 use crate::shared::status::{self, JobStatus, Silence, StreamStatus, clock, soon, traffic};
-use crate::shared::text::shell_quoted;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,10 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn look_at(FoundJob { directory, reader, is_alive }: FoundJob) -> ListedJob {
     if !is_alive {
-        let note = format!(
-            "its 'ioracle run' was killed; 'ioracle recover {} -o TRACE' makes a trace of what it left",
-            shell_quoted(&directory)
-        );
+        let note = format!("its 'ioracle run' was killed; {}", jobs::how_to_recover(&directory));
         return ListedJob { directory, pid: reader, state: "left", status: None, note: Some(note) };
     }
     let (state, status, note) = match status::ask(&directory) {
@@ -124,7 +120,7 @@ fn running(job: &ListedJob, status: &JobStatus) -> String {
 fn thread(stream: &StreamStatus) -> String {
     let mut text = format!("thread {}.{}", stream.process, stream.thread);
     for turns in &stream.loops {
-        let _ = write!(text, ", turn {} of {}", grouped(turns.turn), grouped(turns.turns));
+        let _ = write!(text, ", {}", turns.in_words());
     }
     if let Some(inside_s) = stream.inside_s {
         let _ = write!(text, ", inside a call for {}", duration(inside_s));

@@ -23,6 +23,7 @@ Examples:
   ioracle report trace                      writes report.html
   ioracle report trace -o /tmp/ncra.html    the same elsewhere
   ioracle report tests/traces/cm1-grads     from a trace in CSV format
+  ioracle report trace -o - | gzip >a.gz    the page on standard output
   ioracle report trace --json               the values instead of the page
 
 The page needs no network: copy it to any machine and open it in a browser.";
@@ -39,7 +40,7 @@ pub struct Arguments {
     /// Directory of a recorded, recovered or imported trace
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// File to write
+    /// File to write; '-' for standard output
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
     /// Skip and count what cannot be read instead of stopping there
@@ -78,7 +79,8 @@ struct Document {
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let trace = open_trace(&arguments.trace, ReadOptions { lenient: arguments.lenient })?;
-    if !arguments.json {
+    let to_stdout = arguments.output.as_os_str() == "-";
+    if !arguments.json && !to_stdout {
         output::check_place(&arguments.output)?;
     }
     let document = document(&trace)?;
@@ -86,6 +88,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return output::print_json(&document);
     }
     let page = page(&document)?;
+    if to_stdout {
+        return output::print_text(&page);
+    }
     output::write_file(&arguments.output, page.as_bytes())?;
     output::print_text(&said(&arguments.output, page.len() as u64, &document.report.verdict))
 }

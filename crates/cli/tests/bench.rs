@@ -195,7 +195,7 @@ fn tmpfs_is_measured_and_its_cold_reads_are_called_warm() {
 fn a_full_disk_is_refused_before_anything_is_written() {
     let Some(disk) = SmallDisk::mount("4m") else { return };
     bench(disk.path(), &["-t", "1M", "-b", "3M", "--tasks", "1"])
-        .fails_saying(1, &["takes at most half of that", "make room"]);
+        .fails_saying(1, &["takes at most half of that", "free more space"]);
     assert_clean(disk.path());
     fs::write(disk.path().join("fills"), vec![1; 5 << 20]).unwrap_err();
     let done = bench(disk.path(), &["-t", "4K", "-b", "4K", "--tasks", "1"]);

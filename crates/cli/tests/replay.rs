@@ -80,7 +80,8 @@ fn a_directory_without_room_is_refused_before_anything_is_written() {
     ]);
     let place = tempfile::tempdir().expect("a directory");
     let name = place.path().to_str().expect("a name");
-    ioracle(["replay", trace.name(), "--dir", name]).fails_saying(1, &["are free; make room"]);
+    ioracle(["replay", trace.name(), "--dir", name])
+        .fails_saying(1, &["are free; free more space"]);
     assert!(is_empty(place.path()));
 }
 

@@ -82,6 +82,15 @@ fn what_cannot_be_reported_is_one_sentence() {
 }
 
 #[test]
+fn a_dash_is_standard_output() {
+    let trace = Written::new(&checkpoints(2, 1));
+    let done = ioracle(["report", trace.name(), "-o", "-"]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(done.out.starts_with("<!") && done.out.trim_end().ends_with("</html>"));
+    assert!(!std::path::Path::new("-").exists());
+}
+
+#[test]
 fn one_operation_is_enough() {
     let row = "0,0,0,posix,read,1,1,3,0,10,10,0,0,0,".to_owned();
     let values = values(&reported(&Written::new(&[row])));

@@ -105,7 +105,7 @@ fn a_recording_that_cannot_be_finished_says_how_to_recover_it() {
     let script = format!("cat /etc/passwd >{trace}.out; ln -s /dev/full {trace}/meta.json.part");
     let done = run(&["--record", trace], &["sh", "-c", &script]);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    assert!(done.err.contains("make room there"), "{}", done.err);
+    assert!(done.err.contains("free some space there"), "{}", done.err);
     assert!(done.err.contains(&format!("'ioracle recover {trace}'")), "{}", done.err);
     assert_eq!(ioracle(["recover", trace]).code, Some(0));
     assert_eq!(ioracle(["eval", trace]).code, Some(0));

@@ -321,8 +321,22 @@ fn script_of_shell(arguments: &[&str], next: impl Fn(&[&str]) -> Option<String>)
     None
 }
 
+/// Whether a module, by its file name, runs the programs of others: an interpreter,
+/// its library (`libpython3.11.so.1.0`), or what it has loaded (`_io.cpython-311.so`).
+pub fn is_interpreter(module: &str) -> bool {
+    let name = module.split(".so").next().unwrap_or(module);
+    let name = name.strip_prefix("lib").unwrap_or(name);
+    let stem = stem(name);
+    name.contains(".cpython-") || stem == "R" || INTERPRETERS.iter().any(|(it, ..)| *it == stem)
+}
+
+/// A name without its version.
+fn stem(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
+}
+
 fn script_of_interpreter(name: &str, arguments: &[&str]) -> Option<String> {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let stem = stem(name);
     let (_, valued, inline) = INTERPRETERS.iter().find(|(interpreter, ..)| *interpreter == stem)?;
     let mut rest = arguments;
     while let [word, tail @ ..] = rest {
@@ -366,6 +380,23 @@ mod tests {
             executable: &arguments[0],
             arguments: &arguments,
         })
+    }
+
+    #[test]
+    fn interpreters_are_known_by_the_names_of_their_modules() {
+        let interpreters = [
+            "python3.11",
+            "python3",
+            "libpython3.11.so.1.0",
+            "_h5d.cpython-311-x86_64-linux-gnu.so",
+            "perl",
+            "libperl.so.5.36",
+            "libR.so",
+            "node",
+        ];
+        assert!(interpreters.iter().all(|it| is_interpreter(it)), "{interpreters:?}");
+        let others = ["app", "perlin", "libnodeset.so.1", "solver.R2", "a.py", "libc.so.6"];
+        assert!(!others.iter().any(|it| is_interpreter(it)), "{others:?}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod operation;
 mod prediction;
 mod variable;
 
-pub use application::{APPLICATION_VARIABLES, ProcessIdentity, application};
+pub use application::{APPLICATION_VARIABLES, ProcessIdentity, application, is_interpreter};
 pub use classic_netcdf::{ClassicHeader, ClassicHeaderError, ClassicVariable};
 pub use escape::{escape_into, path_text, plain, readable, unescaped};
 pub use event::{ContextId, Event, FileId, MappedFor, StreamId, Whence};

@@ -9,15 +9,16 @@ use crate::config::Config;
 use crate::grammar::Grammar;
 use crate::predictors::{Candidate, Predictors};
 use crate::saved::Saved;
-use crate::symbol::{Exponent, Terminal};
+use crate::symbol::{Exponent, OccurrenceId, RuleId, Terminal};
 
 /// A loop that a stream is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopTurn {
     /// The turn it is in, from 1.
     pub turn: u64,
-    /// How many turns it had before, or typically has; never less than `turn`.
-    pub turns: u64,
+    /// How many turns it had before, or typically has; never less than `turn`. `None`
+    /// if it has not ended yet since it was first seen.
+    pub turns: Option<u64>,
     /// Symbols of a turn.
     pub length: u64,
 }
@@ -55,14 +56,43 @@ impl StarSequitur {
         let best = self.predictors.active.iter().max_by(|a, b| a.weight.total_cmp(&b.weight));
         let path = best.map(|predictor| predictor.path.as_slice()).unwrap_or_default();
         path.iter().filter_map(|frame| {
-            let turns = match self.grammar.arena.get(frame.id).exponent {
-                Exponent::Times(times) => times,
-                Exponent::Varying(varying) => self.grammar.typical_count(varying),
-            };
-            let (turn, symbol) = (frame.low, self.grammar.arena.symbol(frame.id)?);
-            let length = self.grammar.arena.length_of(symbol);
-            (turns > 1).then(|| LoopTurn { turn, turns: turns.max(turn), length })
+            let turns = self.count(frame.id);
+            let length = self.grammar.arena.length_of(self.grammar.arena.symbol(frame.id)?);
+            (turns > 1).then(|| match self.symbols_behind(frame.id, length) {
+                Some(behind) => {
+                    let has_begun_another = behind > 0 || !self.grammar.held.is_empty();
+                    let turn = turns + u64::from(has_begun_another);
+                    LoopTurn { turn, turns: None, length }
+                }
+                None => LoopTurn { turn: frame.low, turns: Some(turns.max(frame.low)), length },
+            })
         })
+    }
+
+    /// How often an occurrence repeats, or typically does.
+    fn count(&self, id: OccurrenceId) -> u64 {
+        match self.grammar.arena.get(id).exponent {
+            Exponent::Times(times) => times,
+            Exponent::Varying(varying) => self.grammar.typical_count(varying),
+        }
+    }
+
+    /// How many symbols of the history come after an occurrence, if that is less than
+    /// `limit`: then the occurrence is the end of the history.
+    fn symbols_behind(&self, id: OccurrenceId, limit: u64) -> Option<u64> {
+        let arena = &self.grammar.arena;
+        if arena.owner(id) != RuleId::START {
+            return None;
+        }
+        let (mut behind, mut at) = (0u64, arena.next(id));
+        while let Some(symbol) = arena.symbol(at) {
+            behind = behind.saturating_add(arena.length_of(symbol).saturating_mul(self.count(at)));
+            if behind >= limit {
+                return None;
+            }
+            at = arena.next(at);
+        }
+        Some(behind)
     }
 
     /// The symbols that may come next, the most probable first.
@@ -153,8 +183,21 @@ mod tests {
         }
         push("xababa");
         let turns: Vec<LoopTurn> = stream.turns().collect();
-        assert!(turns.contains(&LoopTurn { turn: 3, turns: 5, length: 2 }), "{turns:?}");
+        assert!(turns.contains(&LoopTurn { turn: 3, turns: Some(5), length: 2 }), "{turns:?}");
         let lengths: Vec<u64> = turns.iter().map(|turn| turn.length).collect();
         assert!(lengths.is_sorted_by(|outer, inner| outer >= inner), "outermost first: {turns:?}");
+    }
+
+    /// The bar of a loop that had never ended was once always full.
+    #[test]
+    fn how_many_turns_a_loop_has_is_not_known_before_it_has_ended() {
+        let turns_of = |text: &str| -> Vec<LoopTurn> {
+            let mut stream = StarSequitur::new(Config::new());
+            text.bytes().for_each(|it| stream.push(it.into()));
+            stream.turns().collect()
+        };
+        let endless = |turn, length| [LoopTurn { turn, turns: None, length }];
+        assert_eq!(turns_of(&"ab".repeat(50)), endless(50, 2));
+        assert_eq!(turns_of(&format!("xy{}a", "abc".repeat(50))), endless(51, 3));
     }
 }

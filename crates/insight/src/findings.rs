@@ -197,16 +197,21 @@ impl Run {
 
     fn severity(&self, held: &Held) -> Severity {
         let is_high = self.is_at_least(held, HIGH, HIGH_OF_IO, HIGH_MEASURED);
-        if is_high && !held.is_minor { Severity::High } else { Severity::Warning }
+        let can_be_high = !held.is_minor && !self.is_cheap_here(held);
+        if is_high && can_be_high { Severity::High } else { Severity::Warning }
+    }
+
+    /// Whether the calls took so little of this run that they are worth a word only
+    /// because of what they cost elsewhere.
+    fn is_cheap_here(&self, held: &Held) -> bool {
+        self.share(held.io_ns) < MATTERS
     }
 
     fn finding(&self, held: Held, stack: Vec<StackFrame>) -> Finding {
-        let severity = self.severity(&held);
+        let (severity, is_cheap_here) = (self.severity(&held), self.is_cheap_here(&held));
         debug_assert!(rules::RULES.iter().any(|rule| rule.kind == held.kind), "{}", held.kind);
         let Held { kind, path, n_files, variable, calls, bytes, functions, .. } = held;
         let (io_time_s, share) = (held.io_ns as f64 * 1e-9, self.share(held.io_ns));
-        // By their time alone they would not be worth a word.
-        let is_cheap_here = share < MATTERS;
         let cheap = if is_cheap_here { "; little here, more on a busy file system" } else { "" };
         let (seen, remedy) = (held.seen, held.remedy);
         let from = stack.first().and_then(StackFrame::in_words);
@@ -323,6 +328,34 @@ pub mod tests {
         for wall_s in [0.2, 0.4, 0.6, 0.8, 1.2] {
             assert_eq!(advice(wall_s), usual, "a run of {wall_s} s");
         }
+    }
+
+    /// A program that synced a fast disk was once told of a severe problem that took
+    /// 0 % of its run.
+    #[test]
+    fn what_takes_next_to_no_time_here_is_never_of_high_severity() {
+        let severity = |io_ns: u64| {
+            let mut tally = JobTally::default();
+            for n in 0..100 {
+                let mut sync = event("fsync", 1, None);
+                sync.end_ns = sync.start_ns + io_ns;
+                tally.add(&event("write", 1, Some((n * 65536, 65536))));
+                tally.add(&sync);
+            }
+            let groups = FileGroups::new(&tally, &|_: FileId| Some("log"));
+            let measured = Measured {
+                tally: &tally,
+                groups: &groups,
+                series: &[],
+                wall_s: 2.0,
+                ranks: &[],
+                frames: &Frames::default(),
+            };
+            let found = findings(&measured).into_iter().find(|it| it.kind == "syncs");
+            found.map(|it| (it.severity, it.is_cheap_here))
+        };
+        assert_eq!(severity(1_000_000), Some((Severity::High, false)));
+        assert_eq!(severity(100_000), Some((Severity::Warning, true)));
     }
 
     #[test]

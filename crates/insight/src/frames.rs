@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use ioracle_events::ContextId;
+use ioracle_events::{ContextId, is_interpreter};
 use serde::Serialize;
 
 /// Call stacks that are kept; those beyond have no frames in findings and reports.
@@ -98,11 +98,15 @@ impl Frames {
 
     /// Who makes the calls of a context: the innermost frame that is in no library
     /// for I/O, and those that called it; not all, where there are many. If all are
-    /// in libraries, the innermost ones.
+    /// in libraries, the innermost ones. Nobody, if an interpreter makes them: lines
+    /// of its source are no place in the program that it runs.
     pub fn stack(&self, id: ContextId) -> Vec<StackFrame> {
         let frames =
             || self.text(id).split(';').filter(|it| !it.is_empty() && !it.starts_with('?'));
         let own = frames().skip_while(|frame| is_in_library(frame));
+        if own.clone().next().is_some_and(is_in_interpreter) {
+            return Vec::new();
+        }
         // What starts the program is of no interest.
         let mut stack: Vec<&str> = own.take(MAX_STACK).collect();
         while stack.len() > 1 && stack.last().is_some_and(|last| is_in_library(last)) {
@@ -136,6 +140,10 @@ impl StackFrame {
     }
 }
 
+fn is_in_interpreter(frame: &str) -> bool {
+    frame.rsplit_once("+0x").is_some_and(|(module, _)| is_interpreter(module))
+}
+
 fn is_in_library(frame: &str) -> bool {
     IO_LIBRARIES.iter().any(|library| frame.starts_with(library))
 }
@@ -159,5 +167,15 @@ mod tests {
         frames.define(ContextId(2), "libc.so.6+0x1;libc.so.6+0x2");
         assert_eq!(frames.stack(ContextId(2)).len(), 2);
         assert_eq!(frames.stack(ContextId(3)), []);
+    }
+
+    /// Advice on a Python script once named a line of CPython's `fileutils.c`.
+    #[test]
+    fn an_interpreter_is_no_place_in_the_program() {
+        let mut frames = Frames::default();
+        frames.define(ContextId(1), "libc.so.6+0x1;python3.11+0x2;python3.11+0x3");
+        frames.define(ContextId(2), "libhdf5.so.103+0x1;h5d.cpython-311.so+0x2;python3+0x3");
+        assert_eq!(frames.stack(ContextId(1)), []);
+        assert_eq!(frames.stack(ContextId(2)), []);
     }
 }

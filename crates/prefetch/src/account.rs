@@ -14,7 +14,7 @@ use serde::Serialize;
 
 /// Call sites whose times are kept; reads of further ones share one entry.
 const MAX_SITES: usize = 4096;
-/// Reads without help that a mean is taken from.
+/// The fewest reads without help that a median is taken of.
 const FEW: usize = 3;
 
 /// What prefetching did in a run.

@@ -242,7 +242,7 @@ pub enum Error {
         path: Arc<str>,
     },
     /// A part of a trace could not be written.
-    #[error("could not write '{path}': {source}; {}name another directory", or_make_room(.source))]
+    #[error("could not write '{path}': {source}; {}name another directory", or_free_space(.source))]
     Unwritable {
         /// The file.
         path: Arc<str>,
@@ -423,9 +423,9 @@ pub enum RowFault {
 }
 
 /// The first half of the advice, where it helps.
-fn or_make_room(source: &io::Error) -> &'static str {
+fn or_free_space(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room there, or ",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space there, or ",
         _ => "",
     }
 }

@@ -7,7 +7,6 @@ use std::path::Path;
 use super::finding::Diagnosis;
 use crate::shared::jobs;
 use crate::shared::numbers::{bytes, counted};
-use crate::shared::text::shell_quoted;
 
 /// Room below which a busy job may lose records: the default space limit.
 const ENOUGH_BYTES: u64 = 256 * 1024 * 1024;
@@ -53,9 +52,9 @@ pub fn examine(base: &Path) -> Vec<Diagnosis> {
         findings.push(Diagnosis::note(
             "earlier jobs",
             format_args!(
-                "{} left records behind; 'ioracle recover {} -o TRACE' makes a trace of the first",
+                "{} left records behind; for the first, {}",
                 counted(left.len() as u64, "job"),
-                shell_quoted(first)
+                jobs::how_to_recover(first)
             ),
         ));
     }

@@ -174,17 +174,12 @@ fn thread(stream: &StreamStatus, lines: &mut Lines) {
         lines.text(&format!("  inside a call for {}", seconds(Some(inside_s))));
     }
     for it in &stream.loops {
-        let text = format!(
-            "  loop of {}: turn {} of {}",
-            counted(it.operations, "operation"),
-            grouped(it.turn),
-            grouped(it.turns)
-        );
-        if lines.width < WIDE {
+        let text = format!("  loop of {}: {}", counted(it.operations, "operation"), it.in_words());
+        let Some(turns) = it.turns.filter(|_| lines.width >= WIDE) else {
             lines.text(&text);
             continue;
-        }
-        let part = it.turn as f64 / it.turns.max(1) as f64;
+        };
+        let part = it.turn as f64 / turns.max(1) as f64;
         let n_done = (whole(part * BAR as f64) as usize).min(BAR);
         let (done, left) = ("█".repeat(n_done), "░".repeat(BAR - n_done));
         let room = lines.width - BAR - 1;
@@ -336,8 +331,8 @@ mod tests {
             process: 0,
             inside_s: Some(0.5),
             loops: vec![
-                LoopStatus { turn: 3, turns: 30, operations: 12 },
-                LoopStatus { turn: 2, turns: 4, operations: 3 },
+                LoopStatus { turn: 3, turns: Some(30), operations: 12 },
+                LoopStatus { turn: 2, turns: Some(4), operations: 3 },
             ],
             next: vec![next; 3],
             next_burst: Some(BurstStatus { in_s: 2.0, operations: 12, bytes: 12_000_000 }),
@@ -431,6 +426,14 @@ mod tests {
         assert!(!lines.iter().any(|line| line.starts_with("read/s")), "nothing was read");
         let turns = lines.iter().find(|line| line.contains("turn 2 of 4")).expect("a line");
         assert!(turns.ends_with(&format!(" {}{}", "█".repeat(10), "░".repeat(10))), "{turns}");
+    }
+
+    #[test]
+    fn a_loop_that_has_never_ended_has_no_bar() {
+        let mut status = busy(1);
+        status.busiest[0].loops[0].turns = None;
+        let lines = shown(&view(status), 80, 24);
+        assert!(lines.iter().any(|line| line == "  loop of 12 operations: turn 3"), "{lines:?}");
     }
 
     #[test]

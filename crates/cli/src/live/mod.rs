@@ -23,7 +23,6 @@ use crate::shared::jobs::{self, FoundJob};
 use crate::shared::output;
 use crate::shared::process::is_alive;
 use crate::shared::status::{self, JobStatus, Silence, StatusReader};
-use crate::shared::text::shell_quoted;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -180,11 +179,7 @@ enum LiveEnd {
 
 /// What is said of a job without its reader.
 fn was_killed(job: &FoundJob) -> String {
-    format!(
-        "the 'ioracle run' of this job was killed; 'ioracle recover {} -o TRACE' makes a trace of \
-         what it left",
-        shell_quoted(&job.directory)
-    )
+    format!("the 'ioracle run' of this job was killed; {}", jobs::how_to_recover(&job.directory))
 }
 
 /// Shows a job until it ends or the user leaves.

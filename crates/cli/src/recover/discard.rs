@@ -44,7 +44,7 @@ fn discard_job(directory: &Path) -> Result<()> {
     follower.finish(&mut Nobody)?;
     if let Some(process) = follower.processes().iter().find(|process| is_alive(process.pid)) {
         bail!(
-            "'{}' is kept: process {} of the job still runs; discard it when that has ended",
+            "'{}' was not deleted: process {} of the job is still running; discard it when that has ended",
             directory.display(),
             process.pid
         );

@@ -111,9 +111,9 @@ fn refuse_ranks(directory: &Path) -> Result<()> {
     ranks.sort();
     match ranks.first() {
         Some(first) => Err(WrongUse(format!(
-            "'{}' holds {} not finished; finish each on its own: 'ioracle recover {}'",
+            "'{}' contains {}; finish each of them: 'ioracle recover {}' and so on",
             directory.display(),
-            counted(ranks.len() as u64, "recording"),
+            counted(ranks.len() as u64, "unfinished recording"),
             shell_quoted(first)
         ))
         .into()),
@@ -125,7 +125,7 @@ fn refuse_ranks(directory: &Path) -> Result<()> {
 fn refuse_trace(directory: &Path) -> Result<()> {
     match Trace::open(directory, ReadOptions::default()) {
         Ok(_) => bail!(
-            "'{}' holds a complete trace; there is nothing to recover, read it as it is",
+            "'{}' contains a complete trace; there is nothing to recover, read it as it is",
             directory.display()
         ),
         Err(_) => Ok(()),
@@ -200,7 +200,9 @@ fn write(
 
 fn description(follower: &Follower) -> Description {
     let missing = follower.totals().not_recorded();
+    let first = follower.processes().first();
     Description {
+        application: first.map(|process| process.application.clone()).unwrap_or_default(),
         not_recorded: missing.iter().map(|row| (row.cause.to_owned(), row.n_calls)).collect(),
         notes: "recovered from what the job left behind".to_owned(),
         ..Description::default()
@@ -211,7 +213,7 @@ fn description(follower: &Follower) -> Description {
 fn remove(follower: Follower, directory: &Path) -> Result<()> {
     if let Some(process) = follower.processes().iter().find(|process| is_alive(process.pid)) {
         bail!(
-            "the trace is written, but '{}' is kept: process {} of the job still runs; remove it when that has ended",
+            "the trace is written, but '{}' was not removed: process {} of the job is still running; remove it when that has ended",
             directory.display(),
             process.pid
         );

@@ -145,7 +145,7 @@ impl Worker {
                 Ok(()) => {}
                 // Other threads may wait for what this one cannot do any more.
                 Err(Errno::NOSPC | Errno::DQUOT) => {
-                    say("failed there is no room left; free some, or name another with --dir");
+                    say("failed the storage is full; free some space, or name another directory");
                     std::process::exit(1);
                 }
                 Err(error) => {

@@ -42,8 +42,8 @@ impl ReplayPlace {
         let wanted = bytes_needed.saturating_add(bytes_needed / SPARE);
         if wanted > free {
             bail!(
-                "the replay needs {} in '{name}', where {} are free; make room, or name another \
-                 directory",
+                "the replay needs {} in '{name}', where {} are free; free more space, or name \
+                 another directory",
                 crate::shared::numbers::bytes(bytes_needed),
                 crate::shared::numbers::bytes(free)
             );
@@ -208,6 +208,6 @@ mod tests {
     fn a_place_without_room_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let error = ReplayPlace::make(directory.path(), u64::MAX / 2, false).err().unwrap();
-        assert!(error.to_string().contains("are free; make room"), "{error}");
+        assert!(error.to_string().contains("are free; free more space"), "{error}");
     }
 }

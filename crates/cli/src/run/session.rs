@@ -120,14 +120,13 @@ impl Plan<'_> {
         if let Some(first) = left.first() {
             let others = match left.len() {
                 1 => String::new(),
-                2 => " and of another one there".to_owned(),
-                n => format!(" and of {} others there", n - 1),
+                2 => " (and those of another job beside it)".to_owned(),
+                n => format!(" (and those of {} other jobs beside it)", n - 1),
             };
             say(format_args!(
-                "the records of an earlier job were left in '{}'{others}; 'ioracle recover {} -o \
-                 TRACE' makes a trace of them",
+                "an earlier job left its records in '{}'{others}; {}",
                 first.display(),
-                shell_quoted(first)
+                jobs::how_to_recover(first)
             ));
         }
     }
@@ -375,8 +374,8 @@ impl Plan<'_> {
                     self.trace.as_deref().filter(|it| TraceRecorder::is_unfinished(it));
                 let recover = unfinished.map_or_else(String::new, |directory| {
                     format!(
-                        "; then 'ioracle recover {}' makes a trace of what was recorded until \
-                         then",
+                        "; once that is possible, 'ioracle recover {}' turns what was recorded \
+                         until then into a trace",
                         shell_quoted(directory)
                     )
                 });

@@ -13,6 +13,7 @@ use ioracle_spool::settings;
 
 use crate::shared::output::is_writable;
 use crate::shared::process::is_alive;
+use crate::shared::text::shell_quoted;
 
 /// How names of job directories begin; the number of the reading process
 /// follows.
@@ -70,6 +71,16 @@ pub fn left_behind(base: &Path) -> Vec<PathBuf> {
         .collect();
     left.sort();
     left
+}
+
+/// How to turn what a job has left into a trace: the commands in their order, since
+/// a recording that is finished first takes no more events.
+pub fn how_to_recover(directory: &Path) -> String {
+    format!(
+        "'ioracle recover {} -o TRACE' turns what it left into a trace (after 'run --record DIR', \
+         name DIR as TRACE, before any 'ioracle recover DIR')",
+        shell_quoted(directory)
+    )
 }
 
 /// The directory of a job.

@@ -5,7 +5,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use rustix::fs::{Access, AtFlags, CWD};
 use serde::Serialize;
 
@@ -14,14 +14,30 @@ use crate::shared::text::without_control_characters;
 /// Prints one JSON document.
 pub fn print_json(document: &impl Serialize) -> Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    serde_json::to_writer_pretty(&mut out, document).context(NOT_PRINTED)?;
-    writeln!(out).and_then(|()| out.flush()).context(NOT_PRINTED)
+    let printed = serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from);
+    printed.and_then(|()| writeln!(out)).and_then(|()| out.flush()).map_err(not_printed)
 }
 
 /// Prints text as it is.
 pub fn print_text(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context(NOT_PRINTED)
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(not_printed)
+}
+
+fn not_printed(error: io::Error) -> anyhow::Error {
+    let sentence = format!(
+        "could not write to standard output: {error}; {}redirect it to another place",
+        or_free_space(&error)
+    );
+    anyhow::Error::from(error).context(sentence)
+}
+
+/// The first half of the advice on a failed write, where it helps.
+fn or_free_space(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space there, or ",
+        _ => "",
+    }
 }
 
 /// Prints text on standard error, in one piece. If that is closed or full there
@@ -30,12 +46,8 @@ pub fn print_error_text(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-const NOT_PRINTED: &str =
-    "could not write to standard output; make room where it goes, or send it elsewhere";
-
 /// Says a sentence on standard error, which may have names in it that others have given.
-/// If that is closed or full there is nobody
-/// to report to, and the work goes on.
+/// If that is closed or full there is nobody to report to, and the work goes on.
 pub fn say(sentence: impl std::fmt::Display) {
     let sentence = sentence.to_string();
     let lines: Vec<String> = sentence.split('\n').map(without_control_characters).collect();
@@ -114,10 +126,12 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     // The text of the error names the temporary file, which nobody knows.
     write().map_err(|error| {
         let reason = io::Error::from(error.kind());
-        anyhow::Error::from(reason).context(format!(
-            "could not write '{}'; make room there, or name another place",
-            path.display()
-        ))
+        let sentence = format!(
+            "could not write '{}': {reason}; {}name another place",
+            path.display(),
+            or_free_space(&reason)
+        );
+        anyhow::Error::from(reason).context(sentence)
     })
 }
 
@@ -127,4 +141,20 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
 fn set_usual_permissions(file: &std::fs::File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared::failure::sentence;
+
+    #[test]
+    fn a_full_disk_is_one_sentence_with_what_to_do() {
+        let error = not_printed(io::Error::from(io::ErrorKind::StorageFull));
+        let expected = "could not write to standard output: no storage space; free some space \
+                        there, or redirect it to another place";
+        assert_eq!(sentence(&error), expected);
+        let error = not_printed(io::Error::from(io::ErrorKind::PermissionDenied));
+        assert!(!sentence(&error).contains("free some space"), "{error}");
+    }
 }

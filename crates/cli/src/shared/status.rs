@@ -146,10 +146,18 @@ pub struct StreamStatus {
 pub struct LoopStatus {
     /// The turn it is in, from 1.
     pub turn: u64,
-    /// How many turns it has had before, or typically has.
-    pub turns: u64,
+    /// How many turns it has had before, or typically has; `None` if it has never ended.
+    pub turns: Option<u64>,
     /// Operations of a turn.
     pub operations: u64,
+}
+
+impl LoopStatus {
+    /// `turn 3 of 30`; just `turn 3` if the loop has never ended.
+    pub fn in_words(&self) -> String {
+        let of = self.turns.map(|turns| format!(" of {}", grouped(turns))).unwrap_or_default();
+        format!("turn {}{of}", grouped(self.turn))
+    }
 }
 
 /// An operation that is expected.

@@ -100,7 +100,7 @@ fn what_was_left_is_discarded_on_request() {
     let spool = Spool::new();
     spool.add(&Stream::writing(std::process::id(), NOBODY, 2, "/out"));
     let done = ioracle(["recover", spool.name(), "--discard"]);
-    done.fails_saying(1, &["is kept: process", "still runs"]);
+    done.fails_saying(1, &["was not deleted: process", "is still running"]);
     assert!(spool.path().exists());
     let spool = Spool::new();
     spool.add(&Stream::writing(NOBODY, NOBODY, 2, "/out"));
@@ -133,7 +133,7 @@ fn a_disk_that_filled_up_is_said_by_every_command() {
     };
     let before = n_events(&export(&work.path().join("before")));
     assert!(before > 500, "{before}");
-    ioracle(["recover", name]).fails_saying(1, &["No space left on device", "make room"]);
+    ioracle(["recover", name]).fails_saying(1, &["No space left on device", "free some space"]);
     assert_eq!(n_events(&export(&work.path().join("after"))), before);
     disk.resize("4m");
     let recovered = ioracle(["recover", name, "--json"]);

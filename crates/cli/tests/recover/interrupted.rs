@@ -16,8 +16,12 @@ use crate::{TRACE, Target, names, table};
 
 /// A recording whose writer was killed after a few events of the first process.
 pub fn interrupted_recording(directory: &Path, n_events: u64) {
+    record(directory, &JobProcess::default(), n_events);
+}
+
+fn record(directory: &Path, process: &JobProcess, n_events: u64) {
     let mut writer = TraceRecorder::create(directory, TimePrecision::Exact).unwrap();
-    let process = JobProcess { pid: NOBODY, start_ns: 1_000_000, ..JobProcess::default() };
+    let process = JobProcess { pid: NOBODY, start_ns: 1_000_000, ..process.clone() };
     let stream = StreamId { rank: 0, thread: 0 };
     writer.process(ProcessNumber(0), &process);
     writer.stream_began(stream, NOBODY);
@@ -43,6 +47,22 @@ pub fn interrupted_recording(directory: &Path, n_events: u64) {
         writer.event(ProcessNumber(0), &event);
     }
     writer.flush().unwrap();
+}
+
+/// It was once named after the interpreter.
+#[test]
+fn a_recovered_trace_has_the_name_of_the_script() {
+    let target = Target::new();
+    let process = JobProcess {
+        executable: "/usr/bin/python3.11".to_owned(),
+        arguments: ["python3", "-u", "tools/run.py"].map(str::to_owned).to_vec(),
+        ..JobProcess::default()
+    };
+    record(&target.path(), &process, 5);
+    assert_eq!(ioracle(["recover", &target.name()]).code, Some(0));
+    let meta = fs::read(target.path().join("meta.json")).unwrap();
+    let meta: serde_json::Value = serde_json::from_slice(&meta).unwrap();
+    assert_eq!(meta["application"], "run.py");
 }
 
 #[test]
@@ -143,5 +163,8 @@ fn recordings_of_several_ranks_are_named() {
         interrupted_recording(&target.path().join(format!("rank-{rank}")), 1);
     }
     let done = ioracle(["recover", &target.name()]);
-    done.fails_saying(2, &["3 recordings", &format!("ioracle recover {}/rank-0", target.name())]);
+    done.fails_saying(
+        2,
+        &["3 unfinished recordings", &format!("ioracle recover {}/rank-0", target.name())],
+    );
 }

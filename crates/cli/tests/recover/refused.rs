@@ -18,7 +18,7 @@ fn a_job_whose_processes_still_run_is_kept() {
     spool.add(&Stream::writing(std::process::id(), NOBODY, 2, "/out"));
     let done = ioracle(["recover", spool.name(), "-o", &target.name(), "--remove"]);
     assert_eq!(done.code, Some(1), "{}", done.err);
-    assert!(done.err.contains("is kept: process "), "{}", done.err);
+    assert!(done.err.contains("was not removed: process "), "{}", done.err);
     assert!(done.out.contains("1  process with 1 thread"), "{}", done.out);
     assert!(!done.out.contains("--remove"), "{}", done.out);
     assert!(spool.path().exists());
@@ -86,7 +86,7 @@ fn no_room_for_the_trace_leaves_nothing_of_it_and_all_of_the_job() {
     fs::create_dir(target.path()).unwrap();
     symlink("/dev/full", target.path().join("meta.json.part")).unwrap();
     let done = ioracle(["recover", spool.name(), "-o", &target.name(), "--remove"]);
-    done.fails_saying(1, &["meta.json", "No space left on device", "make room"]);
+    done.fails_saying(1, &["meta.json", "No space left on device", "free some space"]);
     assert_eq!(names(&target.path()), [""; 0]);
     assert_eq!(names(spool.path()).len(), 2);
 }

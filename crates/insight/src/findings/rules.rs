@@ -99,12 +99,12 @@ pub const RULES: &[AdviceRule] = &[
     AdviceRule {
         kind: "small_writes",
         when: || small("write"),
-        remedy: "collect the data in a buffer, or raise that of the library",
+        remedy: "collect the data in a buffer, or enlarge that of the library",
     },
     AdviceRule {
         kind: "small_reads",
         when: || small("read"),
-        remedy: "read larger pieces at once, or raise the buffer of the library",
+        remedy: "read larger pieces at once, or enlarge the buffer of the library",
     },
     AdviceRule {
         kind: "scattered_writes",
@@ -120,8 +120,8 @@ pub const RULES: &[AdviceRule] = &[
         kind: "stdio_bulk",
         when: || {
             format!(
-                "a group of files has at least {} read or written through stdio, {STDIO_SHARE} % \
-                 of all bytes, in calls of less than {} on average",
+                "at least {} of a group of files, and {STDIO_SHARE} % of all bytes, are read or \
+                 written through stdio in calls smaller than {} on average",
                 bytes(STDIO_BYTES),
                 binary(STDIO_PIECE)
             )
@@ -147,8 +147,8 @@ pub const RULES: &[AdviceRule] = &[
         kind: "read_again",
         when: || {
             format!(
-                "at least {} are read, {AGAIN_TIMES} times as much as lies between the first and \
-                 the last byte read",
+                "at least {} are read, and {AGAIN_TIMES} times as much as lies between the first \
+                 and the last byte read",
                 binary(AGAIN_BYTES)
             )
         },
@@ -199,8 +199,8 @@ pub const RULES: &[AdviceRule] = &[
         kind: "misaligned_writes",
         when: || {
             format!(
-                "several processes write a group of files, in at least {MANY} writes of 4 KiB or \
-                 more that do not begin at a multiple of 4 KiB, {MOST} % of all its writes"
+                "several processes write a group of files, and at least {MANY} writes of 4 KiB or \
+                 more, {MOST} % of all its writes, do not begin at a multiple of 4 KiB"
             )
         },
         remedy: "align what each rank writes",
@@ -209,8 +209,8 @@ pub const RULES: &[AdviceRule] = &[
         kind: "shared_blocks",
         when: || {
             format!(
-                "at least {MANY} writes of a group of files, {MOST} % of all, go to blocks of {} \
-                 that several processes write",
+                "at least {MANY} writes of a group of files, and {MOST} % of all its writes, go to \
+                 blocks of {} that several processes write",
                 binary(LOCKED_BYTES)
             )
         },
@@ -220,13 +220,13 @@ pub const RULES: &[AdviceRule] = &[
         kind: "no_collective_buffering",
         when: || {
             format!(
-                "ranks make at least {MANY} collective MPI-IO accesses to a group of files, and at \
-                 least as many POSIX accesses of less than {} on average come of them, by several \
-                 processes",
+                "ranks make at least {MANY} collective MPI-IO accesses to a group of files, which \
+                 result in at least as many POSIX accesses by several processes, smaller than {} on \
+                 average",
                 binary(LOCKED_BYTES)
             )
         },
-        remedy: "let MPI put the pieces of ranks together",
+        remedy: "let MPI combine the pieces of ranks",
     },
     AdviceRule {
         kind: "many_open",
@@ -237,8 +237,8 @@ pub const RULES: &[AdviceRule] = &[
         kind: "one_rank_writes",
         when: || {
             format!(
-                "of several ranks one writes at least {ONE_RANK} % of {} or more; unless collective \
-                 calls, for which MPI chooses who writes, move most of the data",
+                "one of several ranks writes at least {ONE_RANK} % of all data, which is {} or more; \
+                 unless collective calls, for which MPI chooses who writes, move most of it",
                 binary(RANK_BYTES)
             )
         },
@@ -253,7 +253,7 @@ pub const RULES: &[AdviceRule] = &[
                 binary(RANK_BYTES)
             )
         },
-        remedy: "share the data out evenly",
+        remedy: "distribute the data evenly",
     },
     AdviceRule {
         kind: "independent_writes",
@@ -269,7 +269,7 @@ pub const RULES: &[AdviceRule] = &[
         kind: "tiny_variable_accesses",
         when: || {
             format!(
-                "variables are accessed in at least {MANY} calls, each variable in {SEVERAL}, of \
+                "variables are accessed in at least {MANY} calls, {SEVERAL} for each variable, of \
                  less than {} on average",
                 binary(TINY)
             )
@@ -280,8 +280,8 @@ pub const RULES: &[AdviceRule] = &[
         kind: "chunk_shape",
         when: || {
             format!(
-                "at least {MANY} accesses to a variable touch two chunks or more each, which hold \
-                 at least {EXCESS:.0} times what is asked for"
+                "at least {MANY} accesses to a variable touch two or more chunks each, which \
+                 contain at least {EXCESS:.0} times the requested data"
             )
         },
         remedy: "choose chunks in the shape of the accesses",
@@ -290,23 +290,23 @@ pub const RULES: &[AdviceRule] = &[
 
 fn small(word: &str) -> String {
     format!(
-        "at least {MANY} {word}s of a group of files are of less than {}, {MOST} % of all {word}s \
-         of the group; of streams of stdio only those that are not buffered",
+        "at least {MANY} {word}s of a group of files, and {MOST} % of all its {word}s, are smaller \
+         than {}; stdio streams count only if they are not buffered",
         binary(SMALL)
     )
 }
 
 fn scattered(word: &str, bytes: u64) -> String {
     format!(
-        "at least {MANY} {word} of a group of files, {MOST} % of all {word}, do not begin where \
-         their thread had left off, and are of less than {} on average",
+        "at least {MANY} {word} of a group of files, and {MOST} % of all its {word}, do not begin \
+         where their thread left off, and are smaller than {} on average",
         binary(bytes)
     )
 }
 
 fn independent(word: &str) -> String {
     format!(
-        "several ranks make at least {MANY} independent MPI-IO {word} on a group of files, of less \
+        "several ranks make at least {MANY} independent MPI-IO {word} of a group of files, smaller \
          than {} on average",
         binary(PIECE)
     )
@@ -329,26 +329,27 @@ fn page() -> String {
          generates this page from the table in `crates/insight/src/findings/rules.rs`.\n\n\
          {series} or more files whose names differ only by numbers form a group (`dump_*.sdf`), and \
          so do {ending} or more with the same ending in one directory. Files of program code that \
-         are only read, such as the modules of an interpreter, are kept separate and get no advice, \
-         nor do files without a known name.\n\n\
+         are only read, such as the modules of an interpreter, get no advice, and neither do files \
+         whose names are not known.\n\n\
          ## When advice is given\n\n\
-         Counts and bytes decide whether a rule applies, and these are the same in every run of a \
-         program. The one exception is whether a stdio stream is buffered, which the typical \
-         duration of its calls decides.\n\n\
-         The nominal cost of its calls decides whether a finding is reported: {call} µs for a read \
+         Whether a rule applies depends on counts and bytes, which are the same in every run of a \
+         program. The one exception is whether a stdio stream is buffered, which is inferred from \
+         the typical duration of its calls.\n\n\
+         Whether a finding is reported depends on the nominal cost of its calls: {call} µs for a read \
          or write plus a second per {rate} GB, {metadata} µs for an open, close or truncation, \
          {sync} ms for a sync, {library} ms for an open or close by HDF5, netCDF or PnetCDF. Small \
-         calls of a buffered stdio stream count as the system calls that its buffer makes of them. \
-         It must be at least {MATTERS_OF_IO} % of the nominal cost of all I/O with data files, and all I/O \
+         calls of a buffered stdio stream count as the system calls that its buffer turns them \
+         into. The nominal cost must be at least {MATTERS_OF_IO} % of the nominal cost of all I/O with data files, and all I/O \
          at least {MATTERS} % of the run, by nominal cost or measured. From {HIGH_OF_IO} % of the I/O \
-         and {HIGH} % of the run on, the severity is `high`, otherwise `warning`. If calls are much \
-         slower than nominal, their measured time decides: at least {MATTERS_MEASURED} % of the run, \
-         and from {HIGH_MEASURED} % on `high`. If threads or ranks work in parallel, time is divided by the \
-         number of them that the busiest one stands for. `misaligned_writes`, `shared_blocks` \
+         and {HIGH} % of the run on, the severity is `high`, otherwise `warning`; and it is always \
+         `warning` if the calls took less than {MATTERS} % of this run, which the finding then \
+         says ('little here'). If calls are much slower than nominal, their measured time decides: \
+         at least {MATTERS_MEASURED} % of the run, and from {HIGH_MEASURED} % on `high`. If threads or \
+         ranks work in parallel, times are divided by the number of threads that share the work. `misaligned_writes`, `shared_blocks` \
          and `uneven_ranks` are never `high`, because the gain cannot be estimated. `many_open` \
          is a warning however little time it takes: a program that reaches the limit fails.\n\n\
          So noise changes the advice only if the share of all I/O in the run, or the measured share \
-         of slow calls, lies right at one of these thresholds. `scripts/advice` runs several \
+         of calls that are much slower or faster than nominal, is close to one of these thresholds. `scripts/advice` runs several \
          programs 20 times each and compares.\n\n\
          ## The rules\n\n\
          | kind | when | what to do |\n\
@@ -365,16 +366,18 @@ fn page() -> String {
         page.push_str(&format!("| `{}` | {} | {} |\n", rule.kind, (rule.when)(), rule.remedy));
     }
     page.push_str(
-        "\nA rule on jumps comes before one on small accesses, as a buffer does not help against \
-         them, and a rule on variables before one on the small calls that the library makes for \
-         them. All of it is in the JSON summary; the text has the findings that cost most.\n\n\
+        "\nA rule on scattered accesses takes precedence over one on small accesses, because a \
+         buffer does not help with the former, and a rule on variables over one on the small calls \
+         that the library makes for them. The JSON summary has up to 20 findings; the text has \
+         those that cost most.\n\n\
          A finding also says where in the program most of its calls come from (`stack`: the \
-         innermost frame outside of libraries for I/O, then its callers), how many seconds of \
-         the run are saved at most if the calls cost nothing (`saves_at_most_s`), and, in JSON \
-         and in the [report](report.md), code to adapt (`snippet`).\n\n\
+         innermost frame outside of libraries for I/O, then its callers; empty for programs that \
+         an interpreter runs), how many seconds of the run would be saved at most if the calls \
+         cost nothing (`saves_at_most_s`), and, in JSON and in the [report](report.md), code to \
+         adapt (`snippet`).\n\n\
          ## In code\n\n\
-         If HDF5, netCDF or MPI-IO make the small or scattered calls, the code is that of \
-         their buffers instead.\n",
+         If HDF5, netCDF or MPI-IO make the small or scattered calls, the code sets their \
+         buffers instead.\n",
     );
     for rule in RULES {
         let code = super::snippets::snippet(rule.kind, None).unwrap_or_default();

@@ -46,31 +46,31 @@ pub fn snippet(kind: &str, library: Option<CountedLibrary>) -> Option<&'static s
     Some(code)
 }
 
-const READ_BUFFER: &str = "\
-/* C: before the first access */
-FILE *file = fopen(path, \"r\");
-setvbuf(file, NULL, _IOFBF, 1 << 20);
+/// A larger buffer for a file that is opened to be read or written.
+macro_rules! larger_buffer {
+    ($mode:literal) => {
+        concat!(
+            "/* C: before the first access */\n",
+            "FILE *file = fopen(path, \"",
+            $mode,
+            "\");\n",
+            "setvbuf(file, NULL, _IOFBF, 1 << 20);\n\n",
+            "# Python\n",
+            "file = open(path, \"",
+            $mode,
+            "b\", buffering=1 << 20)\n\n",
+            "! Fortran (gfortran), in the environment of the run\n",
+            "! GFORTRAN_FORMATTED_BUFFER_SIZE=1048576 GFORTRAN_UNFORMATTED_BUFFER_SIZE=1048576"
+        )
+    };
+}
 
-# Python
-file = open(path, \"rb\", buffering=1 << 20)
-
-! Fortran (gfortran), in the environment of the run
-! GFORTRAN_FORMATTED_BUFFER_SIZE=1048576 GFORTRAN_UNFORMATTED_BUFFER_SIZE=1048576";
+const READ_BUFFER: &str = larger_buffer!("r");
+const WRITE_BUFFER: &str = larger_buffer!("w");
 
 const STREAM_BUFFER: &str = "\
 /* C: after the file was opened, before the first access */
 setvbuf(file, NULL, _IOFBF, 1 << 20);";
-
-const WRITE_BUFFER: &str = "\
-/* C: before the first access */
-FILE *file = fopen(path, \"w\");
-setvbuf(file, NULL, _IOFBF, 1 << 20);
-
-# Python
-file = open(path, \"wb\", buffering=1 << 20)
-
-! Fortran (gfortran), in the environment of the run
-! GFORTRAN_FORMATTED_BUFFER_SIZE=1048576 GFORTRAN_UNFORMATTED_BUFFER_SIZE=1048576";
 
 const ASK_ONCE: &str = "\
 /* open, and look at the error, instead of asking first whether the file is there */
@@ -189,24 +189,27 @@ MPI_File_open(MPI_COMM_WORLD, path, mode, info, &file);
 
 # Open MPI: mpirun --mca io ompio --mca fcoll vulcan …   or   --mca io romio321";
 
-const COLLECTIVE_WRITE: &str = "\
-MPI_File_write_at_all(file, offset, values, n, MPI_DOUBLE, MPI_STATUS_IGNORE);
+/// Collective accesses, through MPI-IO and the libraries on top of it.
+macro_rules! collective {
+    ($access:literal) => {
+        concat!(
+            "MPI_File_",
+            $access,
+            "_at_all(file, offset, values, n, MPI_DOUBLE, MPI_STATUS_IGNORE);\n\n",
+            "/* HDF5 */\n",
+            "hid_t transfer = H5Pcreate(H5P_DATASET_XFER);\n",
+            "H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);\n",
+            "H5D",
+            $access,
+            "(dataset, H5T_NATIVE_DOUBLE, memory, space, transfer, values);\n\n",
+            "/* netCDF-4 */\n",
+            "nc_var_par_access(ncid, varid, NC_COLLECTIVE);"
+        )
+    };
+}
 
-/* HDF5 */
-hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
-H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
-H5Dwrite(dataset, H5T_NATIVE_DOUBLE, memory, space, transfer, values);
-
-/* netCDF-4 */
-nc_var_par_access(ncid, varid, NC_COLLECTIVE);";
-
-const COLLECTIVE_READ: &str = "\
-MPI_File_read_at_all(file, offset, values, n, MPI_DOUBLE, MPI_STATUS_IGNORE);
-
-/* HDF5 */
-hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
-H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
-H5Dread(dataset, H5T_NATIVE_DOUBLE, memory, space, transfer, values);";
+const COLLECTIVE_WRITE: &str = collective!("write");
+const COLLECTIVE_READ: &str = collective!("read");
 
 const LARGER_SLABS: &str = "\
 /* netCDF: a slab instead of single elements */

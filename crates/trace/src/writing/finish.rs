@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ioracle_events::{ProcessIdentity, application};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -137,9 +138,18 @@ fn document(description: &Description, processes: &[LoggedProcess]) -> MetaDocum
         true => known.unwrap_or_default().to_owned(),
         false => text,
     };
-    let executable = first.and_then(|process| process.executable.rsplit('/').next());
+    let runs = first.filter(|process| !process.executable.is_empty()).map(|process| {
+        let arguments: Vec<String> = process.command.split(' ').map(str::to_owned).collect();
+        let (variables, executable) = (&[], &process.executable);
+        application(&ProcessIdentity {
+            variables,
+            exported: None,
+            executable,
+            arguments: &arguments,
+        })
+    });
     MetaDocument {
-        application: or(description.application, executable),
+        application: or(description.application, runs.as_deref()),
         command: or(description.command, first.map(|process| &*process.command)),
         processes: processes.len(),
         wall_s: description.wall_s,

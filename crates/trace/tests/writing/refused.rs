@@ -42,7 +42,7 @@ fn a_full_file_system_leaves_no_half_trace_and_loses_nothing() {
     writer.event(ProcessNumber(0), &write(0, 0, 0, 10));
     symlink("/dev/full", directory.path().join("meta.json.part")).unwrap();
     let error = writer.finish(&Description::default()).unwrap_err();
-    let expected = "could not write 'DIR/meta.json': No space left on device (os error 28); make room there, or name another directory";
+    let expected = "could not write 'DIR/meta.json': No space left on device (os error 28); free some space there, or name another directory";
     assert_eq!(sentence(directory.path(), &error), expected);
     assert_eq!(names(directory.path()), ["events.ioracle", "recording.part"]);
     let writer = TraceRecorder::reopen(directory.path()).unwrap();
