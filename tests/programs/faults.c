@@ -16,8 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "faults.h"
+
 #define CHECK(condition) ((condition) ? (void)0 : (perror(#condition), exit(1)))
-#define FAULT __attribute__((noinline)) static void
 
 enum { PIECE = 1 << 16, MEGABYTE = 1 << 20, N_PROCESSES = 4 };
 
@@ -192,10 +193,7 @@ FAULT many_open(bool fixed)
         close(open_files[n]);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(bool fixed);
-} faults[] = {
+static const struct fault faults[] = {
     {"small_writes", small_writes},
     {"small_reads", small_reads},
     {"scattered_writes", scattered_writes},
@@ -219,17 +217,13 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    const char *name = argc > 1 ? argv[1] : "";
-    bool fixed = argc > 2 && strcmp(argv[2], "fixed") == 0;
-    for (size_t n = 0; n < sizeof faults / sizeof *faults; n++)
-        if (strcmp(faults[n].name, name) == 0) {
-            faults[n].run(fixed);
-            return 0;
-        }
+    if (run_fault(faults, sizeof faults / sizeof *faults, argc, argv))
+        return 0;
+    const char *name = fault_name(argc, argv);
     for (size_t n = 0; n < sizeof shared_faults / sizeof *shared_faults; n++)
         if (strcmp(shared_faults[n].name, name) == 0) {
             int fd = made("shared.dat", 4 * MEGABYTE);
-            in_processes(shared_faults[n].work, fd, fixed);
+            in_processes(shared_faults[n].work, fd, is_fixed(argc, argv));
             return 0;
         }
     fprintf(stderr, "faults: there is no '%s'\n", name);

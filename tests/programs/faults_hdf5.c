@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "faults.h"
+
 #define CHECK(condition) ((condition) ? (void)0 : exit(1))
-#define FAULT __attribute__((noinline)) static void
 
 enum { ROWS = 200, COLUMNS = 1000 };
 
@@ -90,10 +91,7 @@ FAULT library_opens(bool fixed)
     H5Fclose(file);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(bool fixed);
-} faults[] = {
+static const struct fault faults[] = {
     {"tiny_variable_accesses", tiny_variable_accesses},
     {"chunk_shape", chunk_shape},
     {"library_opens", library_opens},
@@ -101,12 +99,5 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    const char *name = argc > 1 ? argv[1] : "";
-    bool fixed = argc > 2 && strcmp(argv[2], "fixed") == 0;
-    for (size_t n = 0; n < sizeof faults / sizeof *faults; n++)
-        if (strcmp(faults[n].name, name) == 0) {
-            faults[n].run(fixed);
-            return 0;
-        }
-    return 2;
+    return run_fault(faults, sizeof faults / sizeof *faults, argc, argv) ? 0 : 2;
 }

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "faults.h"
+
 #define CHECK(call) ((call) == MPI_SUCCESS ? (void)0 : (fprintf(stderr, "%s failed\n", #call), exit(1)))
-#define FAULT __attribute__((noinline)) static void
 
 enum { SMALL = 8192, STEPS = 200, LARGE = 1 << 20 };
 
@@ -88,10 +89,7 @@ FAULT uneven_ranks(bool fixed)
     write_pieces(fixed ? 16 : rank == n_ranks - 1 ? 48 : 5);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(bool fixed);
-} faults[] = {
+static const struct fault faults[] = {
     {"independent_writes", independent_writes},
     {"independent_reads", independent_reads},
     {"no_collective_buffering", no_collective_buffering},
@@ -104,13 +102,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
-    const char *name = argc > 1 ? argv[1] : "";
-    bool fixed = argc > 2 && strcmp(argv[2], "fixed") == 0, found = false;
-    for (size_t n = 0; n < sizeof faults / sizeof *faults; n++)
-        if (strcmp(faults[n].name, name) == 0) {
-            faults[n].run(fixed);
-            found = true;
-        }
+    bool found = run_fault(faults, sizeof faults / sizeof *faults, argc, argv);
     MPI_Finalize();
     return found ? 0 : 2;
 }
