@@ -109,6 +109,7 @@ lint: tools ## format, clippy, documentation, direction of dependencies
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 	scripts/check-dependencies
+	scripts/check-names
 	@$(CARGO) build --release --quiet --package ioracle-capture
 	scripts/check-capture
 

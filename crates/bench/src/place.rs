@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use ioracle_forecast::Description;
+use ioracle_forecast::SystemDescription;
 use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, accessat, statvfs};
 
 use crate::BenchError;
@@ -121,14 +121,14 @@ fn check(directory: &Path) -> Result<(), BenchError> {
 }
 
 /// What the kernel says about a directory and this machine.
-pub fn describe(directory: &Path) -> Description {
+pub fn describe(directory: &Path) -> SystemDescription {
     let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mount = mount_of(&mounts, &directory).unwrap_or_default();
     let uname = rustix::system::uname();
     let processors = std::thread::available_parallelism().map_or(0, |n| n.get() as u32);
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    Description {
+    SystemDescription {
         host: uname.nodename().to_string_lossy().into_owned(),
         directory: directory.to_string_lossy().into_owned(),
         file_system: mount.file_system,

@@ -2,7 +2,7 @@
 
 //! From times to the points of `system.json`.
 
-use ioracle_forecast::{Api, IoClass, Kind, Pattern, Percentiles, Point, SizeBin};
+use ioracle_forecast::{Api, ClassPattern, IoClass, Kind, Percentiles, Point, SizeBin};
 
 use crate::plan::PlannedWork;
 use crate::spread::MeanSpread;
@@ -190,12 +190,12 @@ pub(crate) fn class_of(workload: &Workload) -> IoClass {
         DataDirection::Write => Kind::Write,
     };
     let pattern = match workload.pattern {
-        AccessPattern::Sequential => Pattern::Sequential,
-        AccessPattern::Strided => Pattern::Strided {
+        AccessPattern::Sequential => ClassPattern::Sequential,
+        AccessPattern::Strided => ClassPattern::Strided {
             distance: SizeBin::of(workload.stride_bytes.saturating_sub(workload.transfer_bytes)),
         },
         // The median distance of two random places in a block.
-        AccessPattern::Random => Pattern::Random {
+        AccessPattern::Random => ClassPattern::Random {
             distance: SizeBin::of((workload.block_bytes as f64 * 0.29).ceil() as u64),
         },
     };
@@ -245,13 +245,13 @@ pub(crate) fn work_for(class: &IoClass, transfer_bytes: u64, disk_bytes: u64) ->
         )
     };
     let base = match class.pattern {
-        Pattern::Sequential => base,
-        Pattern::Strided { distance } => {
+        ClassPattern::Sequential => base,
+        ClassPattern::Strided { distance } => {
             let stride_bytes = size.saturating_add(distance.bytes());
             let block_bytes = usual(stride_bytes.saturating_mul(64).clamp(8 << 20, 256 << 20));
             Workload { pattern: AccessPattern::Strided, stride_bytes, block_bytes, ..base }
         }
-        Pattern::Random { distance } => {
+        ClassPattern::Random { distance } => {
             // Distances of a bin lie between half of its bytes and all.
             let block_bytes = usual(((distance.bytes() as f64 * 0.75 / 0.29) as u64).max(2 * size));
             // Small neighbourhoods: several of them, one behind the other.
@@ -304,15 +304,15 @@ mod tests {
                 [(Kind::Read, false), (Kind::Read, true), (Kind::Write, false), (Kind::Write, true)]
             {
                 for pattern in [
-                    Pattern::Sequential,
-                    Pattern::Strided { distance: SizeBin::of(1 << 22) },
-                    Pattern::Random { distance: SizeBin::of(1 << 26) },
-                    Pattern::Random { distance: SizeBin::of(4 * size.bytes()) },
+                    ClassPattern::Sequential,
+                    ClassPattern::Strided { distance: SizeBin::of(1 << 22) },
+                    ClassPattern::Random { distance: SizeBin::of(1 << 26) },
+                    ClassPattern::Random { distance: SizeBin::of(4 * size.bytes()) },
                 ] {
                     let plain = IoClass::new(kind, size);
                     // More than there is room for, or less than a call itself.
                     let distance = pattern.distance().bytes();
-                    let is_random = matches!(pattern, Pattern::Random { .. });
+                    let is_random = matches!(pattern, ClassPattern::Random { .. });
                     if distance > disk / 3 || is_random && distance < size.bytes() {
                         continue;
                     }
@@ -333,7 +333,7 @@ mod tests {
         let class = IoClass {
             shared: true,
             concurrency: 64,
-            pattern: Pattern::Strided { distance: SizeBin::of(1 << 40) },
+            pattern: ClassPattern::Strided { distance: SizeBin::of(1 << 40) },
             ..IoClass::new(Kind::Read, SizeBin::of(1 << 40))
         };
         let PlannedWork::Data(workload) = work_for(&class, 1 << 40, 2 << 30) else { panic!() };

@@ -19,7 +19,7 @@ use ioracle_spool::in_process::{
     CaptureFunctions, Find, KEPT_RECORDS, RecordingStatus, SYMBOL, StreamStatus,
 };
 use ioracle_spool::layout::{Call, VERSION};
-use ioracle_spool::slot::{OutlookHeader, PredictionSlot, Step};
+use ioracle_spool::slot::{OutlookHeader, OutlookStep, PredictionSlot};
 
 use crate::access::{code_of_access, code_of_function};
 use crate::barrier;
@@ -360,7 +360,7 @@ impl Made {
 }
 
 /// Whether a call of the thread is what was predicted.
-fn is_step(call: &Call, step: &Step) -> bool {
+fn is_step(call: &Call, step: &OutlookStep) -> bool {
     let is_data = Function::try_from(call.function).is_ok_and(|it| it.access().is_data());
     call.function == step.function
         && (step.context == 0 || call.context == step.context)
@@ -369,7 +369,7 @@ fn is_step(call: &Call, step: &Step) -> bool {
 }
 
 /// A step as it is expected once another has been taken.
-fn since(step: Step, last: &Step) -> Step {
+fn since(step: OutlookStep, last: &OutlookStep) -> OutlookStep {
     let ended_ns = last.from_now_ns.saturating_add(last.io_time_ns);
     // That the last one has come says nothing of how certain the places of later
     // ones are.
@@ -377,7 +377,7 @@ fn since(step: Step, last: &Step) -> Step {
         taken if taken > 0.0 => (probability / taken).min(1.0),
         _ => probability,
     };
-    Step {
+    OutlookStep {
         from_now_ns: step.from_now_ns.saturating_sub(ended_ns),
         probability: share(step.probability),
         operation_probability: share(step.operation_probability),
@@ -386,7 +386,7 @@ fn since(step: Step, last: &Step) -> Step {
 }
 
 /// A step in the words of the interface, but for the path.
-fn prediction(step: &Step) -> ioracle_prediction {
+fn prediction(step: &OutlookStep) -> ioracle_prediction {
     let function = Function::try_from(step.function).ok();
     let spread = |[min, max, deviation]: [f64; 3]| ioracle_spread { min, max, deviation };
     ioracle_prediction {
@@ -465,12 +465,12 @@ mod tests {
 
     #[test]
     fn a_step_is_seen_from_the_one_before_it() {
-        let step = |from_now_ns, io_time_ns, probability| Step {
+        let step = |from_now_ns, io_time_ns, probability| OutlookStep {
             from_now_ns,
             io_time_ns,
             probability: probability / 2.0,
             operation_probability: probability,
-            ..Step::default()
+            ..OutlookStep::default()
         };
         let seen = since(step(500, 1, 0.4), &step(100, 50, 0.8));
         assert_eq!((seen.from_now_ns, seen.operation_probability), (350, 0.5));

@@ -16,7 +16,7 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::time::Instant;
 
-use ioracle_capture::stack::{Caller, ContextDefiner, StackFrame, Walker};
+use ioracle_capture::stack::{Caller, ContextDefiner, UnwoundFrame, Walker};
 
 /// Functions that a path chooses from.
 const WAYS: usize = 8;
@@ -30,7 +30,7 @@ impl ContextDefiner for Kept {
         true
     }
 
-    fn context(&mut self, _: u64, _: &[StackFrame]) -> bool {
+    fn context(&mut self, _: u64, _: &[UnwoundFrame]) -> bool {
         true
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::shared::jobs::{self, FoundJob};
 use crate::shared::numbers::{bytes, counted, duration};
 use crate::shared::output;
-use crate::shared::status::{self, JobStatus, Silence, StreamStatus, clock, soon, traffic};
+use crate::shared::status::{self, JobStatus, Silence, ThreadStatus, clock, soon, traffic};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -117,7 +117,7 @@ fn running(job: &ListedJob, status: &JobStatus) -> String {
     text
 }
 
-fn thread(stream: &StreamStatus) -> String {
+fn thread(stream: &ThreadStatus) -> String {
     let mut text = format!("thread {}.{}", stream.process, stream.thread);
     for turns in &stream.loops {
         let _ = write!(text, ", {}", turns.in_words());
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_in_the_live_view() {
-        let next = |function: &str, size| StreamStatus {
+        let next = |function: &str, size| ThreadStatus {
             inside_s: Some(0.25),
             next: vec![NextStatus {
                 function: function.to_owned(),
@@ -153,7 +153,7 @@ mod tests {
                 size,
                 ..NextStatus::default()
             }],
-            ..StreamStatus::default()
+            ..ThreadStatus::default()
         };
         let status = JobStatus {
             application: "app".to_owned(),

@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_knowledge::{
-    FileLayout, GraphRecord, GraphStep, KnowledgeGraph, MatchCounts, Navigator, VisitCollector,
+    GraphRecord, GraphStep, KnowledgeGraph, KnownFileLayout, NavigationCounts, Navigator,
+    VisitCollector,
 };
 
 /// Streams that are followed in the graph.
@@ -113,7 +114,7 @@ impl GraphSource {
 
     /// Where things lie in a file. Paths are derived anew by
     /// [`refresh`](GraphSource::refresh).
-    pub fn define_layout(&mut self, path: &str, layout: FileLayout) {
+    pub fn define_layout(&mut self, path: &str, layout: KnownFileLayout) {
         self.run.define_layout(path, layout);
         self.is_stale = true;
     }
@@ -132,8 +133,8 @@ impl GraphSource {
     }
 
     /// How the run and the graph agreed so far.
-    pub fn counts(&self) -> MatchCounts {
-        let mut sum = MatchCounts::default();
+    pub fn counts(&self) -> NavigationCounts {
+        let mut sum = NavigationCounts::default();
         for counts in self.navigators.values().map(Navigator::counts) {
             sum.visits += counts.visits;
             sum.matched += counts.matched;

@@ -108,7 +108,7 @@ impl Kind {
 /// Where the accesses of a stream to one file lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "order", deny_unknown_fields)]
-pub enum Pattern {
+pub enum ClassPattern {
     /// Each begins where the one before it ended. Metadata calls have this one.
     Sequential,
     /// Each begins as far behind the end of the one before it as that did.
@@ -124,21 +124,21 @@ pub enum Pattern {
     },
 }
 
-impl Pattern {
+impl ClassPattern {
     /// The word used in tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Pattern::Sequential => "sequential",
-            Pattern::Strided { .. } => "strided",
-            Pattern::Random { .. } => "random",
+            ClassPattern::Sequential => "sequential",
+            ClassPattern::Strided { .. } => "strided",
+            ClassPattern::Random { .. } => "random",
         }
     }
 
     /// How far one access usually is from the end of the one before.
     pub const fn distance(self) -> SizeBin {
         match self {
-            Pattern::Sequential => SizeBin::EMPTY,
-            Pattern::Strided { distance } | Pattern::Random { distance } => distance,
+            ClassPattern::Sequential => SizeBin::EMPTY,
+            ClassPattern::Strided { distance } | ClassPattern::Random { distance } => distance,
         }
     }
 }
@@ -211,7 +211,7 @@ pub struct IoClass {
     /// Bytes per call ([`Kind::has_size`]), else empty.
     pub size: SizeBin,
     /// Where they lie.
-    pub pattern: Pattern,
+    pub pattern: ClassPattern,
     /// Whether several processes use the file.
     pub shared: bool,
     /// How many tasks make such calls at the same time, at least 1, a power of two.
@@ -236,7 +236,7 @@ impl IoClass {
             api: Api::Posix,
             kind,
             size: if kind.has_size() { size } else { SizeBin::EMPTY },
-            pattern: Pattern::Sequential,
+            pattern: ClassPattern::Sequential,
             shared: false,
             concurrency: 1,
             synchronous: true,
@@ -255,10 +255,10 @@ impl fmt::Display for IoClass {
             write!(f, ", {}", self.size)?;
         }
         match self.pattern {
-            Pattern::Sequential if self.kind.is_data() => f.write_str(", sequential")?,
-            Pattern::Sequential => {}
-            Pattern::Strided { distance } => write!(f, ", strided by {distance}")?,
-            Pattern::Random { distance } => write!(f, ", random within {distance}")?,
+            ClassPattern::Sequential if self.kind.is_data() => f.write_str(", sequential")?,
+            ClassPattern::Sequential => {}
+            ClassPattern::Strided { distance } => write!(f, ", strided by {distance}")?,
+            ClassPattern::Random { distance } => write!(f, ", random within {distance}")?,
         }
         if self.shared {
             f.write_str(", shared file")?;
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn a_class_survives_json_and_reads_like_a_sentence() {
         let class = IoClass {
-            pattern: Pattern::Strided { distance: SizeBin::of(4 << 20) },
+            pattern: ClassPattern::Strided { distance: SizeBin::of(4 << 20) },
             shared: true,
             concurrency: 4,
             cached: true,

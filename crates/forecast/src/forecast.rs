@@ -140,7 +140,7 @@ impl Forecast {
 fn simplified(class: &IoClass, terms: Terms) -> IoClass {
     let mut class = *class;
     if !terms.seeks {
-        class.pattern = crate::class::Pattern::Sequential;
+        class.pattern = crate::class::ClassPattern::Sequential;
     }
     if !terms.concurrency {
         (class.concurrency, class.shared) = (1, false);

@@ -25,7 +25,7 @@ mod replay;
 mod statistics;
 mod system;
 
-pub use class::{Api, IoClass, Kind, Pattern, SizeBin};
+pub use class::{Api, ClassPattern, IoClass, Kind, SizeBin};
 pub use forecast::{CONFIDENCE, ClassForecast, Comparison, Forecast, Terms, WhatIf};
 pub use profile::{
     CallSite, Direction, MAX_CALL_SITES, MAX_CLASSES, OwnTime, ProcessTime, Profile, ProfiledClass,
@@ -36,5 +36,5 @@ pub use replay::{
     SyncDepth,
 };
 pub use system::{
-    Description, MAX_POINTS, MAX_SYSTEM_BYTES, Percentiles, Point, System, SystemError,
+    MAX_POINTS, MAX_SYSTEM_BYTES, Percentiles, Point, System, SystemDescription, SystemError,
 };

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::class::{Api, IoClass, Kind, Pattern, SizeBin};
+use crate::class::{Api, ClassPattern, IoClass, Kind, SizeBin};
 use crate::statistics::deviations;
 use crate::system::{Point, System};
 
@@ -104,13 +104,13 @@ fn unlikeness(class: &IoClass, shape: &IoClass) -> Option<f64> {
         _ => 2.0,
     };
     let order = match (class.pattern, shape.pattern) {
-        (Pattern::Sequential, Pattern::Sequential) => 0.0,
-        (Pattern::Strided { .. }, Pattern::Strided { .. })
-        | (Pattern::Random { .. }, Pattern::Random { .. }) => {
+        (ClassPattern::Sequential, ClassPattern::Sequential) => 0.0,
+        (ClassPattern::Strided { .. }, ClassPattern::Strided { .. })
+        | (ClassPattern::Random { .. }, ClassPattern::Random { .. }) => {
             let log = |bin: SizeBin| (bin.bytes().max(1) as f64).log2();
             0.02 * (log(class.pattern.distance()) - log(shape.pattern.distance())).abs()
         }
-        (Pattern::Sequential, _) | (_, Pattern::Sequential) => 1.0,
+        (ClassPattern::Sequential, _) | (_, ClassPattern::Sequential) => 1.0,
         _ => 0.5,
     };
     Some(

@@ -40,7 +40,7 @@ pub struct System {
     /// When it was measured, seconds since 1970; 0 if that is not known.
     pub measured_at_unix_s: u64,
     /// What it consists of.
-    pub description: Description,
+    pub description: SystemDescription,
     /// The measurements, at most one for a class and number of bytes.
     pub points: Vec<Point>,
     /// What the reader should know, a sentence each: data that fitted into memory,
@@ -53,7 +53,7 @@ pub struct System {
 /// empty or 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Description {
+pub struct SystemDescription {
     /// Name of the machine.
     pub host: String,
     /// The directory in which it was measured.
@@ -158,7 +158,7 @@ struct Header {
 
 impl System {
     /// A description with no points yet.
-    pub fn new(name: &str, measured_by: &str, description: Description) -> System {
+    pub fn new(name: &str, measured_by: &str, description: SystemDescription) -> System {
         System {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -299,7 +299,7 @@ mod tests {
     }
 
     fn system() -> System {
-        let mut system = System::new("scratch", "ioracle 0.1.0", Description::default());
+        let mut system = System::new("scratch", "ioracle 0.1.0", SystemDescription::default());
         system.points = vec![point(4096), point(5000)];
         system
     }

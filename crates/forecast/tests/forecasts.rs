@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use ioracle_forecast::{
-    Action, Api, Description, Direction, Forecast, IoClass, Kind, OwnTime, Pattern, Percentiles,
-    Point, Profile, ReplayPlan, SizeBin, Storage, SyncDepth, System, Terms,
+    Action, Api, ClassPattern, Direction, Forecast, IoClass, Kind, OwnTime, Percentiles, Point,
+    Profile, ReplayPlan, SizeBin, Storage, SyncDepth, System, SystemDescription, Terms,
 };
 use ioracle_trace::{Encoding, ReadOptions, Trace, TraceFiles};
 
@@ -106,7 +106,7 @@ fn processes_that_share_a_file_at_the_same_time_are_noticed() {
     let profile = profile(&rows);
     let first = &profile.classes[0].class;
     assert!(first.shared && first.concurrency == 4, "{first}");
-    let strided = Pattern::Strided { distance: SizeBin::of(1 << 20) };
+    let strided = ClassPattern::Strided { distance: SizeBin::of(1 << 20) };
     assert!(profile.classes.iter().any(|row| row.class.pattern == strided));
     assert_eq!(profile.processes.len(), 4);
 }
@@ -236,7 +236,7 @@ fn point(class: IoClass, bytes: u64, mean_s: f64) -> Point {
 }
 
 fn system(name: &str, points: Vec<Point>) -> System {
-    let mut system = System::new(name, "test", Description::default());
+    let mut system = System::new(name, "test", SystemDescription::default());
     system.points = points;
     system
 }

@@ -37,8 +37,8 @@ pub use insight::Insight;
 pub use job::JobAnalysis;
 pub use report::{
     AccessShape, AheadReached, BurstSpan, FileTimeline, FlameTree, GroupAccesses,
-    PredictionQuality, Report, ReportAnalysis, ReportedGroup, ReportedJob, ThreadLoops, Timeline,
-    TimelineRow,
+    PredictionQuality, Report, ReportAnalysis, ReportTimeline, ReportTimelineRow, ReportedGroup,
+    ReportedJob, ThreadLoops,
 };
 pub use summarise::{Surroundings, predicted};
 pub use summary::{

@@ -33,7 +33,7 @@ const MAX_RANGES: usize = 64;
 
 /// Where things lie in a file.
 #[derive(Clone, Debug, Default)]
-pub struct FileLayout {
+pub struct KnownFileLayout {
     /// Bytes of the file.
     pub bytes: u64,
     /// The variables of a classic netCDF file.
@@ -48,7 +48,7 @@ pub struct VisitCollector {
     paths: HashMap<FileId, Box<str>>,
     /// Bytes of files when they were opened, by their paths.
     sizes: HashMap<u64, u64>,
-    layouts: HashMap<u64, FileLayout>,
+    layouts: HashMap<u64, KnownFileLayout>,
     /// Files that a library manages, by their paths.
     managed: HashSet<u64>,
     /// Files that the run has opened itself.
@@ -120,14 +120,14 @@ impl VisitCollector {
     }
 
     /// Where things lie in the file at a path.
-    pub fn define_layout(&mut self, path: &str, layout: FileLayout) {
+    pub fn define_layout(&mut self, path: &str, layout: KnownFileLayout) {
         if self.layouts.len() < MAX_FILES {
             self.layouts.insert(hash_of(&self.files.absolute(path)), layout);
         }
     }
 
     /// What is known about where things lie in a file.
-    pub fn layout(&self, path: &str) -> Option<&FileLayout> {
+    pub fn layout(&self, path: &str) -> Option<&KnownFileLayout> {
         self.layouts.get(&hash_of(path))
     }
 

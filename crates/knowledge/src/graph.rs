@@ -67,7 +67,7 @@ pub enum VisitKind {
 
 /// How the file follows from the last one of the same role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum FileMotion {
+pub enum FileProgression {
     /// The same file.
     Same,
     /// So many positions further.
@@ -101,7 +101,7 @@ pub struct Token {
     /// What is done.
     pub kind: VisitKind,
     /// How the file moves.
-    pub file: FileMotion,
+    pub file: FileProgression,
     /// How the part moves.
     pub part: PartMotion,
     /// Whether nothing of the object lies behind this part.
@@ -462,8 +462,8 @@ impl KnowledgeGraph {
 
     /// How the files and parts of a vertex move, and how often each way was seen, the
     /// most frequent first.
-    pub fn motions(&self, id: VertexId) -> Vec<(FileMotion, PartMotion, u64)> {
-        let mut motions: BTreeMap<(FileMotion, PartMotion), u64> = BTreeMap::new();
+    pub fn motions(&self, id: VertexId) -> Vec<(FileProgression, PartMotion, u64)> {
+        let mut motions: BTreeMap<(FileProgression, PartMotion), u64> = BTreeMap::new();
         for token in self.tokens_of(id) {
             let Token { file, part, .. } = *self.token(*token);
             *motions.entry((file, part)).or_default() += self.token_visits(*token);
@@ -751,18 +751,18 @@ impl Tokeniser {
     pub(crate) fn token(&mut self, vertex: VertexId, visit: &RunVisit, shape: &[u64]) -> Token {
         let RunVisit { kind, index, is_last_file, part, .. } = visit;
         let file = match self.cursors.get(&visit.object.role) {
-            Some(last) if last == index => FileMotion::Same,
+            Some(last) if last == index => FileProgression::Same,
             Some(last) => {
                 let by = i64::from(*index) - i64::from(*last);
                 match i32::try_from(by) {
-                    Ok(by) if by > 0 => FileMotion::Step(by),
-                    _ if *index == 0 => FileMotion::First,
-                    Ok(by) => FileMotion::Step(by),
-                    Err(_) => FileMotion::Elsewhere,
+                    Ok(by) if by > 0 => FileProgression::Step(by),
+                    _ if *index == 0 => FileProgression::First,
+                    Ok(by) => FileProgression::Step(by),
+                    Err(_) => FileProgression::Elsewhere,
                 }
             }
-            None if *index == 0 => FileMotion::First,
-            None => FileMotion::Elsewhere,
+            None if *index == 0 => FileProgression::First,
+            None => FileProgression::Elsewhere,
         };
         let last = self.parts.get(&(vertex, *kind));
         let same_file = last.is_some_and(|(file, _)| file == index);

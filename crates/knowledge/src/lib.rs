@@ -29,13 +29,13 @@ mod navigator;
 mod describe;
 mod svg;
 
-pub use collect::{FileLayout, VisitCollector};
+pub use collect::{KnownFileLayout, VisitCollector};
 pub use describe::GraphDescription;
 pub use graph::{
-    AccessStats, ComputationPhase, Content, DataObject, Edge, FileMotion, GraphRecord,
+    AccessStats, ComputationPhase, Content, DataObject, Edge, FileProgression, GraphRecord,
     KnowledgeGraph, MAX_VERTICES, RunVisit, Token, TokenId, Vertex, VertexId, VisitKind, hash_of,
 };
-pub use navigator::{GraphStep, MatchCounts, Navigator};
+pub use navigator::{GraphStep, NavigationCounts, Navigator};
 pub use netcdf::{ClassicLayout, HeaderRead, MAX_HEADER_BYTES};
 pub use part::{MAX_DIMENSIONS, Part, PartMotion, Span};
 pub use role::{DirectoryRole, FileRole, FileSystem, RoleFile, RunFiles};

@@ -15,10 +15,10 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::collect::{FileLayout, VisitCollector};
+use crate::collect::{KnownFileLayout, VisitCollector};
 use crate::graph::{
-    Content, FileMotion, Follower, GraphRecord, KnowledgeGraph, RunVisit, Sequence, Token, TokenId,
-    Tokeniser, VertexId, VisitKind, shortened, united,
+    Content, FileProgression, Follower, GraphRecord, KnowledgeGraph, RunVisit, Sequence, Token,
+    TokenId, Tokeniser, VertexId, VisitKind, shortened, united,
 };
 use crate::part::{Part, PartMotion};
 
@@ -62,7 +62,7 @@ pub struct GraphStep {
 
 /// How a run and the graph agreed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MatchCounts {
+pub struct NavigationCounts {
     /// Visits of the run.
     pub visits: u64,
     /// Those that the graph knew.
@@ -85,7 +85,7 @@ pub struct Navigator {
     is_whole: bool,
     /// Files whose layout would make the path more exact.
     wanted: Vec<String>,
-    counts: MatchCounts,
+    counts: NavigationCounts,
     record: GraphRecord,
     n_derived: u64,
     /// The step that the last visit was, if it was one.
@@ -114,7 +114,7 @@ impl Navigator {
             end_probability: 1.0,
             is_whole: false,
             wanted: Vec::new(),
-            counts: MatchCounts::default(),
+            counts: NavigationCounts::default(),
             record,
             n_derived: 0,
             passed: None,
@@ -215,7 +215,7 @@ impl Navigator {
     }
 
     /// How the stream and the graph agreed so far.
-    pub fn counts(&self) -> MatchCounts {
+    pub fn counts(&self) -> NavigationCounts {
         self.counts
     }
 
@@ -332,10 +332,10 @@ impl Navigator {
         let role = &vertex.object.role;
         let cursor = self.end.tokeniser.cursor(role);
         let index = match token.file {
-            FileMotion::Same => cursor.unwrap_or(0),
-            FileMotion::Step(by) => cursor.unwrap_or(0).checked_add_signed(by)?,
-            FileMotion::First => 0,
-            FileMotion::Elsewhere => cursor.map_or(0, |cursor| cursor + 1),
+            FileProgression::Same => cursor.unwrap_or(0),
+            FileProgression::Step(by) => cursor.unwrap_or(0).checked_add_signed(by)?,
+            FileProgression::First => 0,
+            FileProgression::Elsewhere => cursor.map_or(0, |cursor| cursor + 1),
         };
         let is_read = token.kind == VisitKind::Read;
         let path = run.files().path_of(role, index);
@@ -474,7 +474,9 @@ fn extents(
             }
         }
         Content::Variable(name) => match (layout, file_bytes) {
-            (Some(FileLayout { classic: Some(classic), .. }), _) => classic.extents(name, part),
+            (Some(KnownFileLayout { classic: Some(classic), .. }), _) => {
+                classic.extents(name, part)
+            }
             (_, Some(bytes)) if is_same_layout(bytes, vertex.file_bytes) => {
                 match part.is_unbounded() {
                     true => {

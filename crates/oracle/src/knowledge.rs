@@ -27,7 +27,7 @@ pub struct SymbolKnowledge {
     /// Its sizes.
     pub size: SizeKnowledge,
     /// What its reads ask for.
-    pub request: Request,
+    pub request: RequestSize,
     /// Its offsets, unless it has always been contiguous.
     pub offset: Option<Box<OffsetKnowledge>>,
     /// Which hypotheses on its file were right, unless it has always been the
@@ -45,20 +45,21 @@ pub struct SymbolKnowledge {
 /// One more than the bytes they always asked for, so that it takes the room that
 /// is left in a symbol; 0 before the first read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request(u32);
+pub struct RequestSize(u32);
 
-impl Request {
-    const VARIES: Request = Request(u32::MAX);
+impl RequestSize {
+    const VARIES: RequestSize = RequestSize(u32::MAX);
 
     /// Takes in what a read asked for.
     pub fn learn(&mut self, requested: u64) {
-        let asked = u32::try_from(requested.saturating_add(1)).map_or(Request::VARIES, Request);
+        let asked =
+            u32::try_from(requested.saturating_add(1)).map_or(RequestSize::VARIES, RequestSize);
         self.merge(asked);
     }
 
     /// Whether reads ask now for this, now for that.
     pub fn varies(self) -> bool {
-        self == Request::VARIES
+        self == RequestSize::VARIES
     }
 
     /// What they have always asked for.
@@ -67,12 +68,12 @@ impl Request {
     }
 
     /// Adds what another model knows.
-    fn merge(&mut self, other: Request) {
-        let unknown = Request::default();
+    fn merge(&mut self, other: RequestSize) {
+        let unknown = RequestSize::default();
         if *self == unknown {
             *self = other;
         } else if other != unknown && other != *self {
-            *self = Request::VARIES;
+            *self = RequestSize::VARIES;
         }
     }
 }
@@ -200,7 +201,7 @@ impl Knowledge {
         self.symbols.push(SymbolKnowledge {
             function,
             size: SizeKnowledge::default(),
-            request: Request::default(),
+            request: RequestSize::default(),
             offset: None,
             file: None,
             names_files: false,

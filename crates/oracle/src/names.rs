@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::stamp::{DateStamp, Token, tokens};
+use crate::stamp::{DateStamp, StampToken, tokens};
 
 const MAX_PERIOD: usize = 8;
 /// First names of a run that are remembered for the next.
@@ -164,9 +164,11 @@ fn move_on(before: &str, last: &str) -> Option<String> {
     let mut earlier = tokens(before);
     for token in tokens(last) {
         match (earlier.next()?, token) {
-            (Token::Text(a), Token::Text(b)) if a == b => next.push_str(b),
-            (Token::Number(a), Token::Number(b)) => push_counter(&mut next, a, b)?,
-            (Token::Date(a), Token::Date(b)) => next.push_str(&DateStamp::move_on(&a, &b)?),
+            (StampToken::Text(a), StampToken::Text(b)) if a == b => next.push_str(b),
+            (StampToken::Number(a), StampToken::Number(b)) => push_counter(&mut next, a, b)?,
+            (StampToken::Date(a), StampToken::Date(b)) => {
+                next.push_str(&DateStamp::move_on(&a, &b)?)
+            }
             _ => return None,
         }
     }
@@ -191,12 +193,12 @@ fn push_counter(next: &mut String, before: &str, last: &str) -> Option<()> {
 /// `name` with its counters replaced by those of `source`, in order. Where one
 /// name has more of them (`.h5` ends in one), the rest stays as it is.
 fn with_counters_of(source: &str, name: &str) -> Option<String> {
-    let mut counters = tokens(source).filter(|token| !matches!(token, Token::Text(_)));
+    let mut counters = tokens(source).filter(|token| !matches!(token, StampToken::Text(_)));
     let mut result = String::with_capacity(name.len());
     for token in tokens(name) {
         let replacement = match token {
-            Token::Text(_) => None,
-            Token::Number(_) | Token::Date(_) => counters.next(),
+            StampToken::Text(_) => None,
+            StampToken::Number(_) | StampToken::Date(_) => counters.next(),
         };
         result.push_str(replacement.unwrap_or(token).text());
     }

@@ -10,7 +10,7 @@
 
 /// A piece of a file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Token<'a> {
+pub enum StampToken<'a> {
     /// What does not count.
     Text(&'a str),
     /// A run of digits.
@@ -19,18 +19,18 @@ pub enum Token<'a> {
     Date(DateStamp<'a>),
 }
 
-impl<'a> Token<'a> {
+impl<'a> StampToken<'a> {
     /// The characters it was cut from.
     pub fn text(&self) -> &'a str {
         match self {
-            Token::Text(text) | Token::Number(text) => text,
-            Token::Date(stamp) => stamp.text,
+            StampToken::Text(text) | StampToken::Number(text) => text,
+            StampToken::Date(stamp) => stamp.text,
         }
     }
 }
 
 /// The pieces of a name, which put together give it back.
-pub fn tokens(name: &str) -> impl Iterator<Item = Token<'_>> {
+pub fn tokens(name: &str) -> impl Iterator<Item = StampToken<'_>> {
     let mut rest = name;
     std::iter::from_fn(move || {
         let first = rest.bytes().next()?;
@@ -38,15 +38,15 @@ pub fn tokens(name: &str) -> impl Iterator<Item = Token<'_>> {
             let length = rest.bytes().take_while(|byte| !byte.is_ascii_digit()).count();
             let (text, after) = rest.split_at(length);
             rest = after;
-            return Some(Token::Text(text));
+            return Some(StampToken::Text(text));
         }
         if let Some(stamp) = DateStamp::at_start_of(rest) {
             rest = &rest[stamp.text.len()..];
-            return Some(Token::Date(stamp));
+            return Some(StampToken::Date(stamp));
         }
         let (digits, after) = rest.split_at(n_digits(rest));
         rest = after;
-        Some(Token::Number(digits))
+        Some(StampToken::Number(digits))
     })
 }
 
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_is_no_date_stays_a_number() {
-        let kinds = |name| tokens(name).any(|token| matches!(token, Token::Date(_)));
+        let kinds = |name| tokens(name).any(|token| matches!(token, StampToken::Date(_)));
         assert!(kinds("1999-12-31") && kinds("19991231"));
         assert!(!kinds("00001234") && !kinds("1999-13") && !kinds("12345") && !kinds("99999999"));
     }

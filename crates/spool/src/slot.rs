@@ -28,7 +28,7 @@ pub const OUTLOOK_BYTES: usize = 4 * PAGE;
 pub const SLOT_BYTES: usize = PAGE + 2 * OUTLOOK_BYTES;
 /// Bytes that the names of an outlook may take together.
 pub const NAMES_BYTES: usize =
-    OUTLOOK_BYTES - size_of::<OutlookHeader>() - MAX_STEPS * size_of::<Step>();
+    OUTLOOK_BYTES - size_of::<OutlookHeader>() - MAX_STEPS * size_of::<OutlookStep>();
 
 /// The first page of a slot file.
 #[repr(C, align(64))]
@@ -65,7 +65,7 @@ pub struct OutlookHeader {
 /// One predicted operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
-pub struct Step {
+pub struct OutlookStep {
     /// Identity of the call stack; 0 not known in this run.
     pub context: u64,
     /// Identity of the file; 0 unknown.
@@ -114,7 +114,7 @@ const _: () = {
     assert!(size_of::<SlotHeader>() <= PAGE);
     assert!(core::mem::offset_of!(SlotHeader, current) == 64);
     assert!(size_of::<OutlookHeader>() == 64);
-    assert!(size_of::<Step>() == 184);
+    assert!(size_of::<OutlookStep>() == 184);
     assert!(NAMES_BYTES >= 4096);
 };
 
@@ -179,10 +179,10 @@ impl PredictionSlot {
 
     /// A step of an outlook; all zero beyond the last place.
     #[inline]
-    pub fn step(self, number: u64, index: usize) -> Step {
-        let mut words = [0; size_of::<Step>() / WORD];
+    pub fn step(self, number: u64, index: usize) -> OutlookStep {
+        let mut words = [0; size_of::<OutlookStep>() / WORD];
         if index < MAX_STEPS {
-            self.copy(number, STEPS_AT + index * size_of::<Step>(), &mut words);
+            self.copy(number, STEPS_AT + index * size_of::<OutlookStep>(), &mut words);
         }
         // SAFETY: both are numbers only and have the same size.
         unsafe { core::mem::transmute(words) }
@@ -190,14 +190,20 @@ impl PredictionSlot {
 
     /// Copies the name of a step's file; the bytes copied, 0 if the buffer is
     /// too small or the step is damaged.
-    pub fn name(self, number: u64, outlook: &OutlookHeader, step: &Step, to: &mut [u8]) -> usize {
+    pub fn name(
+        self,
+        number: u64,
+        outlook: &OutlookHeader,
+        step: &OutlookStep,
+        to: &mut [u8],
+    ) -> usize {
         let n_bytes = usize::from(step.name_bytes);
         let end = (step.name_at as usize).saturating_add(n_bytes);
         let Some(to) = to.get_mut(..n_bytes) else { return 0 };
         if end > outlook.names_bytes as usize {
             return 0;
         }
-        let names_at = STEPS_AT + outlook.n_steps as usize * size_of::<Step>();
+        let names_at = STEPS_AT + outlook.n_steps as usize * size_of::<OutlookStep>();
         let base = self.place(number);
         for (byte, at) in to.iter_mut().zip(names_at + step.name_at as usize..) {
             // SAFETY: the name ends within the outlook. The reader may be
@@ -233,14 +239,14 @@ pub use building::OutlookBuilder;
 
 #[cfg(feature = "reader")]
 mod building {
-    use super::{MAX_STEPS, NAMES_BYTES, OutlookHeader, STEPS_AT, Step};
+    use super::{MAX_STEPS, NAMES_BYTES, OutlookHeader, OutlookStep, STEPS_AT};
 
     /// An outlook that is being put together.
     #[derive(Clone, Debug, Default)]
     pub struct OutlookBuilder {
         /// What stands before the steps; counts are filled in by `encode`.
         pub header: OutlookHeader,
-        steps: Vec<Step>,
+        steps: Vec<OutlookStep>,
         names: Vec<u8>,
     }
 
@@ -253,7 +259,7 @@ mod building {
         }
 
         /// The steps so far.
-        pub fn steps(&self) -> &[Step] {
+        pub fn steps(&self) -> &[OutlookStep] {
             &self.steps
         }
 
@@ -264,17 +270,17 @@ mod building {
 
         /// Adds a step. Its name is shared with an earlier step of the same
         /// file, and left out where there is no room for it.
-        pub fn push(&mut self, step: Step, name: &[u8]) {
+        pub fn push(&mut self, step: OutlookStep, name: &[u8]) {
             if self.is_full() {
                 return;
             }
-            let same = |other: &&Step| other.file == step.file && other.file != 0;
+            let same = |other: &&OutlookStep| other.file == step.file && other.file != 0;
             let known = self.steps.iter().rev().find(same);
             let (name_at, name_bytes) = match known {
                 Some(known) => (known.name_at, known.name_bytes),
                 None => self.add_name(name),
             };
-            self.steps.push(Step { name_at, name_bytes, ..step });
+            self.steps.push(OutlookStep { name_at, name_bytes, ..step });
         }
 
         fn add_name(&mut self, name: &[u8]) -> (u32, u16) {
@@ -296,7 +302,8 @@ mod building {
                 ..self.header
             };
             bytes.clear();
-            bytes.reserve(STEPS_AT + self.steps.len() * size_of::<Step>() + self.names.len());
+            bytes
+                .reserve(STEPS_AT + self.steps.len() * size_of::<OutlookStep>() + self.names.len());
             bytes.extend_from_slice(bytes_of(&header));
             for step in &self.steps {
                 bytes.extend_from_slice(bytes_of(step));
@@ -357,7 +364,10 @@ mod tests {
         let mut outlook = OutlookBuilder::default();
         outlook.header.rests_on = 7;
         for (file, name) in [(1, "one"), (2, "two"), (1, "one")] {
-            outlook.push(Step { file, size: 10 * file, ..Step::default() }, name.as_bytes());
+            outlook.push(
+                OutlookStep { file, size: 10 * file, ..OutlookStep::default() },
+                name.as_bytes(),
+            );
         }
         memory.publish(1, &outlook);
         let header = slot.outlook(slot.latest());
@@ -375,7 +385,7 @@ mod tests {
         let mut outlook = OutlookBuilder::default();
         let long = vec![b'x'; 4096];
         for file in 1..=MAX_STEPS as u64 + 3 {
-            outlook.push(Step { file, ..Step::default() }, &long);
+            outlook.push(OutlookStep { file, ..OutlookStep::default() }, &long);
         }
         assert_eq!(outlook.steps().len(), MAX_STEPS);
         let mut bytes = Vec::new();
@@ -397,7 +407,7 @@ mod tests {
         let outlook = slot.outlook(1);
         assert_eq!(outlook.n_steps as usize, MAX_STEPS);
         assert_eq!(outlook.names_bytes as usize, NAMES_BYTES);
-        assert_eq!(slot.step(1, MAX_STEPS), Step::default());
+        assert_eq!(slot.step(1, MAX_STEPS), OutlookStep::default());
         assert_eq!(name_of(slot, 1, 0), b"");
     }
 }

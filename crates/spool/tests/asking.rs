@@ -11,7 +11,7 @@ use std::time::Duration;
 use ioracle_spool::in_process::KEPT_RECORDS;
 use ioracle_spool::layout::UnrecordedCause;
 use ioracle_spool::slot::{
-    MAX_STEPS, OutlookBuilder, PredictionSlot, SLOT_BYTES, SLOT_SUFFIX, Step,
+    MAX_STEPS, OutlookBuilder, OutlookStep, PredictionSlot, SLOT_BYTES, SLOT_SUFFIX,
 };
 use ioracle_spool::{Job, StreamNumber};
 use support::{Memory, Thread, job, poll_until, stream_files, used_bytes};
@@ -32,7 +32,12 @@ fn outlook(number: u64, n_steps: usize) -> OutlookBuilder {
     let mut outlook = OutlookBuilder::default();
     outlook.header.rests_on = number;
     for _ in 0..n_steps {
-        let step = Step { file: number, size: number, io_time_ns: number, ..Step::default() };
+        let step = OutlookStep {
+            file: number,
+            size: number,
+            io_time_ns: number,
+            ..OutlookStep::default()
+        };
         outlook.push(step, number.to_string().as_bytes());
     }
     outlook
@@ -94,13 +99,14 @@ fn an_outlook_is_whole_or_not_the_latest() {
                     continue;
                 }
                 let header = slot.outlook(number);
-                let steps: Vec<Step> =
+                let steps: Vec<OutlookStep> =
                     (0..header.n_steps as usize).map(|place| slot.step(number, place)).collect();
                 if slot.is_latest(number) {
                     n_whole += 1;
                     let rests_on = header.rests_on;
-                    let same =
-                        |step: &Step| [step.file, step.size, step.io_time_ns] == [rests_on; 3];
+                    let same = |step: &OutlookStep| {
+                        [step.file, step.size, step.io_time_ns] == [rests_on; 3]
+                    };
                     assert!(steps.iter().all(same), "{rests_on}: {steps:?}");
                 }
             }

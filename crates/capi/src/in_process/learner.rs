@@ -9,7 +9,7 @@ use ioracle_events::{ContextId, Event, FileId, Level, PredictedFile, Prediction,
 use ioracle_spool::identity;
 use ioracle_spool::in_process::{CaptureFunctions, Definition, KEPT_RECORDS, StreamStatus};
 use ioracle_spool::layout::{Call, DefinitionKind};
-use ioracle_trace::{JobProcess, Observer, OwnStream, ProcessNumber};
+use ioracle_trace::{Observer, OwnStream, ProcessNumber};
 
 use crate::prediction::{PredictedName, ioracle_prediction, set_path};
 use crate::prediction_slot::ioracle_basis;
@@ -117,10 +117,6 @@ impl InProcessLearner {
 }
 
 impl Observer for EngineObserver {
-    fn process(&mut self, _: ProcessNumber, _: &JobProcess) {}
-
-    fn stream_began(&mut self, _: StreamId, _: u32) {}
-
     fn context(&mut self, id: ContextId, frames: &str) {
         self.engine.define_context(id, frames);
     }
@@ -132,6 +128,4 @@ impl Observer for EngineObserver {
     fn event(&mut self, _: ProcessNumber, event: &Event) {
         self.engine.observe(event);
     }
-
-    fn stream_ended(&mut self, _: StreamId) {}
 }

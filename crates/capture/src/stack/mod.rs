@@ -68,7 +68,7 @@ pub struct Caller {
 /// A return address, wherever its module is loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct StackFrame {
+pub struct UnwoundFrame {
     /// Identity of the module; 0 for code outside any.
     pub module: u64,
     /// From the module's load address; 0 outside modules.
@@ -81,7 +81,7 @@ pub trait ContextDefiner {
     /// A module that frames refer to.
     fn module(&mut self, id: u64, build_id: &[u8], path: &[u8], load_address: u64) -> bool;
     /// A context, innermost frame first. Its modules have been defined before.
-    fn context(&mut self, id: u64, frames: &[StackFrame]) -> bool;
+    fn context(&mut self, id: u64, frames: &[UnwoundFrame]) -> bool;
 }
 
 /// What is known of code holds for one value of this. Never 0, so that a walker
@@ -121,7 +121,7 @@ pub(crate) const fn mix(a: u64, b: u64) -> u64 {
 }
 
 /// Identity of a context. Never 0, which stands for an unknown one.
-fn identify(frames: &[StackFrame]) -> u64 {
+fn identify(frames: &[UnwoundFrame]) -> u64 {
     let start = mix(frames.len() as u64, 0x5bd1_e995_27d4_eb2f);
     let id = frames.iter().fold(start, |id, frame| mix(id, mix(frame.module, frame.offset)));
     if id == 0 { 1 } else { id }

@@ -7,7 +7,7 @@
 //! another one was, all that is known of code is void, and the table starts anew.
 
 use super::object::{self, Object};
-use super::{ContextDefiner, StackFrame};
+use super::{ContextDefiner, UnwoundFrame};
 use ioracle_spool::identity;
 
 use crate::sys;
@@ -85,13 +85,13 @@ impl Modules {
     }
 
     /// A return address as a frame.
-    pub(super) fn frame(&self, module: ModuleId, address: usize) -> StackFrame {
+    pub(super) fn frame(&self, module: ModuleId, address: usize) -> UnwoundFrame {
         match module.index().and_then(|index| self.modules.get(index)) {
-            Some(module) => StackFrame {
+            Some(module) => UnwoundFrame {
                 module: module.id,
                 offset: address.wrapping_sub(module.load_address) as u64,
             },
-            None => StackFrame::default(),
+            None => UnwoundFrame::default(),
         }
     }
 
@@ -161,7 +161,7 @@ mod tests {
             self.0.len() > 1
         }
 
-        fn context(&mut self, _: u64, _: &[StackFrame]) -> bool {
+        fn context(&mut self, _: u64, _: &[UnwoundFrame]) -> bool {
             unreachable!("modules define no contexts");
         }
     }
@@ -202,6 +202,6 @@ mod tests {
 
     #[test]
     fn code_outside_modules_is_a_frame_without_a_module() {
-        assert_eq!(empty().frame(ModuleId::OUTSIDE, 4711), StackFrame::default());
+        assert_eq!(empty().frame(ModuleId::OUTSIDE, 4711), UnwoundFrame::default());
     }
 }

@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering;
 use super::defined_contexts::DefinedContexts;
 use super::modules::{ModuleId, Modules, NoModule};
 use super::object::{MAX_OWN_FRAMES, is_own};
-use super::{Caller, ContextDefiner, GENERATION, MAX_FRAMES, StackFrame, check, identify};
+use super::{Caller, ContextDefiner, GENERATION, MAX_FRAMES, UnwoundFrame, check, identify};
 
 /// Finds the contexts of one thread's calls. Valid when all zero.
 pub struct Walker {
@@ -20,7 +20,7 @@ pub struct Walker {
     /// What `backtrace()` has found; then without our frames.
     found: [usize; MAX_FRAMES + MAX_OWN_FRAMES],
     n_frames: usize,
-    frames: [StackFrame; MAX_FRAMES],
+    frames: [UnwoundFrame; MAX_FRAMES],
     frame_modules: [ModuleId; MAX_FRAMES],
 }
 

@@ -618,7 +618,7 @@ impl stack::ContextDefiner for StreamDefiner<'_> {
         self.writer.define(&mut self.host, self.job, DefinitionKind::Module, id, &payload)
     }
 
-    fn context(&mut self, id: u64, frames: &[stack::StackFrame]) -> bool {
+    fn context(&mut self, id: u64, frames: &[stack::UnwoundFrame]) -> bool {
         // SAFETY: frames are two numbers each, without padding.
         let payload = unsafe {
             core::slice::from_raw_parts(frames.as_ptr().cast::<u8>(), size_of_val(frames))

@@ -11,13 +11,13 @@ use std::mem::transmute;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ioracle_capture::stack::{Caller, ContextDefiner, StackFrame, Walker, agrees_with_backtrace};
+use ioracle_capture::stack::{Caller, ContextDefiner, UnwoundFrame, Walker, agrees_with_backtrace};
 
 /// What definitions said.
 #[derive(Default)]
 pub struct Told {
     pub modules: HashMap<u64, PathBuf>,
-    pub contexts: HashMap<u64, Vec<StackFrame>>,
+    pub contexts: HashMap<u64, Vec<UnwoundFrame>>,
     /// Answers false.
     pub is_full: bool,
     pub n_told: usize,
@@ -34,7 +34,7 @@ impl ContextDefiner for Told {
         !self.is_full
     }
 
-    fn context(&mut self, id: u64, frames: &[StackFrame]) -> bool {
+    fn context(&mut self, id: u64, frames: &[UnwoundFrame]) -> bool {
         self.n_told += 1;
         assert_ne!(id, 0);
         let known = self.contexts.insert(id, frames.to_vec());

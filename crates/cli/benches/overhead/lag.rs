@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use ioracle_events::{ContextId, Event, FileId, StreamId};
+use ioracle_events::{Event, StreamId};
 use ioracle_spool::settings::{DIR, SPOOL};
 use ioracle_trace::{Follower, JobProcess, JobSettings, Observer, ProcessNumber};
 use rustix::time::{ClockId, clock_gettime};
@@ -139,15 +139,9 @@ impl Observer for Planner {
         self.streams.push(id);
     }
 
-    fn context(&mut self, _: ContextId, _: &str) {}
-
-    fn file(&mut self, _: FileId, _: &str) {}
-
     fn event(&mut self, _: ProcessNumber, event: &Event) {
         self.lags_ns.push(now_ns().saturating_sub(self.start_ns + event.end_ns));
     }
-
-    fn stream_ended(&mut self, _: StreamId) {}
 }
 
 fn now_ns() -> u64 {

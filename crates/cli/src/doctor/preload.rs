@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use ioracle_events::{ContextId, Event, FileId, StreamId};
+use ioracle_events::Event;
 use ioracle_spool::settings;
-use ioracle_trace::{Follower, JobProcess, JobSettings, Observer, ProcessNumber};
+use ioracle_trace::{Follower, JobSettings, Observer, ProcessNumber};
 
 use super::finding::Diagnosis;
 use crate::shared::failure::sentence;
@@ -80,12 +80,7 @@ impl Trial {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn process(&mut self, _: ProcessNumber, _: &JobProcess) {}
-    fn context(&mut self, _: ContextId, _: &str) {}
-    fn file(&mut self, _: FileId, _: &str) {}
-    fn stream_began(&mut self, _: StreamId, _: u32) {}
     fn event(&mut self, _: ProcessNumber, _: &Event) {}
-    fn stream_ended(&mut self, _: StreamId) {}
 }
 
 fn try_out(base: &Path, library: &Path) -> Result<Trial> {

@@ -50,7 +50,7 @@ pub fn list<'a>(knowledge: &'a Path, rows: &'a [ApplicationRow]) -> List<'a> {
 }
 
 #[derive(Serialize)]
-pub struct Shown<'a> {
+pub struct ShownApplication<'a> {
     application: &'a str,
     runs: u32,
     vertices: usize,
@@ -67,9 +67,9 @@ struct PhaseRow {
     times: u64,
 }
 
-pub fn shown<'a>(application: &'a str, graph: &KnowledgeGraph) -> Shown<'a> {
+pub fn shown<'a>(application: &'a str, graph: &KnowledgeGraph) -> ShownApplication<'a> {
     let described = graph.describe();
-    Shown {
+    ShownApplication {
         application,
         runs: graph.runs(),
         vertices: graph.vertices().len(),

@@ -22,7 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use ioracle_knowledge::{ClassicLayout, FileLayout, FileSystem, HeaderRead, MAX_HEADER_BYTES};
+use ioracle_knowledge::{ClassicLayout, FileSystem, HeaderRead, KnownFileLayout, MAX_HEADER_BYTES};
 use ioracle_spool::settings::DISABLE;
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +90,7 @@ struct InquiryState {
     socket: Option<UnixStream>,
     received: Vec<u8>,
     /// Layouts that came while something else was waited for.
-    layouts: VecDeque<(String, FileLayout)>,
+    layouts: VecDeque<(String, KnownFileLayout)>,
     n_layouts_asked: usize,
     known: HashMap<String, FileKind>,
     is_lost: bool,
@@ -140,7 +140,7 @@ impl FileInquiry {
     }
 
     /// The layouts that have come.
-    pub fn take_layouts(&self) -> Vec<(String, FileLayout)> {
+    pub fn take_layouts(&self) -> Vec<(String, KnownFileLayout)> {
         let mut state = self.state();
         while state.n_layouts_asked > state.layouts.len() {
             let Some(answer) = state.receive(Duration::ZERO) else { break };
@@ -279,12 +279,12 @@ impl InquiryState {
     fn keep_layout(&mut self, answer: FileAnswer) -> Option<FileAnswer> {
         let FileAnswer::Layout { path, found } = answer else { return Some(answer) };
         // Of one that is not there nothing is known, and nobody asks again.
-        let layout = found.map_or_else(FileLayout::default, |(bytes, header)| {
+        let layout = found.map_or_else(KnownFileLayout::default, |(bytes, header)| {
             let classic = match ClassicLayout::read(&header, bytes) {
                 HeaderRead::Complete(classic) => Some(classic),
                 HeaderRead::Truncated | HeaderRead::Foreign => None,
             };
-            FileLayout { bytes, classic }
+            KnownFileLayout { bytes, classic }
         });
         self.layouts.push_back((path, layout));
         None

@@ -4,7 +4,7 @@
 
 use ioracle_events::readable;
 use ioracle_knowledge::{
-    ApplicationRow, Content, FileMotion, KnowledgeGraph, PartMotion, Vertex, VertexId,
+    ApplicationRow, Content, FileProgression, KnowledgeGraph, PartMotion, Vertex, VertexId,
 };
 
 use crate::shared::numbers::{bytes, counted, grouped};
@@ -84,10 +84,10 @@ pub fn show(application: &str, graph: &KnowledgeGraph) -> String {
 pub fn rule(graph: &KnowledgeGraph, id: VertexId) -> String {
     let Some((file, part, _)) = graph.motions(id).first().copied() else { return String::new() };
     let file = match file {
-        FileMotion::Same | FileMotion::First => "",
-        FileMotion::Step(1) => " of the next file",
-        FileMotion::Step(_) => " of another file",
-        FileMotion::Elsewhere => " of any file",
+        FileProgression::Same | FileProgression::First => "",
+        FileProgression::Step(1) => " of the next file",
+        FileProgression::Step(_) => " of another file",
+        FileProgression::Elsewhere => " of any file",
     };
     let n_dimensions = graph.vertex(id).shape.len();
     format!("{}{file}", part_in_words(part, n_dimensions))

@@ -12,7 +12,7 @@ use ratatui::text::{Line, Span};
 
 use crate::shared::numbers::{bytes, counted, grouped, seconds};
 use crate::shared::status::{
-    JobStatus, NextStatus, ProcessStatus, StreamStatus, UNKNOWN_FILE, clock, soon, traffic, whole,
+    JobStatus, NextStatus, ProcessStatus, ThreadStatus, UNKNOWN_FILE, clock, soon, traffic, whole,
 };
 use crate::shared::text::{shorten_start, without_control_characters, wrap};
 
@@ -163,12 +163,12 @@ impl LiveView {
 }
 
 /// Whether there is something to say of a thread: many only wait for others.
-fn is_known(stream: &StreamStatus) -> bool {
+fn is_known(stream: &ThreadStatus) -> bool {
     let is_of_a_file = |next: &NextStatus| next.file != UNKNOWN_FILE;
     stream.inside_s.is_some() || !stream.loops.is_empty() || stream.next.iter().any(is_of_a_file)
 }
 
-fn thread(stream: &StreamStatus, lines: &mut Lines) {
+fn thread(stream: &ThreadStatus, lines: &mut Lines) {
     lines.heading(&format!("thread {}.{}", stream.process, stream.thread));
     if let Some(inside_s) = stream.inside_s {
         lines.text(&format!("  inside a call for {}", seconds(Some(inside_s))));
@@ -327,7 +327,7 @@ mod tests {
             in_s: 0.25,
             probability: 0.97,
         };
-        let stream = StreamStatus {
+        let stream = ThreadStatus {
             process: 0,
             inside_s: Some(0.5),
             loops: vec![
@@ -336,7 +336,7 @@ mod tests {
             ],
             next: vec![next; 3],
             next_burst: Some(BurstStatus { in_s: 2.0, operations: 12, bytes: 12_000_000 }),
-            ..StreamStatus::default()
+            ..ThreadStatus::default()
         };
         let process = |n| ProcessStatus {
             process: n,

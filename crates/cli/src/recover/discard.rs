@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use ioracle_events::{ContextId, Event, FileId, StreamId};
-use ioracle_trace::{Follower, JobProcess, Observer, ProcessNumber, TraceRecorder};
+use ioracle_events::Event;
+use ioracle_trace::{Follower, Observer, ProcessNumber, TraceRecorder};
 use serde_json::json;
 
 use crate::recover::{is_job, refuse_ranks, refuse_trace};
@@ -56,10 +56,5 @@ fn discard_job(directory: &Path) -> Result<()> {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn process(&mut self, _: ProcessNumber, _: &JobProcess) {}
-    fn stream_began(&mut self, _: StreamId, _: u32) {}
-    fn context(&mut self, _: ContextId, _: &str) {}
-    fn file(&mut self, _: FileId, _: &str) {}
     fn event(&mut self, _: ProcessNumber, _: &Event) {}
-    fn stream_ended(&mut self, _: StreamId) {}
 }

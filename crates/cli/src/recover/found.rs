@@ -13,7 +13,7 @@ pub struct RecoveredTrace {
     /// The trace that was written.
     pub written: Written,
     /// What is only known of a job.
-    pub job: Option<FoundJob>,
+    pub job: Option<RecoveredJob>,
     /// Whether the job's directory was deleted, if that was asked for.
     pub removed: Option<bool>,
 }
@@ -28,7 +28,7 @@ pub enum EarlierRecording {
 }
 
 /// What a job held besides events.
-pub struct FoundJob {
+pub struct RecoveredJob {
     /// Programs that recorded.
     pub n_processes: u64,
     /// Threads of theirs.
@@ -65,7 +65,7 @@ impl RecoveredTrace {
         written: Written,
     ) -> RecoveredTrace {
         let totals = follower.totals();
-        let job = FoundJob {
+        let job = RecoveredJob {
             n_processes: follower.processes().len() as u64,
             n_streams: totals.spool.n_streams,
             n_events: totals.n_events,

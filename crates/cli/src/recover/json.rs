@@ -5,7 +5,7 @@
 use ioracle_events::path_text;
 use serde_json::{Map, Value, json};
 
-use crate::recover::found::{FoundJob, RecoveredTrace};
+use crate::recover::found::{RecoveredJob, RecoveredTrace};
 
 /// The document.
 pub fn document(found: &RecoveredTrace) -> Value {
@@ -27,7 +27,7 @@ pub fn document(found: &RecoveredTrace) -> Value {
     document
 }
 
-fn of_job(job: &FoundJob) -> Value {
+fn of_job(job: &RecoveredJob) -> Value {
     let not_recorded: Map<String, Value> =
         job.not_recorded.iter().map(|row| (row.cause.to_owned(), row.n_calls.into())).collect();
     json!({

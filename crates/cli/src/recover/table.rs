@@ -2,7 +2,7 @@
 
 //! What was found, for people: numbers and what they count, one per line.
 
-use crate::recover::found::{FoundJob, RecoveredTrace};
+use crate::recover::found::{RecoveredJob, RecoveredTrace};
 use crate::shared::numbers::{counted, grouped, noun_for};
 use crate::shared::table::{Cell, Colours, Tone};
 
@@ -13,7 +13,7 @@ type Line = (u64, String, Tone);
 pub fn render(found: &RecoveredTrace, colours: Colours) -> String {
     let (source, trace) = (found.source.display(), found.written.directory.display());
     let mut text = match &found.job {
-        Some(FoundJob { continued: true, .. }) => {
+        Some(RecoveredJob { continued: true, .. }) => {
             format!("{source}: what was left was added to the recording in {trace}\n")
         }
         Some(_) => format!("{source}: recovered to {trace}\n"),
@@ -73,7 +73,7 @@ fn lines(found: &RecoveredTrace) -> Vec<Line> {
 }
 
 /// What is not in the trace.
-fn missing(job: &FoundJob) -> Vec<Line> {
+fn missing(job: &RecoveredJob) -> Vec<Line> {
     let not_recorded = job.not_recorded.iter().map(|missing| {
         (missing.n_calls, "call", format!("not recorded because {}", missing.because))
     });

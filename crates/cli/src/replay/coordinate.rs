@@ -27,7 +27,7 @@ const HEAD_START_NS: u64 = 20_000_000;
 const TICK: Duration = Duration::from_millis(50);
 
 /// How a replay is made.
-pub struct Settings {
+pub struct ReplaySettings {
     /// Pauses are multiplied by it.
     pub think_scale: f64,
     /// Nothing is cached at the start.
@@ -73,7 +73,7 @@ impl Interrupted {
 pub fn perform(
     plan: &ReplayPlan,
     place: &ReplayPlace,
-    settings: &Settings,
+    settings: &ReplaySettings,
     interrupted: &Interrupted,
 ) -> Result<Option<Performed>> {
     if !prepare(plan, place, settings, interrupted)? {
@@ -87,7 +87,7 @@ pub fn perform(
 fn prepare(
     plan: &ReplayPlan,
     place: &ReplayPlace,
-    settings: &Settings,
+    settings: &ReplaySettings,
     interrupted: &Interrupted,
 ) -> Result<bool> {
     let data = Data::new(CHUNK, settings.compress_ratio);
@@ -130,7 +130,11 @@ impl Drop for Processes {
 }
 
 impl Processes {
-    fn start(plan: &ReplayPlan, place: &ReplayPlace, settings: &Settings) -> Result<Processes> {
+    fn start(
+        plan: &ReplayPlan,
+        place: &ReplayPlace,
+        settings: &ReplaySettings,
+    ) -> Result<Processes> {
         let program = std::env::current_exe().context("could not find the command itself")?;
         let (sender, answers) = mpsc::channel();
         let mut all = Processes { children: Vec::new(), inputs: Vec::new(), answers };

@@ -99,7 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let plan = plan(arguments)?;
     let interrupted = Interrupted::watch()?;
     let place = ReplayPlace::make(&arguments.dir, plan.bytes_needed, arguments.keep_files)?;
-    let settings = coordinate::Settings {
+    let settings = coordinate::ReplaySettings {
         think_scale: arguments.think_time,
         is_cold: arguments.cache == Cache::Cold,
         compress_ratio: arguments.compress_ratio,

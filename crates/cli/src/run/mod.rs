@@ -34,7 +34,7 @@ use anyhow::Result;
 use ioracle_trace::TimePrecision;
 
 use self::ranks::RankInJob;
-use self::session::Plan;
+use self::session::RunPlan;
 use self::settings::Settings;
 use crate::shared::executable::ExecutableKind;
 use crate::shared::failure;
@@ -135,7 +135,7 @@ struct Ran {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let found = find(&arguments.command[0], std::env::var_os("PATH").as_deref());
     let done = match found {
-        Ok(path) => Plan::make(arguments, path)?.perform()?,
+        Ok(path) => RunPlan::make(arguments, path)?.perform()?,
         Err(not_started) => Err(not_started),
     };
     match done {

@@ -48,7 +48,7 @@ use crate::shared::{jobs, library};
 const SYMBOLS_TIME: Duration = Duration::from_secs(1);
 
 /// What is going to be done.
-pub struct Plan<'a> {
+pub struct RunPlan<'a> {
     arguments: &'a Arguments,
     path: PathBuf,
     kind: ExecutableKind,
@@ -60,9 +60,9 @@ pub struct Plan<'a> {
     trace: Option<PathBuf>,
 }
 
-impl Plan<'_> {
+impl RunPlan<'_> {
     /// Looks at everything that may be missing, and makes nothing.
-    pub fn make(arguments: &Arguments, path: PathBuf) -> Result<Plan<'_>> {
+    pub fn make(arguments: &Arguments, path: PathBuf) -> Result<RunPlan<'_>> {
         let kind = ExecutableKind::of(&path);
         let place = RankInJob::of_environment();
         let mut libraries = Vec::new();
@@ -95,7 +95,7 @@ impl Plan<'_> {
         if let Some(file) = &arguments.model {
             output::check_place_with_lock(file)?;
         }
-        Ok(Plan { arguments, path, kind, place, libraries, base, trace })
+        Ok(RunPlan { arguments, path, kind, place, libraries, base, trace })
     }
 
     /// Runs the program and sums up what was seen.

@@ -14,7 +14,7 @@ use ioracle_trace::{Follower, JobProcess, ProcessNumber};
 use super::watch::RunObserver;
 use crate::shared::status::{
     BurstStatus, JobStatus, LoopStatus, NextStatus, ProcessStatus, StatusFile, StatusScore,
-    StreamStatus, UNKNOWN_FILE, now_ns,
+    ThreadStatus, UNKNOWN_FILE, now_ns,
 };
 
 /// Time between two looks at whether somebody wants to know.
@@ -169,7 +169,7 @@ fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn busiest(engine: &Engine, follower: &mut Follower) -> Vec<StreamStatus> {
+fn busiest(engine: &Engine, follower: &mut Follower) -> Vec<ThreadStatus> {
     let mut streams: Vec<(u64, StreamId)> =
         engine.streams().map(|stream| (engine.operations(stream), stream)).collect();
     streams.sort_unstable_by_key(|(operations, stream)| (std::cmp::Reverse(*operations), *stream));
@@ -186,7 +186,7 @@ fn busiest(engine: &Engine, follower: &mut Follower) -> Vec<StreamStatus> {
             follower.processes().get(stream.rank as usize).map_or(0, |process| process.start_ns);
         let ended_ns = engine.last_end_ns(stream).map(|end_ns| process_start_ns + end_ns);
         let passed_ns = ended_ns.map_or(0, |ended_ns| now_ns().saturating_sub(ended_ns));
-        Some(StreamStatus {
+        Some(ThreadStatus {
             process: stream.rank,
             thread: stream.thread,
             operations,

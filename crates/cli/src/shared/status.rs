@@ -79,7 +79,7 @@ pub struct JobStatus {
     /// The busiest processes.
     pub busiest_processes: Vec<ProcessStatus>,
     /// The busiest threads.
-    pub busiest: Vec<StreamStatus>,
+    pub busiest: Vec<ThreadStatus>,
 }
 
 /// How well operations were predicted.
@@ -125,7 +125,7 @@ pub struct ProcessStatus {
 
 /// What a thread is doing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct StreamStatus {
+pub struct ThreadStatus {
     /// Number of the process, in the order of appearance, and of its thread.
     pub process: u32,
     pub thread: u32,
@@ -502,7 +502,7 @@ mod tests {
         let mut file = StatusFile::create(here.path()).unwrap();
         let mut reader = StatusReader::open(here.path()).unwrap();
         let whole = |n: u64| {
-            let stream = StreamStatus { operations: n, ..StreamStatus::default() };
+            let stream = ThreadStatus { operations: n, ..ThreadStatus::default() };
             JobStatus { busiest: vec![stream; (n % 20) as usize], ..status(n) }
         };
         file.write(&whole(0)).unwrap();

@@ -45,7 +45,7 @@ struct Segment {
 
 /// Where a return address points to.
 #[derive(Debug, PartialEq, Eq)]
-pub struct CallSite<'a> {
+pub struct NamedCallSite<'a> {
     pub function: &'a str,
     /// How many calls of the same callee stand before it in the function.
     pub call: u32,
@@ -77,7 +77,7 @@ impl Symbols {
     }
 
     /// The function that a return address leads back to.
-    pub fn find(&self, return_address: u64) -> Option<CallSite<'_>> {
+    pub fn find(&self, return_address: u64) -> Option<NamedCallSite<'_>> {
         // The call itself: what follows it may be another function.
         let call = return_address.checked_sub(1)?;
         let after = self.functions.partition_point(|function| function.address <= call);
@@ -88,7 +88,7 @@ impl Symbols {
         }
         let code = self.code(function, return_address);
         let call = code.map_or(0, |code| n_calls_before(&code, self.architecture));
-        Some(CallSite { function: &function.name, call })
+        Some(NamedCallSite { function: &function.name, call })
     }
 
     /// The code of a function up to an address in it.

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ioracle_events::{ContextId, Event, FileId, Layer, StreamId};
+use ioracle_events::{Event, Layer, StreamId};
 use ioracle_spool::settings::{DIR, SPOOL};
 use ioracle_trace::{Follower, JobProcess, JobSettings, Observer, ProcessNumber};
 use rustix::time::{ClockId, clock_gettime};
@@ -37,10 +37,6 @@ impl Observer for Planner {
         self.streams.push(id);
     }
 
-    fn context(&mut self, _: ContextId, _: &str) {}
-
-    fn file(&mut self, _: FileId, _: &str) {}
-
     fn event(&mut self, _: ProcessNumber, event: &Event) {
         self.events.push(event.clone());
     }
@@ -49,8 +45,6 @@ impl Observer for Planner {
         let lag_ns = now_ns().saturating_sub(self.start_ns + event.end_ns);
         self.nested.push((event.clone(), lag_ns));
     }
-
-    fn stream_ended(&mut self, _: StreamId) {}
 }
 
 fn now_ns() -> u64 {

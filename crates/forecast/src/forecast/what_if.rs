@@ -4,7 +4,7 @@
 //! each would save there.
 
 use super::Forecast;
-use crate::class::{IoClass, Kind, Pattern, SizeBin};
+use crate::class::{ClassPattern, IoClass, Kind, SizeBin};
 use crate::lookup::PairedSystems;
 use crate::profile::{Direction, Profile};
 use crate::system::System;
@@ -77,11 +77,11 @@ impl Forecast {
     /// Every access where the one before it ended.
     fn sequential(&self, target: &System) -> WhatIf {
         let systems = PairedSystems::new(target, target);
-        let jumps = |pattern| !matches!(pattern, Pattern::Sequential);
+        let jumps = |pattern| !matches!(pattern, ClassPattern::Sequential);
         let saves_s = (self.classes.iter())
             .filter(|row| row.class.kind.is_data() && jumps(row.class.pattern))
             .filter_map(|row| {
-                let straight = IoClass { pattern: Pattern::Sequential, ..row.class };
+                let straight = IoClass { pattern: ClassPattern::Sequential, ..row.class };
                 let mean_s = row.target_s / row.calls.max(1.0);
                 let now = systems.times(&row.class, row.mean_bytes)?;
                 let then = systems.times(&straight, row.mean_bytes)?;

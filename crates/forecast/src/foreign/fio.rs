@@ -8,7 +8,7 @@
 use serde_json::Value;
 
 use super::Sample;
-use crate::class::{Api, IoClass, Kind, Pattern, SizeBin};
+use crate::class::{Api, ClassPattern, IoClass, Kind, SizeBin};
 use crate::system::{Percentiles, System};
 
 /// Reads a JSON result.
@@ -66,9 +66,9 @@ impl JobOptions<'_> {
         IoClass {
             api: Api::Posix,
             pattern: if rw.starts_with("rand") && is_data {
-                Pattern::Random { distance: SizeBin::of((file_bytes as f64 * 0.29) as u64) }
+                ClassPattern::Random { distance: SizeBin::of((file_bytes as f64 * 0.29) as u64) }
             } else {
-                Pattern::Sequential
+                ClassPattern::Sequential
             },
             // Jobs that name a file have it in common.
             shared: n_jobs > 1 && self.text("filename").is_some(),
@@ -171,7 +171,7 @@ mod tests {
         let kinds: Vec<Kind> = system.points.iter().map(|point| point.class.kind).collect();
         assert_eq!(kinds, [Kind::Read, Kind::Write, Kind::Sync]);
         let read = &system.points[0];
-        assert!(read.class.direct && matches!(read.class.pattern, Pattern::Random { .. }));
+        assert!(read.class.direct && matches!(read.class.pattern, ClassPattern::Random { .. }));
         assert!((read.mean_s - 62_828.493_952e-9).abs() < 1e-15);
         assert_eq!(system.points[2].transfer_bytes, 16 * 4096);
     }

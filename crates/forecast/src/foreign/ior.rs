@@ -10,7 +10,7 @@
 use serde_json::Value;
 
 use super::Sample;
-use crate::class::{Api, IoClass, Kind, Pattern, SizeBin};
+use crate::class::{Api, ClassPattern, IoClass, Kind, SizeBin};
 use crate::system::System;
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -104,9 +104,9 @@ fn class_of(parameters: &Value) -> IoClass {
         api,
         pattern: if is_set(&parameters["randomOffset"]) {
             // The median distance of two random places in a block.
-            Pattern::Random { distance: SizeBin::of((block_bytes * 0.29) as u64) }
+            ClassPattern::Random { distance: SizeBin::of((block_bytes * 0.29) as u64) }
         } else {
-            Pattern::Sequential
+            ClassPattern::Sequential
         },
         shared: !is_set(&parameters["filePerProc"]),
         direct: is_set(&parameters["useO_DIRECT"]),
@@ -264,7 +264,7 @@ mod tests {
         let point = &flat.points[0];
         assert!((point.mean_s - 0.01).abs() < 1e-9);
         assert!(point.class.direct && !point.class.shared);
-        assert_eq!(point.class.pattern, Pattern::Random { distance: SizeBin::of(30_408_704) });
+        assert_eq!(point.class.pattern, ClassPattern::Random { distance: SizeBin::of(30_408_704) });
         assert!(flat.warnings.iter().any(|warning| warning.contains("includes that of fsync")));
         let empty = System::parse("s".as_ref(), document("[]").as_bytes()).unwrap_err();
         assert!(empty.to_string().contains("no results of reads or writes"), "{empty}");

@@ -11,7 +11,7 @@ mod fio;
 mod ior;
 
 use crate::class::IoClass;
-use crate::system::{Description, Percentiles, Point, System};
+use crate::system::{Percentiles, Point, System, SystemDescription};
 
 /// The confidence of intervals that are computed here.
 const CONFIDENCE: f64 = 0.95;
@@ -53,7 +53,7 @@ fn system(
     samples: &[Sample],
     warnings: Vec<String>,
 ) -> Result<System, String> {
-    let mut system = System::new(name, measured_by, Description::default());
+    let mut system = System::new(name, measured_by, SystemDescription::default());
     system.warnings = warnings;
     let mut done: Vec<(IoClass, u64)> = Vec::new();
     for sample in samples {

@@ -16,7 +16,7 @@ use super::{
     CallSite, Direction, MAX_CALL_SITES, MAX_CLASSES, OwnTime, ProcessTime, Profile, ProfiledClass,
     StorageFiles,
 };
-use crate::class::{Api, IoClass, Kind, Pattern, SizeBin};
+use crate::class::{Api, ClassPattern, IoClass, Kind, SizeBin};
 
 /// Entries of each table that follows positions, handles and requests; at the
 /// bound, what is new counts as sequential, buffered and complete.
@@ -354,7 +354,11 @@ impl<'a> Builder<'a> {
             api: api_of(event.function),
             kind,
             size: if kind.has_size() { SizeBin::of(bytes) } else { SizeBin::EMPTY },
-            pattern: if kind.is_data() { self.pattern(event, moved) } else { Pattern::Sequential },
+            pattern: if kind.is_data() {
+                self.pattern(event, moved)
+            } else {
+                ClassPattern::Sequential
+            },
             shared: shared && kind != Kind::Delete && kind != Kind::Rename,
             concurrency: self.facts.concurrency.during(call.start_ns, call.end_ns),
             synchronous: !is_submission(event.function),
@@ -425,22 +429,22 @@ impl<'a> Builder<'a> {
         !is_cut && size.is_some_and(|size| end <= size)
     }
 
-    fn pattern(&mut self, event: &Event, moved: u64) -> Pattern {
-        let Some(offset) = event.offset else { return Pattern::Sequential };
+    fn pattern(&mut self, event: &Event, moved: u64) -> ClassPattern {
+        let Some(offset) = event.offset else { return ClassPattern::Sequential };
         let end = offset.saturating_add(moved);
         let key = (event.stream, event.file);
         let before = self.positions.get(&key).copied();
         if before.is_none() && self.positions.len() >= MAX_FOLLOWED {
-            return Pattern::Sequential;
+            return ClassPattern::Sequential;
         }
         let gap = before.map_or(0, |before| offset as i64 - before.end as i64);
         self.positions.insert(key, Position { end, gap: before.map(|_| gap) });
-        let Some(before) = before else { return Pattern::Sequential };
+        let Some(before) = before else { return ClassPattern::Sequential };
         let distance = coarse(gap.unsigned_abs());
         match (gap, before.gap) {
-            (0, _) => Pattern::Sequential,
-            (gap, Some(last)) if gap == last && gap > 0 => Pattern::Strided { distance },
-            _ => Pattern::Random { distance },
+            (0, _) => ClassPattern::Sequential,
+            (gap, Some(last)) if gap == last && gap > 0 => ClassPattern::Strided { distance },
+            _ => ClassPattern::Random { distance },
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use ioracle_events::{FastMap, FileId, Operation, StreamId};
 use serde::Serialize;
 
-use super::bins::DataDirection;
+use super::bins::FlowDirection;
 use crate::file_groups::FileGroups;
 use crate::summarise::in_seconds;
 
@@ -29,7 +29,7 @@ const MAX_SHOWN_GROUPS: usize = 32;
 #[derive(Debug, Default)]
 pub struct AccessTally {
     files: FastMap<FileId, FileAccesses>,
-    places: FastMap<(StreamId, FileId, DataDirection), LastAccess>,
+    places: FastMap<(StreamId, FileId, FlowDirection), LastAccess>,
 }
 
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ struct Point {
     at_ns: u64,
     offset: u64,
     size: u64,
-    way: DataDirection,
+    way: FlowDirection,
 }
 
 /// How a group of files is accessed.
@@ -100,15 +100,15 @@ pub struct AccessShape {
 impl AccessTally {
     /// Takes an operation in.
     pub fn add(&mut self, stream: StreamId, operation: &Operation, start_ns: u64) {
-        let Some(way) = DataDirection::of(operation.access()) else { return };
+        let Some(way) = FlowDirection::of(operation.access()) else { return };
         if self.files.len() >= MAX_FILES && !self.files.contains_key(&operation.file) {
             return;
         }
         let limit = MAX_POINTS[usize::from(self.files.len() >= FIRST_FILES)];
         let file = self.files.entry(operation.file).or_insert_with(|| FileAccesses::new(limit));
         let accesses = match way {
-            DataDirection::Read => &mut file.read,
-            DataDirection::Written => &mut file.written,
+            FlowDirection::Read => &mut file.read,
+            FlowDirection::Written => &mut file.written,
         };
         accesses.add_size(operation.size);
         let Some(offset) = operation.offset else { return };
@@ -209,7 +209,7 @@ impl Point {
             in_seconds(self.at_ns),
             self.offset,
             self.size,
-            u8::from(self.way == DataDirection::Written),
+            u8::from(self.way == FlowDirection::Written),
         )
     }
 }
@@ -242,7 +242,7 @@ mod tests {
     fn points_are_thinned_evenly() {
         let mut points = Points { limit: 512, ..Points::default() };
         for n in 0..100_000 {
-            points.add(Point { at_ns: n, offset: n, size: 1, way: DataDirection::Read });
+            points.add(Point { at_ns: n, offset: n, size: 1, way: FlowDirection::Read });
         }
         let kept = &points.kept;
         assert!((256..=512).contains(&kept.len()), "{}", kept.len());

@@ -108,17 +108,17 @@ impl<K: Eq + Hash> GrowingBins<K> {
 
 /// Which way data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DataDirection {
+pub enum FlowDirection {
     Read,
     Written,
 }
 
-impl DataDirection {
+impl FlowDirection {
     /// The way of an access that moves data.
-    pub fn of(access: Access) -> Option<DataDirection> {
+    pub fn of(access: Access) -> Option<FlowDirection> {
         match access {
-            Access::Read => Some(DataDirection::Read),
-            Access::Write => Some(DataDirection::Written),
+            Access::Read => Some(FlowDirection::Read),
+            Access::Write => Some(FlowDirection::Written),
             _ => None,
         }
     }

@@ -23,7 +23,7 @@ use serde::Serialize;
 pub use self::accesses::{AccessShape, GroupAccesses};
 pub use self::quality::{AheadReached, PredictionQuality};
 pub use self::stacks::FlameTree;
-pub use self::timeline::{FileTimeline, Timeline, TimelineRow};
+pub use self::timeline::{FileTimeline, ReportTimeline, ReportTimelineRow};
 
 use self::accesses::AccessTally;
 use self::quality::QualityWatcher;
@@ -81,7 +81,7 @@ pub struct Report {
     /// Rules of advice that found nothing: their kind, and when they hold.
     pub fine: Vec<(&'static str, String)>,
     /// Bytes and calls over time.
-    pub timeline: Timeline,
+    pub timeline: ReportTimeline,
     /// Spans with much I/O between quiet ones.
     pub bursts: Vec<BurstSpan>,
     /// The groups of files, those that took most time first.
@@ -273,7 +273,7 @@ impl ReportAnalysis {
 impl ReportAnalysis {
     /// Spans with operations, as long as the waits that the busiest thread takes
     /// for quiet lie between them.
-    fn bursts(&self, timeline: &Timeline) -> Vec<BurstSpan> {
+    fn bursts(&self, timeline: &ReportTimeline) -> Vec<BurstSpan> {
         let engine = self.analysis.engine();
         let busiest = engine.streams().max_by_key(|stream| engine.operations(*stream));
         let oracle = busiest.and_then(|stream| engine.oracle(stream));
@@ -371,7 +371,7 @@ impl CallCosts {
 }
 
 /// Spans of bins with any operation, between quiet ones of at least so long.
-fn spans(timeline: &Timeline, quiet_s: f64) -> Vec<BurstSpan> {
+fn spans(timeline: &ReportTimeline, quiet_s: f64) -> Vec<BurstSpan> {
     let width = timeline.bin_s;
     let quiet_bins = (quiet_s / width).ceil().max(2.0) as usize;
     let at = |series: &[u64], bin: usize| series.get(bin).copied().unwrap_or(0);
@@ -400,7 +400,7 @@ fn spans(timeline: &Timeline, quiet_s: f64) -> Vec<BurstSpan> {
     spans.into_iter().map(span).collect()
 }
 
-fn operations_in(timeline: &Timeline, bin: usize) -> u64 {
+fn operations_in(timeline: &ReportTimeline, bin: usize) -> u64 {
     let series = [&timeline.reads, &timeline.writes, &timeline.others];
     series.iter().filter_map(|series| series.get(bin)).sum()
 }

@@ -12,7 +12,7 @@ use ioracle_events::{ContextSymbol, Level, StreamId};
 use ioracle_oracle::Oracle;
 use serde::Serialize;
 
-use super::bins::{DataDirection, GrowingBins};
+use super::bins::{FlowDirection, GrowingBins};
 
 /// GrowingBins over the operations of a thread.
 const BINS: usize = 512;
@@ -55,7 +55,7 @@ pub struct QualityWatcher {
 /// Bytes that were predicted to move.
 #[derive(Clone, Copy, Debug)]
 pub struct PredictedBytes {
-    pub way: DataDirection,
+    pub way: FlowDirection,
     pub at_ns: u64,
     pub bytes: u64,
 }
@@ -194,7 +194,7 @@ impl QualityWatcher {
         let (Some(top), Some(waited_ns)) = (oracle.predict().first(), came.interarrival_ns) else {
             return;
         };
-        let Some(way) = DataDirection::of(top.function.access()) else { return };
+        let Some(way) = FlowDirection::of(top.function.access()) else { return };
         let last_end_ns = came.operation.start_ns.saturating_sub(waited_ns);
         let at_ns = last_end_ns.saturating_add(top.interarrival_ns).saturating_add(self.shift_ns);
         // A wait that was expected to be far longer than the whole run so far would

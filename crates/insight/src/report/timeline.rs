@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use ioracle_events::{FileId, Operation};
 use serde::Serialize;
 
-use super::bins::{DataDirection, GrowingBins};
+use super::bins::{FlowDirection, GrowingBins};
 use crate::file_groups::FileGroups;
 use crate::summarise::in_seconds;
 
@@ -27,24 +27,24 @@ const MAX_SHOWN_FILES: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Total {
-    Bytes(DataDirection),
-    Calls(DataDirection),
+    Bytes(FlowDirection),
+    Calls(FlowDirection),
     OtherCalls,
     BusyNs,
-    Predicted(DataDirection),
+    Predicted(FlowDirection),
 }
 
 /// Takes operations in.
 #[derive(Debug)]
 pub struct TimelineTally {
     total: GrowingBins<Total>,
-    by_process: GrowingBins<(u32, DataDirection)>,
-    by_file: GrowingBins<(FileId, DataDirection)>,
+    by_process: GrowingBins<(u32, FlowDirection)>,
+    by_file: GrowingBins<(FileId, FlowDirection)>,
 }
 
 /// The run over time.
 #[derive(Debug, Serialize)]
-pub struct Timeline {
+pub struct ReportTimeline {
     /// Seconds of a bin.
     pub bin_s: f64,
     /// Bytes read in each bin.
@@ -66,14 +66,14 @@ pub struct Timeline {
     /// Seconds of a bin of the series below.
     pub coarse_bin_s: f64,
     /// One row for each rank or process, or for several.
-    pub rows: Vec<TimelineRow>,
+    pub rows: Vec<ReportTimelineRow>,
     /// The groups of files that took most time.
     pub files: Vec<FileTimeline>,
 }
 
 /// Bytes of a rank over time.
 #[derive(Debug, Serialize)]
-pub struct TimelineRow {
+pub struct ReportTimelineRow {
     /// The first rank, or process where there are no ranks, and the last.
     pub first: u32,
     /// The last one.
@@ -109,7 +109,7 @@ impl TimelineTally {
     /// Counts an operation of a process, in the time of the job.
     pub fn add(&mut self, process: u32, operation: &Operation, span: (u64, u64)) {
         self.total.spread(Total::BusyNs, span, span.1 - span.0);
-        let Some(way) = DataDirection::of(operation.access()) else {
+        let Some(way) = FlowDirection::of(operation.access()) else {
             self.total.add(Total::OtherCalls, span.0, 1);
             return;
         };
@@ -120,23 +120,23 @@ impl TimelineTally {
     }
 
     /// Counts what was predicted to come at a time.
-    pub fn add_predicted(&mut self, way: DataDirection, at_ns: u64, bytes: u64) {
+    pub fn add_predicted(&mut self, way: FlowDirection, at_ns: u64, bytes: u64) {
         self.total.add(Total::Predicted(way), at_ns, bytes);
     }
 
     /// The series, with the files put together by group.
-    pub fn finish(&self, ranks: &HashMap<u32, u32>, groups: &FileGroups) -> Timeline {
+    pub fn finish(&self, ranks: &HashMap<u32, u32>, groups: &FileGroups) -> ReportTimeline {
         let total = |key| self.total.get(&key).to_vec();
-        Timeline {
+        ReportTimeline {
             bin_s: in_seconds(self.total.shape().0),
-            read: total(Total::Bytes(DataDirection::Read)),
-            written: total(Total::Bytes(DataDirection::Written)),
-            reads: total(Total::Calls(DataDirection::Read)),
-            writes: total(Total::Calls(DataDirection::Written)),
+            read: total(Total::Bytes(FlowDirection::Read)),
+            written: total(Total::Bytes(FlowDirection::Written)),
+            reads: total(Total::Calls(FlowDirection::Read)),
+            writes: total(Total::Calls(FlowDirection::Written)),
             others: total(Total::OtherCalls),
             busy_ns: total(Total::BusyNs),
-            predicted_read: total(Total::Predicted(DataDirection::Read)),
-            predicted_written: total(Total::Predicted(DataDirection::Written)),
+            predicted_read: total(Total::Predicted(FlowDirection::Read)),
+            predicted_written: total(Total::Predicted(FlowDirection::Written)),
             coarse_bin_s: in_seconds(self.by_process.shape().0),
             rows: self.rows(ranks),
             files: self.files(groups),
@@ -144,23 +144,24 @@ impl TimelineTally {
     }
 
     /// By rank where processes have one, else by process.
-    fn rows(&self, ranks: &HashMap<u32, u32>) -> Vec<TimelineRow> {
-        let mut rows: BTreeMap<u32, TimelineRow> = BTreeMap::new();
+    fn rows(&self, ranks: &HashMap<u32, u32>) -> Vec<ReportTimelineRow> {
+        let mut rows: BTreeMap<u32, ReportTimelineRow> = BTreeMap::new();
         for (process, way) in self.by_process.keys() {
             let number = match ranks.get(process) {
                 Some(rank) => *rank,
                 None if ranks.is_empty() => *process,
                 None => continue,
             };
-            let empty = || TimelineRow::new(number, Vec::new(), Vec::new());
+            let empty = || ReportTimelineRow::new(number, Vec::new(), Vec::new());
             let row = rows.entry(number).or_insert_with(empty);
             join(row.of_mut(*way), self.by_process.get(&(*process, *way)));
         }
         let n_together = rows.len().div_ceil(MAX_ROWS).max(1);
-        let rows: Vec<TimelineRow> = rows.into_values().collect();
+        let rows: Vec<ReportTimelineRow> = rows.into_values().collect();
         let together = rows.chunks(n_together).filter_map(|rows| {
             let (first, rest) = rows.split_first()?;
-            let mut sum = TimelineRow::new(first.first, first.read.clone(), first.written.clone());
+            let mut sum =
+                ReportTimelineRow::new(first.first, first.read.clone(), first.written.clone());
             for row in rest {
                 sum.last = row.last;
                 join(&mut sum.read, &row.read);
@@ -180,8 +181,8 @@ impl TimelineTally {
             let empty = || FileTimeline { group, read: Vec::new(), written: Vec::new() };
             let timeline = files.entry(group).or_insert_with(empty);
             let bins = match way {
-                DataDirection::Read => &mut timeline.read,
-                DataDirection::Written => &mut timeline.written,
+                FlowDirection::Read => &mut timeline.read,
+                FlowDirection::Written => &mut timeline.written,
             };
             join(bins, self.by_file.get(&(*file, *way)));
         }
@@ -189,15 +190,15 @@ impl TimelineTally {
     }
 }
 
-impl TimelineRow {
-    fn new(number: u32, read: Vec<u64>, written: Vec<u64>) -> TimelineRow {
-        TimelineRow { first: number, last: number, read, written }
+impl ReportTimelineRow {
+    fn new(number: u32, read: Vec<u64>, written: Vec<u64>) -> ReportTimelineRow {
+        ReportTimelineRow { first: number, last: number, read, written }
     }
 
-    fn of_mut(&mut self, way: DataDirection) -> &mut Vec<u64> {
+    fn of_mut(&mut self, way: FlowDirection) -> &mut Vec<u64> {
         match way {
-            DataDirection::Read => &mut self.read,
-            DataDirection::Written => &mut self.written,
+            FlowDirection::Read => &mut self.read,
+            FlowDirection::Written => &mut self.written,
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use ioracle_events::{ContextId, Event, FileId, Function, StreamId};
+use ioracle_events::{Event, Function};
 use ioracle_spool::layout::{Call, DefinitionKind};
 use ioracle_spool::{Sink, StreamInfo, StreamNumber};
 
@@ -13,7 +13,7 @@ use super::reader::RawTail;
 use super::writer::RawWriter;
 use super::{directory_in, is_in, records_name};
 use crate::native::TimePrecision;
-use crate::spooled::{JobProcess, Observer, ProcessNumber, State};
+use crate::spooled::{Observer, ProcessNumber, State};
 use crate::trace::{ReadOptions, Trace};
 use crate::writing::{Description, TraceRecorder, repair};
 
@@ -174,12 +174,7 @@ fn files_of_others_are_refused() {
 fn nonsense_in_frames_is_passed_over() {
     struct Nothing;
     impl Observer for Nothing {
-        fn process(&mut self, _: ProcessNumber, _: &JobProcess) {}
-        fn stream_began(&mut self, _: StreamId, _: u32) {}
-        fn context(&mut self, _: ContextId, _: &str) {}
-        fn file(&mut self, _: FileId, _: &str) {}
         fn event(&mut self, _: ProcessNumber, _: &Event) {}
-        fn stream_ended(&mut self, _: StreamId) {}
     }
     use super::frames::{FRAME_BYTES, head};
     let here = tempfile::tempdir().unwrap();

@@ -245,20 +245,15 @@ impl Numbers {
 
 #[cfg(test)]
 mod tests {
-    use ioracle_events::{Event, StreamId};
+    use ioracle_events::Event;
 
     use super::*;
     use crate::spooled::observer::ProcessNumber;
-    use crate::spooled::processes::JobProcess;
 
     #[derive(Default)]
     struct Notes(Vec<String>);
 
     impl Observer for Notes {
-        fn process(&mut self, _: ProcessNumber, _: &JobProcess) {}
-
-        fn stream_began(&mut self, _: StreamId, _: u32) {}
-
         fn module(&mut self, name: &str, build_id: &[u8], path: &Path) {
             self.0.push(format!("module {name} {build_id:?} {}", path.display()));
         }
@@ -272,8 +267,6 @@ mod tests {
         }
 
         fn event(&mut self, _: ProcessNumber, _: &Event) {}
-
-        fn stream_ended(&mut self, _: StreamId) {}
     }
 
     fn stack(frames: &[(u64, u64)]) -> Vec<u8> {

@@ -49,15 +49,16 @@ pub struct OpenedFile<'a> {
 /// Numbers of contexts and files are common to all processes of the job, count
 /// up from 1 without gaps, and come before the first event that names them.
 /// [`FileId::UNKNOWN`] has no definition; a context whose frames are not known is
-/// given as `?`, like any other, when it is first met.
+/// given as `?`, like any other, when it is first met. Whoever wants to know only
+/// of calls implements [`event`](Observer::event) alone.
 pub trait Observer {
     /// A process, before its first event; again when its program and arguments,
     /// or its rank, become known.
-    fn process(&mut self, number: ProcessNumber, process: &JobProcess);
+    fn process(&mut self, _number: ProcessNumber, _process: &JobProcess) {}
 
     /// A thread, before its first event, with its number in the system;
     /// `id.rank` is the number of the process.
-    fn stream_began(&mut self, id: StreamId, tid: u32);
+    fn stream_began(&mut self, _id: StreamId, _tid: u32) {}
 
     /// A program or shared library, before the first call stack that names it:
     /// the name that frames give it, the identity of its build (empty if it has
@@ -69,12 +70,12 @@ pub trait Observer {
     fn module_loaded(&mut self, _process: ProcessNumber, _module: &ModuleLoaded<'_>) {}
 
     /// The frames of a call stack, innermost first, `module+0xoffset;…`.
-    fn context(&mut self, id: ContextId, frames: &str);
+    fn context(&mut self, _id: ContextId, _frames: &str) {}
 
     /// The path of a file, in the form of traces: relative to the working
     /// directory of the job where it lies in it, characters that a table cannot
     /// hold as `%` and two digits.
-    fn file(&mut self, id: FileId, path: &str);
+    fn file(&mut self, _id: FileId, _path: &str) {}
 
     /// What the system said of a file when it was first opened, after its path.
     fn file_opened(&mut self, _id: FileId, _file: &OpenedFile<'_>) {}
@@ -97,7 +98,7 @@ pub trait Observer {
     }
 
     /// A thread has ended and nothing more comes from it.
-    fn stream_ended(&mut self, id: StreamId);
+    fn stream_ended(&mut self, _id: StreamId) {}
 
     /// What was reported so far is about to leave the spool. An observer that
     /// stores it does so now: then nothing is lost when it is killed, but calls

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 use super::super::defined_contexts::DefinedContexts;
 use super::super::modules::{ModuleId, Modules, NoModule};
 use super::super::object::{MAX_OWN_FRAMES, is_own};
-use super::super::{Caller, ContextDefiner, GENERATION, MAX_FRAMES, StackFrame, identify};
+use super::super::{Caller, ContextDefiner, GENERATION, MAX_FRAMES, UnwoundFrame, identify};
 use super::cfi;
 use super::cursor::Cursor;
 use super::memory::KnownMemory;
@@ -42,7 +42,7 @@ const _: () = assert!(size_of::<Walker>() < 3 << 19);
 struct Walk {
     addresses: [usize; MAX_FRAMES],
     modules: [ModuleId; MAX_FRAMES],
-    frames: [StackFrame; MAX_FRAMES],
+    frames: [UnwoundFrame; MAX_FRAMES],
     n_frames: usize,
     trail: Trail,
 }
@@ -141,7 +141,7 @@ impl Walker {
     }
 
     /// The frames of the last walk, innermost first.
-    fn frames(&self) -> &[StackFrame] {
+    fn frames(&self) -> &[UnwoundFrame] {
         self.walk.frames.get(..self.walk.n_frames).unwrap_or_default()
     }
 
@@ -181,7 +181,7 @@ impl Walker {
         let mut n_own_frames = 0;
         while self.walk.n_frames < MAX_FRAMES && n_own_frames <= MAX_OWN_FRAMES {
             if self.rules.get(cursor.pc).is_none() && !self.learn(cursor.pc)? {
-                self.walk.note(ModuleId::OUTSIDE, cursor.pc.address, StackFrame::default());
+                self.walk.note(ModuleId::OUTSIDE, cursor.pc.address, UnwoundFrame::default());
                 // A module may be loaded there the next time.
                 self.walk.trail.unrepeatable();
                 break;
@@ -218,7 +218,7 @@ impl Walker {
 }
 
 impl Walk {
-    fn note(&mut self, module: ModuleId, address: usize, frame: StackFrame) {
+    fn note(&mut self, module: ModuleId, address: usize, frame: UnwoundFrame) {
         let number = self.n_frames;
         if let (Some(address_place), Some(module_place), Some(frame_place)) = (
             self.addresses.get_mut(number),

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use ioracle_events::{ContextId, Event, FileId, StreamId};
+use ioracle_events::{Event, FileId};
 use ioracle_pattern::{PatternConfig, PatternId, PatternWatcher, RecognisedSlice, StoreError};
-use ioracle_trace::{Follower, JobProcess, Observer, ProcessNumber};
+use ioracle_trace::{Follower, Observer, ProcessNumber};
 use serde_json::json;
 
 use super::tune::Tuner;
@@ -184,12 +184,6 @@ impl Following {
 }
 
 impl Observer for Following {
-    fn process(&mut self, _: ProcessNumber, _: &JobProcess) {}
-
-    fn stream_began(&mut self, _: StreamId, _: u32) {}
-
-    fn context(&mut self, _: ContextId, _: &str) {}
-
     fn file(&mut self, id: FileId, path: &str) {
         if self.under.as_ref().is_some_and(|under| Path::new(path).starts_with(under)) {
             self.wanted.insert(id);
@@ -205,6 +199,4 @@ impl Observer for Following {
             self.watcher.observe(&request);
         }
     }
-
-    fn stream_ended(&mut self, _: StreamId) {}
 }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use ioracle_engine::{Engine, PathAhead, PathStep};
 use ioracle_events::{ContextId, Event, Layer, Operation, PredictedFile, StreamId};
-use ioracle_spool::slot::{MAX_STEPS, OutlookBuilder, Step};
+use ioracle_spool::slot::{MAX_STEPS, OutlookBuilder, OutlookStep};
 use ioracle_trace::Follower;
 
 use self::polling::{AdaptivePolling, Arrival};
@@ -51,7 +51,7 @@ struct Asking {
     /// which only the next event says whether it was an operation.
     is_ahead: bool,
     /// Steps of the path in the words of a slot, and the number of the first.
-    steps: VecDeque<(Step, Arc<[u8]>)>,
+    steps: VecDeque<(OutlookStep, Arc<[u8]>)>,
     first_number: u64,
     arrival: Arrival,
     /// The call stack of each context symbol, where it came in this run.
@@ -270,7 +270,7 @@ impl Asking {
         let share = |probability: f64| (probability / made_probability.max(1e-300)).min(1.0);
         let published = path.steps().zip(&self.steps).skip(usize::from(made.is_some()));
         for (seen, (step, name)) in published {
-            let step = Step {
+            let step = OutlookStep {
                 from_now_ns: seen.from_now_ns.saturating_sub(made_ns),
                 probability: share(seen.probability),
                 operation_probability: share(seen.operation_probability),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ioracle_engine::Engine;
 use ioracle_events::{ContextId, FileId, PredictedFile, Prediction, Spread};
 use ioracle_spool::identity;
-use ioracle_spool::slot::Step;
+use ioracle_spool::slot::OutlookStep;
 use ioracle_trace::Follower;
 
 /// Stands for a context symbol that did not come in this run.
@@ -41,9 +41,9 @@ impl Steps {
         contexts: &[ContextId],
         engine: &Engine,
         follower: &Follower,
-    ) -> (Step, Arc<[u8]>) {
+    ) -> (OutlookStep, Arc<[u8]>) {
         let context = contexts.get(prediction.symbol.0 as usize).copied().unwrap_or(NO_CONTEXT);
-        let step = Step {
+        let step = OutlookStep {
             context: follower.context_identity(context),
             file: 0,
             offset: prediction.offset.map_or(-1, |offset| i64::try_from(offset).unwrap_or(-1)),
@@ -59,18 +59,18 @@ impl Steps {
             io_time_spread: numbers(prediction.io_time_spread),
             symbol: prediction.symbol.0,
             function: prediction.function.into(),
-            ..Step::default()
+            ..OutlookStep::default()
         };
         match &prediction.file {
             PredictedFile::Known(FileId::UNKNOWN) => (step, Arc::default()),
             PredictedFile::Known(file) => {
                 let named = self.named(*file, engine, follower);
-                (Step { file: named.identity, ..step }, Arc::clone(&named.path))
+                (OutlookStep { file: named.identity, ..step }, Arc::clone(&named.path))
             }
             PredictedFile::New(path) => {
                 let path = follower.path_in_application(path);
                 let file = identity::of(&path);
-                (Step { file, is_new_file: 1, ..step }, path.into())
+                (OutlookStep { file, is_new_file: 1, ..step }, path.into())
             }
         }
     }
