@@ -102,7 +102,7 @@ typedef struct ioracle_iterator ioracle_iterator;
 // An oracle of the caller; opaque.
 typedef struct ioracle_oracle ioracle_oracle;
 
-// The requests of a server, and what was learned of them; opaque.
+// The requests of a server, and what was learned about them; opaque.
 typedef struct ioracle_pattern ioracle_pattern;
 
 // How much an oracle may use. Begin with IORACLE_CONFIG_INIT; 0 stands for the

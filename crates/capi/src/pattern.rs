@@ -15,7 +15,7 @@ use crate::text;
 
 use ioracle_result::{IORACLE_INVALID, IORACLE_NONE, IORACLE_OK};
 
-/// The requests of a server, and what was learned of them; opaque.
+/// The requests of a server, and what was learned about them; opaque.
 pub struct ioracle_pattern {
     _private: [u8; 0],
 }

@@ -27,7 +27,7 @@ static FIRST: [DescriptorEntry; CHUNK] = [const { DescriptorEntry::new() }; CHUN
 static CHUNKS_BEYOND: [AtomicPtr<[DescriptorEntry; CHUNK]>; CHUNKS] =
     [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS];
 
-/// What is known of a descriptor.
+/// What is known about a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DescriptorKind {
     /// Nothing yet.
@@ -85,7 +85,7 @@ impl DescriptorEntry {
         }
     }
 
-    /// What is known of the descriptor.
+    /// What is known about the descriptor.
     #[inline]
     pub(crate) fn kind(&self) -> DescriptorKind {
         match self.state.load(Ordering::Acquire) & KINDS {

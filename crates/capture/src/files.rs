@@ -88,7 +88,7 @@ impl Found {
         Found::known(named, &status).unwrap_or_else(|| Found::ask(fd, named, &status))
     }
 
-    /// What is known of a path that led to this file before.
+    /// What is known about a path that led to this file before.
     ///
     /// Not inlined, like what follows: neither takes room while the other is under way.
     #[inline(never)]

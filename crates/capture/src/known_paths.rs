@@ -108,7 +108,7 @@ impl KnownPaths {
         (known.location == location).then_some(known.file)
     }
 
-    /// Remembers it first of its set: what was known of the path goes, else the oldest.
+    /// Remembers it first of its set: what was known about the path goes, else the oldest.
     pub(crate) fn insert(&mut self, PathKey(key): PathKey, location: FileLocation, file: u64) {
         let mut moved = KnownPath { key, location, file };
         for place in self.0.get_mut(key as usize % SETS).into_iter().flatten() {

@@ -25,7 +25,7 @@ const SAMPLE_EVERY: u64 = 8;
 const GRACE: u64 = 64;
 /// Outcomes after which older ones count half.
 const MAX_OUTCOMES: f64 = 64.0;
-/// Outcomes that what is known of less similar steps counts for.
+/// Outcomes that what is known about less similar steps counts for.
 const PRIOR_WEIGHT: f64 = 2.0;
 
 /// Outcomes, and steps that wait for theirs.

@@ -20,7 +20,7 @@ pub struct Config {
     /// tell, and thousands of short processes and threads leave room for those
     /// that last.
     pub min_remembered: u64,
-    /// What is learned of each stream.
+    /// What is learned about each stream.
     pub levels: Levels,
 }
 

@@ -314,7 +314,7 @@ impl Engine {
         }
     }
 
-    /// Gives away what was learned of a stream at a level; the engine knows
+    /// Gives away what was learned about a stream at a level; the engine knows
     /// nothing of it any more.
     pub fn take_stream(&mut self, level: Level, id: StreamId) -> Option<StreamLearner> {
         let stream = self.remove(id)?;
@@ -420,7 +420,7 @@ impl Engine {
         self.learner(Level::Bytes, stream)?.last_end_ns()
     }
 
-    /// What is learned of a stream at a level.
+    /// What is learned about a stream at a level.
     pub fn learner(&self, level: Level, stream: StreamId) -> Option<&StreamLearner> {
         let stream = self.streams.get(&stream)?;
         match level {

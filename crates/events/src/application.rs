@@ -17,7 +17,7 @@ const MAX_NAME_BYTES: usize = 255;
 /// Launchers inside launchers that are looked through.
 const MAX_NESTED: usize = 8;
 
-/// What is known of a process.
+/// What is known about a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessIdentity<'a> {
     /// Variables of its environment; others than [`APPLICATION_VARIABLES`] do not

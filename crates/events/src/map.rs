@@ -3,7 +3,7 @@
 //! Tables that are looked up for every event.
 //!
 //! The hash of the standard library took a third of the time from a record to
-//! what is learned of it. This one has a random seed too, so nobody can choose
+//! what is learned about it. This one has a random seed too, so nobody can choose
 //! numbers of files or threads that all fall into one place.
 
 use foldhash::fast::RandomState;

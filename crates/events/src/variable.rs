@@ -8,7 +8,7 @@
 //! nothing the program could do otherwise, and counted twice it would be two
 //! accesses. Attributes are no variables.
 //!
-//! A variable takes the place of the file, so that all that is known of files
+//! A variable takes the place of the file, so that all that is known about files
 //! (order, names with counters, positions) holds for variables too; its name is
 //! the file's path and its own. The offset is where the selection begins when
 //! the variable lies row by row. Its shape is not recorded, so it is taken to reach

@@ -28,7 +28,7 @@ const MAX_NOVELTIES: f32 = 64.0;
 /// What observations of the past are worth at most where something begins anew.
 const FADED: f32 = 2.0;
 
-/// What is known of how far the weights can be trusted.
+/// What is known about how far the weights can be trusted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Calibration {
     cells: Vec<Cell>,

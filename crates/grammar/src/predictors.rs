@@ -389,7 +389,7 @@ impl Predictors {
         self.contest = Some((contest, successor.terminal));
         let (best, other) = self.calibration.contest(contest, probability);
         if let Some(first) = self.candidates.first_mut() {
-            // Agreement confirms; what else is known of the situation may be
+            // Agreement confirms; what else is known about the situation may be
             // better news still.
             first.probability = if agree { best.max(probability) } else { best };
         }

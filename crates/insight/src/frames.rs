@@ -54,7 +54,7 @@ pub struct FrameSource {
     pub line: Option<u32>,
 }
 
-/// A frame of a call stack, with what is known of it.
+/// A frame of a call stack, with what is known about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StackFrame {
     /// `module+0xoffset`.

@@ -13,7 +13,7 @@ use crate::tally::JobTally;
 /// Paths that are kept; files beyond them have no name in the summary.
 const MAX_PATHS: usize = 1 << 18;
 
-/// What is known of a job's I/O so far.
+/// What is known about a job's I/O so far.
 #[derive(Debug, Default)]
 pub struct Insight {
     tally: JobTally,

@@ -24,7 +24,7 @@ const MAX_NODES: usize = 2000;
 /// Loops inside loops; grammars of real programs have fewer.
 const MAX_DEPTH: usize = 40;
 
-/// What is known of a context symbol.
+/// What is known about a context symbol.
 #[derive(Clone, Debug, Default)]
 pub struct SymbolFacts {
     /// The function that is called.

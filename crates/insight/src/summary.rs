@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is known of a job's I/O in the end, as plain values: text, JSON and
+//! What is known about a job's I/O in the end, as plain values: text, JSON and
 //! reports are made of it. The names of the fields are a contract; `docs/run.md`
 //! explains them.
 

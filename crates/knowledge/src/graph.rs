@@ -120,7 +120,7 @@ pub(crate) struct Follower {
     pub(crate) visits: u64,
 }
 
-/// What is known of one way to access a vertex.
+/// What is known about one way to access a vertex.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AccessStats {
     /// How often.
@@ -143,7 +143,7 @@ pub struct AccessStats {
     data: u64,
 }
 
-/// A data object and what is known of it.
+/// A data object and what is known about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Vertex {
     /// The object.
@@ -631,7 +631,7 @@ impl DataObject {
 }
 
 impl Vertex {
-    /// What is known of one way to access it.
+    /// What is known about one way to access it.
     pub fn stats(&self, kind: VisitKind) -> &AccessStats {
         match kind {
             VisitKind::Read => &self.reads,
@@ -678,7 +678,7 @@ impl Vertex {
         self.writes.merge(&other.writes);
         if other.reads.visits + other.writes.visits > 0 {
             (self.spans, self.shape) = (other.spans.clone(), other.shape.clone());
-            // What was learned of another layout would be wrong from now on.
+            // What was learned about another layout would be wrong from now on.
             if other.file_bytes != self.file_bytes && !other.extents.is_empty() {
                 self.extents.clear();
             }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is known of some durations.
+/// What is known about some durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeStats {
     /// How many there were.

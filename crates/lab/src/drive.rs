@@ -3,7 +3,7 @@
 //! Reads a surveyed trace through an engine, and lets each stream be watched
 //! from its first operation to its last.
 //!
-//! What was learned of a stream is given away as soon as the stream is over, so
+//! What was learned about a stream is given away as soon as the stream is over, so
 //! that a trace of many ranks needs the memory of those only that are under way
 //! at the same time.
 

@@ -51,7 +51,7 @@ pub struct Gap {
 }
 
 impl FileMotion {
-    /// A file that nothing is known of.
+    /// A file that nothing is known about.
     pub const NEW: FileMotion = FileMotion {
         tag: 0,
         end: 0,

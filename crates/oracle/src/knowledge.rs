@@ -19,7 +19,7 @@ use crate::time::{ExpectedWait, TimeStatistics};
 use crate::tracker::{Looked, Tracker};
 use crate::transitions::{Transition, Transitions};
 
-/// What is known of one context symbol.
+/// What is known about one context symbol.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SymbolKnowledge {
     /// The function that it calls.

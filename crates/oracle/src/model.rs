@@ -44,7 +44,7 @@ pub struct Model {
     roles: BTreeMap<Role, RoleEntry>,
     /// The call stacks of all oracles.
     stacks: Stacks,
-    /// What the same roles have learned of variables.
+    /// What the same roles have learned about variables.
     variables: Option<Box<Model>>,
 }
 
@@ -74,7 +74,7 @@ pub struct Played {
     pub operations: u64,
 }
 
-/// A role and what is known of it.
+/// A role and what is known about it.
 #[derive(Clone, Copy, Debug)]
 pub struct RoleView<'a> {
     /// The role.
@@ -146,13 +146,13 @@ impl Model {
         self.stacks.retain(&used);
     }
 
-    /// What was learned of accesses to variables, which is then no part of it any
+    /// What was learned about accesses to variables, which is then no part of it any
     /// more.
     pub fn take_variables(&mut self) -> Model {
         self.variables.take().map(|variables| *variables).unwrap_or_default()
     }
 
-    /// What a run has learned of variables, its past included.
+    /// What a run has learned about variables, its past included.
     pub fn set_variables(&mut self, variables: Model) {
         self.variables = (!variables.is_empty()).then(|| Box::new(variables));
     }
@@ -312,7 +312,7 @@ impl Model {
         }
     }
 
-    /// All but what was learned of variables.
+    /// All but what was learned about variables.
     fn into_body(mut self) -> Body {
         self.stay_within_bounds();
         let oracles = self.oracles.iter().map(|learned| SavedOracle {

@@ -18,7 +18,7 @@ use crate::latest::last;
 use crate::motion::{Motions, role};
 use crate::tracker::{Evidence, Looked, Tracker, YOUNG};
 
-/// What is known of the offsets of one symbol that is not always contiguous.
+/// What is known about the offsets of one symbol that is not always contiguous.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OffsetKnowledge {
     n: u64,

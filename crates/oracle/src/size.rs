@@ -11,7 +11,7 @@ use crate::latest::last;
 use crate::motion::Motions;
 use crate::tracker::{Evidence, Looked, Tracker, YOUNG};
 
-/// What is known of the sizes of one symbol.
+/// What is known about the sizes of one symbol.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SizeKnowledge {
     n: u64,

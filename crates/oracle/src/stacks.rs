@@ -176,7 +176,7 @@ impl Stacks {
         }
     }
 
-    /// Forgets stacks that nothing was learned of.
+    /// Forgets stacks that nothing was learned about.
     pub(crate) fn retain(&mut self, used: &BTreeSet<StackId>) {
         self.stacks.retain(|id, _| used.contains(id));
         self.by_text.retain(|_, id| used.contains(id));

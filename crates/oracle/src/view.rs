@@ -7,7 +7,7 @@ use ioracle_events::{ContextSymbol, FileId, Function, Spread};
 use crate::oracle::Oracle;
 use crate::stacks::StackId;
 
-/// What is known of one context symbol.
+/// What is known about one context symbol.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SymbolView {
     /// The symbol, as the grammar's terminal.

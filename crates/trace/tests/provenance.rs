@@ -90,7 +90,7 @@ fn record(directory: &Path) -> TraceRecorder {
     recorder
 }
 
-/// All that is known of the job above.
+/// All that is known about the job above.
 fn check(trace: &Trace) {
     let known = trace.provenance();
     let [shell, sim] = known.processes() else { panic!("{:?}", known.processes()) };

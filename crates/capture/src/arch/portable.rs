@@ -65,7 +65,7 @@ pub(crate) unsafe fn return_address_at(_sp: usize) -> usize {
 }
 
 /// Defines an exported function that goes on as `$hook`. Where its frame lies
-/// tells how deep the stack is, which is all that is known of the caller. The
+/// tells how deep the stack is, which is all that is known about the caller. The
 /// hook must not be inlined here: its locals would lie on either side of `here`,
 /// and the call would look like one that a signal handler has interrupted.
 macro_rules! entry {

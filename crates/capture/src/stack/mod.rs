@@ -84,7 +84,7 @@ pub trait ContextDefiner {
     fn context(&mut self, id: u64, frames: &[UnwoundFrame]) -> bool;
 }
 
-/// What is known of code holds for one value of this. Never 0, so that a walker
+/// What is known about code holds for one value of this. Never 0, so that a walker
 /// in zeroed memory knows nothing.
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 

@@ -4,7 +4,7 @@
 //! whether the identity has been defined.
 //!
 //! The table holds [`MAX_MODULES`]; when it is full, or when a module lies where
-//! another one was, all that is known of code is void, and the table starts anew.
+//! another one was, all that is known about code is void, and the table starts anew.
 
 use super::object::{self, Object};
 use super::{ContextDefiner, UnwoundFrame};

@@ -75,7 +75,7 @@ pub(crate) struct ThreadState {
     /// The thread's prediction slot, once it has asked.
     pub(super) slot: AtomicPtr<u8>,
     pub(super) has_asked: AtomicBool,
-    /// What `libioracle.so` has learned of this thread, and the stack on which
+    /// What `libioracle.so` has learned about this thread, and the stack on which
     /// it does.
     pub(super) learned: AtomicPtr<c_void>,
     pub(super) own_stack: AtomicPtr<u8>,

@@ -37,7 +37,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const MAX_TEXT_BYTES: u64 = 1 << 16;
 /// Names of a directory that are looked at.
 const MAX_NAMES: usize = 1 << 16;
-/// What is known of paths.
+/// What is known about paths.
 const MAX_KNOWN: usize = 1 << 16;
 /// The longest message: all names of a directory.
 const MAX_MESSAGE_BYTES: usize = 32 << 20;

@@ -29,7 +29,7 @@ const BAR: usize = 20;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What is known of the job that is shown.
+/// What is known about the job that is shown.
 #[derive(Default)]
 pub struct LiveView {
     status: Option<JobStatus>,

@@ -12,7 +12,7 @@ pub struct RecoveredTrace {
     pub source: PathBuf,
     /// The trace that was written.
     pub written: Written,
-    /// What is only known of a job.
+    /// What is only known about a job.
     pub job: Option<RecoveredJob>,
     /// Whether the job's directory was deleted, if that was asked for.
     pub removed: Option<bool>,

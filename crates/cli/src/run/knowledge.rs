@@ -48,7 +48,7 @@ pub struct RunKnowledge {
 }
 
 impl RunKnowledge {
-    /// Loads what is known of the application, and lets the engine follow it. `ended`
+    /// Loads what is known about the application, and lets the engine follow it. `ended`
     /// is set when the program has ended.
     pub fn begin(run: KnowledgeRun, engine: &mut Engine, ended: &Arc<AtomicBool>) -> RunKnowledge {
         let mut knowledge = RunKnowledge { run, inquiry: None, refused: None, not_updated: None };

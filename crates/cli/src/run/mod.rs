@@ -119,7 +119,7 @@ fn own_file(file: &Path, place: Option<RankInJob>) -> Option<PathBuf> {
     Some(place.map_or_else(|| file.to_owned(), |place| place.own_file(file)))
 }
 
-/// What is known of a run besides its I/O.
+/// What is known about a run besides its I/O.
 struct Ran {
     application: String,
     command: Vec<OsString>,

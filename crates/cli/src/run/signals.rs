@@ -114,7 +114,7 @@ impl Signals {
     }
 }
 
-/// What is known of the program when a signal comes.
+/// What is known about the program when a signal comes.
 #[derive(Clone, Copy, Debug)]
 pub struct Receiver {
     pub program: Pid,

@@ -79,7 +79,7 @@ const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// Modules that are looked into for the summary.
 const MAX_MODULES: usize = 256;
 
-/// All that is known of a job.
+/// All that is known about a job.
 pub struct RunObserver<'a> {
     pub learner: Learner,
     pub insight: Insight,

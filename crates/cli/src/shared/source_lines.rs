@@ -177,7 +177,7 @@ impl Module {
         is_kept
     }
 
-    /// Looks a frame up, and hands over what is known of it.
+    /// Looks a frame up, and hands over what is known about it.
     fn find(&mut self, offset: u64, found: &Sender<Found>) {
         let tables = self.tables.get_or_insert_with(|| Tables {
             symbols: Symbols::read(&self.path, &self.build_id),

@@ -16,7 +16,7 @@ pub struct VariablePart {
     pub counts: Option<Vec<u64>>,
 }
 
-/// What is known of a variable from its accesses.
+/// What is known about a variable from its accesses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shape {
     /// How far they have reached, by dimension.

@@ -15,7 +15,7 @@ use crate::file_groups::{FileGroup, FileKind};
 use crate::numbers::{bytes, counted, grouped};
 use crate::tally::{Accesses, CountedLibrary, SMALL, TransferTally};
 
-/// What holds of files. Where something is known of the variables of a file, the
+/// What holds of files. Where something is known about the variables of a file, the
 /// calls that its library makes are nothing of their own.
 pub fn held(measured: &Measured, by_variable: &HashSet<String>) -> Vec<Held> {
     let is_data = |group: &&FileGroup| group.kind == FileKind::Data;

@@ -138,7 +138,7 @@ pub struct ThreadLoops {
     pub svg: String,
 }
 
-/// What is known of a job besides its events.
+/// What is known about a job besides its events.
 #[derive(Clone, Debug, Default)]
 pub struct ReportedJob {
     /// What the program is called.
@@ -147,7 +147,7 @@ pub struct ReportedJob {
     pub wall_s: f64,
     /// The rank of each process that has one.
     pub ranks: HashMap<u32, u32>,
-    /// Whether enough is known of it to give advice.
+    /// Whether enough is known about it to give advice.
     pub has_advice: bool,
 }
 

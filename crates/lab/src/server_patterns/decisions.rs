@@ -289,7 +289,7 @@ mod tests {
         let rewards = OptionRewards::new(&set, 0, &["to", "sjf"], "baseline");
         assert_eq!((rewards.factor(0, 0), rewards.factor(0, 1)), (1.5, 0.8));
         assert_eq!(rewards.best(0), 0);
-        // Nothing is known of the second label.
+        // Nothing is known about the second label.
         assert_eq!((rewards.factor(1, 0), rewards.factor(9, 9)), (1.0, 1.0));
     }
 }

@@ -260,7 +260,7 @@ impl Job {
     }
 }
 
-/// Lets this process keep the memory that it frees. What is learned of a short process
+/// Lets this process keep the memory that it frees. What is learned about a short process
 /// takes some dozen kilobytes, and glibc would ask the kernel for each page of it
 /// again, with a system call where a thread has an arena of its own.
 fn keep_memory() {

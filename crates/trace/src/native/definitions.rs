@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! What the events of a trace refer to: functions, call stacks, files,
-//! processes and streams; and what is known of those.
+//! processes and streams; and what is known about those.
 
 use std::io::{BufReader, Read};
 
@@ -181,7 +181,7 @@ impl StoredDefinitions {
         Some(())
     }
 
-    /// What is known of processes by the definitions that came first, for a
+    /// What is known about processes by the definitions that came first, for a
     /// recording; an import has said all of them itself, or nothing.
     pub(crate) fn complete_provenance(&mut self, order: EventOrder) {
         if order == EventOrder::Numbered {

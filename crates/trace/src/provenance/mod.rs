@@ -24,7 +24,7 @@ pub const MAX_COMMAND_BYTES: usize = 128 * 1024;
 /// The same as text: every byte may be escaped.
 pub(crate) const MAX_COMMAND_TEXT: usize = 3 * MAX_COMMAND_BYTES;
 
-/// What is known of a run besides its events.
+/// What is known about a run besides its events.
 #[derive(Clone, Debug, Default)]
 pub struct Provenance {
     pub(crate) processes: Vec<TraceProcess>,
@@ -120,7 +120,7 @@ pub struct Mount {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MountId(pub u32);
 
-/// What is known of a file besides its path.
+/// What is known about a file besides its path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilePlace {
     /// The file system it is on.
@@ -203,7 +203,7 @@ impl Provenance {
         self.mounts.get((number as usize).checked_sub(1)?)
     }
 
-    /// What is known of a file.
+    /// What is known about a file.
     pub fn file_place(&self, file: FileId) -> FilePlace {
         self.file_places.get(&file).copied().unwrap_or_default()
     }
@@ -219,7 +219,7 @@ impl Provenance {
         Ok(())
     }
 
-    /// Changes what is known of a process; text counts again each time.
+    /// Changes what is known about a process; text counts again each time.
     pub(crate) fn change_process(
         &mut self,
         number: u32,

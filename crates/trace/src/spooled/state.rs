@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is known of a job, and how each piece of news changes it.
+//! What is known about a job, and how each piece of news changes it.
 
 use std::collections::HashMap;
 use std::path::Path;

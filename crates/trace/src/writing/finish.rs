@@ -46,7 +46,7 @@ pub(crate) fn first_skipped(trace: &Trace, events: &Events<'_>) -> Option<String
     trace.first_skipped().or(events.first_skipped()).map(ToString::to_string)
 }
 
-/// What is known of a trace whose events are all written.
+/// What is known about a trace whose events are all written.
 pub(crate) struct About<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) processes: &'a [LoggedProcess],

@@ -191,7 +191,7 @@ impl TraceRecorder {
 
     /// What was written in memory since.
     pub(crate) fn into_chunks(mut self) -> io::Result<Storage> {
-        // What is known of a process may have come after its last event.
+        // What is known about a process may have come after its last event.
         while let Some((number, process)) = self.news.pop_first() {
             self.describe(number, &process);
         }
@@ -368,7 +368,7 @@ impl TraceRecorder {
         }
     }
 
-    /// Writes what is known of a process besides what its events need.
+    /// Writes what is known about a process besides what its events need.
     fn describe(&mut self, number: u32, process: &JobProcess) {
         self.define_more(|| {
             LogEntry::Details(ProcessDetails {

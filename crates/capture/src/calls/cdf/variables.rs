@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is known of variables, so that the library is asked once for each as
+//! What is known about variables, so that the library is asked once for each as
 //! long as its file is open and nothing is renamed. Some two thousand are known
 //! at a time, beyond that the older ones are asked for again.
 
@@ -34,7 +34,7 @@ pub(super) fn known(cdf: Cdf, ncid: c_int, varid: c_int) -> Option<Variable> {
     Some(Variable { object, n_dims: n_dims as usize, item_bytes })
 }
 
-/// What is known of a file's variables may have changed.
+/// What is known about a file's variables may have changed.
 pub(super) fn forget(cdf: Cdf, ncid: c_int) {
     KNOWN.forget(|key| {
         key >> COPY_BIT == cdf.copy.number() && files::is_in((key >> VARIABLE_BITS) as c_int, ncid)

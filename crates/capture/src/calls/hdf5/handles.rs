@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is known of HDF5's open files, datasets, attributes and nameless objects,
+//! What is known about HDF5's open files, datasets, attributes and nameless objects,
 //! by their identifiers, so that calls on them need not ask again.
 //!
 //! A copy that numbers its files anew was closed in between, and what was known
@@ -38,7 +38,7 @@ pub(super) enum HandleKind {
     Attribute(u64),
 }
 
-/// What is known of an identifier.
+/// What is known about an identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KnownHandle {
     pub(super) kind: HandleKind,
@@ -119,7 +119,7 @@ const HAS_LENGTHS: u64 = 0b1000;
 const RANK_BIT: u32 = 8;
 const EXTENTS_BIT: u32 = 32;
 
-/// Keeps what is known of an identifier.
+/// Keeps what is known about an identifier.
 pub(super) fn keep(hdf5: Hdf5, id: Id, known: &KnownHandle) {
     let (key, words) = (key(hdf5, id), known.words());
     if !matches!(known.kind, HandleKind::File(_)) {
@@ -139,12 +139,12 @@ fn is_later_open(hdf5: Hdf5, id: Id) -> bool {
         && FILES.any_key(|other| is_later(other) && hdf5.is_open(id_of(hdf5, other)))
 }
 
-/// What is known of a file's identifier.
+/// What is known about a file's identifier.
 pub(super) fn file(hdf5: Hdf5, id: Id) -> Option<KnownHandle> {
     FILES.get(key(hdf5, id)).map(KnownHandle::from_words)
 }
 
-/// What is known of another object's identifier.
+/// What is known about another object's identifier.
 #[inline]
 pub(super) fn object(hdf5: Hdf5, id: Id) -> Option<KnownHandle> {
     OBJECTS.get(key(hdf5, id)).map(KnownHandle::from_words)

@@ -8,7 +8,7 @@ use super::memory::KnownMemory;
 use super::rules::{Base, Pc, SavedRegister, UnwindRule};
 use super::trail::Trail;
 
-/// What is known of a register. Where it was saved is remembered without
+/// What is known about a register. Where it was saved is remembered without
 /// looking, because most of the time no rule further out uses it.
 #[derive(Clone, Copy)]
 enum Tracked {

@@ -122,7 +122,7 @@ impl KnownMemory {
         let top = first_stack_end() & !7;
         if top.checked_sub(sp).is_some_and(|bytes| bytes < MAX_PROBED) {
             let page = sp & !(PAGE - 1);
-            // What is known of it already needs no second look.
+            // What is known about it already needs no second look.
             let known = if self.high == top { self.low } else { top };
             let is_there = page >= known || sys::is_readable(page, known);
             if is_there {

@@ -196,7 +196,7 @@ impl Paths {
         }
     }
 
-    /// Goes along what is known of the path and adds the rest.
+    /// Goes along what is known about the path and adds the rest.
     fn try_insert(&mut self, path: &WalkedPath<'_>) -> Result<(), Full> {
         let (offsets, values, fp_before) = path.trail.parts();
         let mut key = Key::root(path.caller.sp, path.return_address);

@@ -63,7 +63,7 @@ pub(super) struct UnwindRule {
     pub(super) is_interrupted: bool,
 }
 
-/// What is known of a program counter.
+/// What is known about a program counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KnownCode<'a> {
     pub(super) module: ModuleId,
@@ -117,7 +117,7 @@ pub(super) struct UnwindRules {
 }
 
 impl UnwindRules {
-    /// What is known of a program counter.
+    /// What is known about a program counter.
     #[inline]
     pub(super) fn get(&self, pc: Pc) -> Option<KnownCode<'_>> {
         let key = pc.key();

@@ -231,5 +231,5 @@ impl Walk {
     }
 }
 
-/// What is known of code is void.
+/// What is known about code is void.
 struct Stale;

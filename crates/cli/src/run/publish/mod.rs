@@ -3,7 +3,7 @@
 //! Publishes predictions for threads that ask, in their prediction slots.
 //!
 //! Nothing is done for the others. For a thread that asks, the engine keeps the
-//! path ahead ([`ioracle_engine::PathAhead`]), and what is known of it is put into
+//! path ahead ([`ioracle_engine::PathAhead`]), and what is known about it is put into
 //! the slot as soon as an event of the thread is learned. Where the path is short,
 //! because the thread did something else than was expected, it is extended while
 //! there is nothing to learn: that is left off as soon as a thread that asks has

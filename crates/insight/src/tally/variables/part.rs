@@ -25,7 +25,7 @@ pub enum SelectionPattern {
     Irregular,
 }
 
-/// What is known of the parts that were accessed.
+/// What is known about the parts that were accessed.
 #[derive(Clone, Debug, Default)]
 pub struct SelectionTally {
     n_whole: u64,

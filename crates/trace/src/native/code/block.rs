@@ -149,7 +149,7 @@ impl BlockEvents {
         about: (Precision, EventOrder, First),
         functions: &Arc<Functions>,
     ) -> Result<BlockEvents, BlockFault> {
-        // Without its grammar nothing is known of a block.
+        // Without its grammar nothing is known about a block.
         if !is_whole[0] {
             return Err(BlockFault("it is cut off within its grammar"));
         }

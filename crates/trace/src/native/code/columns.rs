@@ -60,7 +60,7 @@ pub(crate) struct Columns {
     other: Others,
 }
 
-/// What is learned of one symbol.
+/// What is learned about one symbol.
 #[derive(Clone, Debug)]
 struct SymbolModel {
     handle: Number,
@@ -235,7 +235,7 @@ impl Columns {
     }
 }
 
-/// What is known of a call when its result is coded.
+/// What is known about a call when its result is coded.
 struct Called {
     function: Function,
     handle: i64,

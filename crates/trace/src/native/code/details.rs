@@ -34,7 +34,7 @@ pub(crate) struct DetailTemplates {
     is_damaged: bool,
 }
 
-/// What is learned of the details of a symbol.
+/// What is learned about the details of a symbol.
 #[derive(Clone, Debug)]
 pub(crate) struct DetailModel {
     template: Number,

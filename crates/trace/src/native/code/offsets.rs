@@ -6,7 +6,7 @@
 use super::number::{Magnitude, Number};
 use super::range::{Chance, Coder};
 
-/// What is learned of the offsets of a symbol.
+/// What is learned about the offsets of a symbol.
 #[derive(Clone, Debug)]
 pub(crate) struct OffsetModel {
     is_there: Chance,

@@ -51,7 +51,7 @@ struct Span {
     true_end: u64,
 }
 
-/// What is learned of the times of a symbol.
+/// What is learned about the times of a symbol.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeModel {
     is_early: Chance,

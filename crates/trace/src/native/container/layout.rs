@@ -202,7 +202,7 @@ pub(crate) enum IndexEntry {
     Block(BlockPlace),
 }
 
-/// Where a block is, and what is known of it without reading it.
+/// Where a block is, and what is known about it without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BlockPlace {
     pub(crate) position: u64,

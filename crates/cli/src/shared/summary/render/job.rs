@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What to do about a job's I/O, what it did and what was learned of it, in words.
+//! What to do about a job's I/O, what it did and what was learned about it, in words.
 
 use ioracle_events::readable;
 use ioracle_insight::{
@@ -41,7 +41,7 @@ pub struct JobSetting {
     pub knew_earlier_runs: bool,
 }
 
-/// Adds all that is known of a job to a page.
+/// Adds all that is known about a job to a page.
 pub fn job(job: &Summary, setting: &JobSetting, page: &mut TextPage) {
     what_to_do(job, page);
     what_was_done(job, setting, page);
