@@ -182,7 +182,7 @@ fn remedy(kind: &str, library: Option<CountedLibrary>) -> &'static str {
         ("scattered_writes", None) => "write in order, or collect the data and sort it first",
         ("scattered_reads", None) => "read in order, or in one piece if it fits into memory",
         (_, Some(CountedLibrary::Hdf5)) => {
-            "HDF5 makes them: access larger parts of datasets, or raise its buffers \
+            "HDF5 makes them: access larger parts of datasets, or enlarge its buffers \
              (H5Pset_sieve_buf_size, H5Pset_chunk_cache, H5Pset_meta_block_size)"
         }
         (_, Some(CountedLibrary::NetCdf)) => {
@@ -209,7 +209,7 @@ fn stdio_bulk(measured: &Measured, group: &FileGroup) -> Option<Held> {
         return None;
     }
     let seen = format!(
-        "{} of {} went through the small buffer of stdio, {} a call",
+        "{} of {} went through the small buffer of stdio, {} per call",
         bytes(moved.bytes),
         named(group),
         bytes(moved.mean_bytes())
@@ -272,11 +272,11 @@ fn read_again(group: &FileGroup) -> Option<Held> {
     let times = read as f64 / extent as f64;
     let (kind, seen, remedy) = if is_by_all {
         let seen = format!(
-            "{} read {} of {}, {times:.1} times the {} that are read of it",
+            "{} read {} from the same {} of {}, {times:.1} times as much",
             counted(n_processes, "process"),
             bytes(read),
-            named(group),
-            bytes(extent)
+            bytes(extent),
+            named(group)
         );
         let remedy = "let one rank read and send the data to the others (MPI_Bcast), or read \
                       collectively (MPI_File_read_all)";

@@ -81,8 +81,8 @@ fn chunks(variable: &VariableGroup) -> Option<Held> {
     }
     let shape = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join("×");
     let seen = format!(
-        "{} accesses to '{}' in '{}' touch {:.0} chunks of {} each, which hold {:.1} times what is \
-         asked for",
+        "{} accesses to '{}' in '{}' touch {:.0} chunks of {} each, which hold {:.1} times the \
+         requested data",
         grouped(touched.accesses),
         variable.name,
         readable(&variable.path),
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(
             found(events),
             ["200 accesses to '/T' in 'file-b' touch 100 chunks of 100×10 each, which hold 100.0 \
-                 times what is asked for, taking 2.0 ms (2 % of the run): choose chunks in the \
+                 times the requested data, taking 2.0 ms (2 % of the run): choose chunks in the \
                  shape of the accesses, 1×1000"]
         );
         let fitting =

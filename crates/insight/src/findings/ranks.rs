@@ -93,7 +93,7 @@ fn uneven(ranks: &[RankBytes]) -> Option<Held> {
     );
     let mut both = most.read;
     both.join(&most.written);
-    let remedy = "share the data out evenly, or use collective calls, which do that";
+    let remedy = "distribute the data evenly, or use collective calls, which do so";
     Some(Held { is_minor: true, ..about("uneven_ranks", both, seen, remedy) })
 }
 

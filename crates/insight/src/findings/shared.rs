@@ -83,7 +83,7 @@ fn unbuffered(group: &FileGroup, access: Access) -> Option<Held> {
         grouped(done.moved.operations),
         bytes(done.moved.mean_bytes())
     );
-    let remedy = "let MPI put the pieces of ranks together (hints romio_cb_write and \
+    let remedy = "let MPI combine the pieces of the ranks (hints romio_cb_write and \
                   romio_cb_read, cb_nodes, cb_buffer_size)";
     Some(Held {
         seen,
@@ -108,7 +108,8 @@ fn many_open(measured: &Measured) -> Option<Held> {
     );
     Some(Held {
         seen,
-        remedy: "close files after use, before the limit (ulimit -n) ends the program".to_owned(),
+        remedy: "close files after use, before the program reaches its limit (ulimit -n)"
+            .to_owned(),
         functions: busiest(&largest.tally.calls, |function| function.access() == Access::Open),
         is_minor: true,
         is_risk: true,

@@ -160,7 +160,7 @@ fn files_that_every_process_reads_are_separated_from_those_that_are_read_again()
     };
     check(
         (0..400).map(by_four),
-        "4 processes read 26.2 MB of 'file-b', 4.0 times the 6.6 MB that are read of it",
+        "4 processes read 26.2 MB from the same 6.6 MB of 'file-b', 4.0 times as much",
     );
 }
 
