@@ -19,7 +19,7 @@ pub enum Error {
     },
     /// There are events but none of them accesses a variable.
     #[error(
-        "the trace '{trace}' holds no accesses to variables (calls of HDF5, netCDF or PnetCDF); leave out --variables"
+        "the trace '{trace}' contains no accesses to variables (calls of HDF5, netCDF or PnetCDF); leave out --variables"
     )]
     NoVariables {
         /// Name of the trace.

@@ -14,7 +14,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum Error {
     /// The directory does not exist or may not be read.
-    #[error("could not open the trace '{}': {source}; name a directory that holds a recorded trace", path.display())]
+    #[error("could not open the trace '{}': {source}; name a directory that contains a recorded trace", path.display())]
     Directory {
         /// The directory that was asked for.
         path: PathBuf,
@@ -29,7 +29,7 @@ pub enum Error {
     },
     /// A table is missing from the directory.
     #[error(
-        "'{}' holds no events.ioracle, and neither {table}.csv.zst nor {table}.csv; add the file, or name a directory that holds a recorded trace",
+        "'{}' contains no events.ioracle, and neither {table}.csv.zst nor {table}.csv; add the file, or name a directory that contains a recorded trace",
         directory.display()
     )]
     MissingTable {
@@ -53,7 +53,7 @@ pub enum Error {
         path: Arc<str>,
     },
     /// The system could not read a file.
-    #[error("could not read '{path}': {source}; check its permissions and the storage it lies on")]
+    #[error("could not read '{path}': {source}; check its permissions and its storage")]
     Unreadable {
         /// The file.
         path: Arc<str>,
@@ -112,7 +112,7 @@ pub enum Error {
     },
     /// Raw records of another machine or version, or something else.
     #[error(
-        "'{path}' does not hold raw records that this ioracle can read; finish the recording with 'ioracle recover' of the version and on the kind of machine that wrote it"
+        "'{path}' contains no raw records that this ioracle can read; finish the recording with 'ioracle recover' of the version and on the kind of machine that wrote it"
     )]
     ForeignRaw {
         /// The file.
@@ -127,7 +127,7 @@ pub enum Error {
         path: Arc<str>,
     },
     /// A file of the native form is something else.
-    #[error("'{path}' is not a trace of ioracle; name a directory that holds a recorded trace")]
+    #[error("'{path}' is not a trace of ioracle; name a directory that contains a recorded trace")]
     NotATrace {
         /// The file.
         path: Arc<str>,
@@ -175,7 +175,7 @@ pub enum Error {
         reason: Box<str>,
     },
     /// There is not a single event.
-    #[error("'{path}' holds no events{}; record the application again", but_skipped(*.skipped))]
+    #[error("'{path}' contains no events{}; record the application again", but_skipped(*.skipped))]
     Empty {
         /// The file.
         path: Arc<str>,
@@ -184,7 +184,7 @@ pub enum Error {
     },
     /// There is not a single event, but there may be some soon.
     #[error(
-        "'{path}' holds no events yet; read it when the program that is recorded has made some calls, or finish the recording with 'ioracle recover' on its directory if it has ended"
+        "'{path}' contains no events yet; read it when the program that is recorded has made some calls, or finish the recording with 'ioracle recover' on its directory if it has ended"
     )]
     EmptyYet {
         /// The file.
@@ -192,7 +192,7 @@ pub enum Error {
     },
     /// The rank that was asked for made no recorded call.
     #[error(
-        "'{path}' holds no events of rank {rank}; {}", ranks_there(*.n_ranks, *.lowest, *.highest)
+        "'{path}' contains no events of rank {rank}; {}", ranks_there(*.n_ranks, *.lowest, *.highest)
     )]
     RankNotFound {
         /// The file.
@@ -220,7 +220,7 @@ pub enum Error {
     },
     /// A directory for a new trace has a recording that was never finished.
     #[error(
-        "'{}' holds a recording that was not finished; finish it with 'ioracle recover', or name another directory",
+        "'{}' contains a recording that was not finished; finish it with 'ioracle recover', or name another directory",
         path.display()
     )]
     Unfinished {
@@ -359,7 +359,7 @@ pub enum RowFault {
         number: u32,
     },
     /// A row that is there already, or not in the order of its table.
-    #[error("{column} does not follow the row before it; each is there once, in order")]
+    #[error("{column} does not follow the row before it; each must occur once, in order")]
     NotInOrder {
         /// The column.
         column: &'static str,

@@ -108,14 +108,14 @@ fn the_events_before_a_cut_come_back() {
 
         let written = repair(directory).unwrap();
         assert_eq!(written.n_events, lenient.len() as u64);
-        assert!(written.incomplete.unwrap().starts_with("was cut off behind byte"));
+        assert!(written.incomplete.unwrap().starts_with("was cut off after byte"));
         assert_eq!(read(directory, STRICT), lenient);
         let bytes = fs::read(directory.join(EVENTS)).unwrap();
         assert!(bytes.starts_with(&left), "what was there was not only added to");
         let trace = Trace::open(directory, STRICT).unwrap();
         assert_eq!(trace.meta().events, Some(written.n_events));
         assert_eq!(trace.meta().wall_s, Some(7.5), "the description was not kept");
-        assert!(trace.incomplete().unwrap().starts_with("was cut off behind byte"));
+        assert!(trace.incomplete().unwrap().starts_with("was cut off after byte"));
         assert!(!TraceRecorder::is_unfinished(directory));
     }
 }

@@ -200,7 +200,7 @@ fn two_recorders_do_not_share_a_directory() {
     let (directory, recorder) = recording(3);
     let error =
         TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap_err().to_string();
-    assert!(error.contains("holds a recording that was not finished"), "{error}");
+    assert!(error.contains("contains a recording that was not finished"), "{error}");
     recorder.finish(&Description::default()).unwrap();
     let error =
         TraceRecorder::create(directory.path(), TimePrecision::Exact).unwrap_err().to_string();

@@ -109,7 +109,7 @@ impl Measured {
         } else if !is_faster(self.reopened) {
             Diagnosis::note(
                 "prefetching",
-                "helps only for files that are open: opening a file drops what is cached of it",
+                "helps only for files that are open: opening a file drops its cached data",
             )
         } else {
             Diagnosis::ok("prefetching", "helps here: 'ioracle run --prefetch'")

@@ -37,7 +37,7 @@ pub fn find(directory: &Path) -> Result<BTreeMap<String, Vec<RunFile>>> {
     }
     if servers.is_empty() {
         bail!(
-            "'{}' holds no labelled runs; they lie in <label>/<repetition>/<server>.csv or .csv.zst",
+            "'{}' contains no labelled runs; they are expected in <label>/<repetition>/<server>.csv or .csv.zst",
             directory.display()
         );
     }

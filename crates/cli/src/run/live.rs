@@ -118,7 +118,7 @@ impl LiveOutput {
             }
         }
         if let Some(error) = lost {
-            say(format_args!("not all of the program's output could be kept: {error}"));
+            say(format_args!("not all of the program's output could be stored: {error}"));
         }
     }
 

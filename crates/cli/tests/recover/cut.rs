@@ -59,9 +59,9 @@ fn a_trace_that_was_cut_off_is_read_leniently_or_recovered_and_every_command_say
     all_say(&target.path(), &["--lenient"], "is cut off at byte");
     let done = ioracle(["recover", &target.name()]);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    assert!(done.out.contains("The recording was cut off behind byte"), "{}", done.out);
+    assert!(done.out.contains("The recording was cut off after byte"), "{}", done.out);
     assert!(fs::read(target.path().join("events.ioracle")).unwrap().starts_with(&left));
-    all_say(&target.path(), &[], "the recording was cut off behind byte");
+    all_say(&target.path(), &[], "the recording was cut off after byte");
 }
 
 /// `--lenient` was recommended to those who had given it.
@@ -94,7 +94,7 @@ fn what_was_left_is_discarded_on_request() {
     interrupted_recording(&target.path(), 5);
     assert_eq!(ioracle(["recover", &target.name()]).code, Some(0));
     let done = ioracle(["recover", &target.name(), "--discard"]);
-    done.fails_saying(1, &["holds a complete trace"]);
+    done.fails_saying(1, &["contains a complete trace"]);
     assert_eq!(names(&target.path()), crate::TRACE);
 
     let spool = Spool::new();

@@ -84,7 +84,7 @@ fn a_recording_without_an_event_yet_is_kept_separate_from_an_empty_trace() {
     let target = Target::new();
     interrupted_recording(&target.path(), 0);
     let done = ioracle(["eval", &target.name()]);
-    done.fails_saying(1, &["events.ioracle", "holds no events yet"]);
+    done.fails_saying(1, &["events.ioracle", "contains no events yet"]);
     assert!(!done.err.contains("skipped"), "{}", done.err);
 }
 

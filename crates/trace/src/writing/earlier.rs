@@ -274,7 +274,7 @@ pub(crate) fn write_salvaged(
 pub(crate) fn cut_off(chunks: &Chunks) -> Option<String> {
     let is_cut = !chunks.content().is_finished;
     is_cut.then(|| {
-        format!("was cut off behind byte {}; what came after is lost", chunks.content().end)
+        format!("was cut off after byte {}; what came after is lost", chunks.content().end)
     })
 }
 

@@ -58,7 +58,7 @@ fn a_missing_directory_is_an_error() {
     check(
         |directory| fs::remove_dir_all(directory).unwrap(),
         expect![[r#"
-        error: could not open the trace 'DIR': No such file or directory (os error 2); name a directory that holds a recorded trace
+        error: could not open the trace 'DIR': No such file or directory (os error 2); name a directory that contains a recorded trace
     "#]],
     );
 }
@@ -79,7 +79,7 @@ fn a_missing_table_is_an_error() {
     check(
         |directory| fs::remove_file(directory.join("stacks.csv.zst")).unwrap(),
         expect![[r#"
-            error: 'DIR' holds no events.ioracle, and neither stacks.csv.zst nor stacks.csv; add the file, or name a directory that holds a recorded trace
+            error: 'DIR' contains no events.ioracle, and neither stacks.csv.zst nor stacks.csv; add the file, or name a directory that contains a recorded trace
         "#]],
     );
 }

@@ -153,13 +153,13 @@ fn a_trace_without_events_is_refused() {
     check(
         rows(""),
         expect![[r#"
-            error: 'events.csv' holds no events; record the application again
+            error: 'events.csv' contains no events; record the application again
         "#]],
     );
     check_lenient(
         rows("0,0,0\n"),
         expect![[r#"
-            error: 'events.csv' holds no events (bad rows skipped: 1); record the application again
+            error: 'events.csv' contains no events (bad rows skipped: 1); record the application again
             skipped 1: events.csv:2: only 3 of 15 fields; correct the row, or skip bad rows with --lenient
         "#]],
     );
@@ -170,7 +170,7 @@ fn a_rank_that_is_not_there_is_refused() {
     let trace = || Trace::from_parts("memory", rows(EVENTS), STRICT);
     assert_eq!(describe(trace(), Some(1)), "1/0:0 fprintf\n");
     expect![[r#"
-        error: 'events.csv' holds no events of rank 2; ask for one of its 2 ranks, from 0 to 1
+        error: 'events.csv' contains no events of rank 2; ask for one of its 2 ranks, from 0 to 1
     "#]]
     .assert_eq(&describe(trace(), Some(2)));
 }

@@ -182,5 +182,5 @@ fn a_job_without_calls_gives_a_trace_without_events() {
     assert_eq!(written.n_events, 0);
     let trace = Trace::open(directory.path(), ReadOptions::default()).unwrap();
     let error = trace.events(None).unwrap().next().unwrap().unwrap_err();
-    assert!(error.to_string().contains("holds no events"), "{error}");
+    assert!(error.to_string().contains("contains no events"), "{error}");
 }

@@ -181,7 +181,7 @@ fn what_is_known(knowledge: &KnowledgeUse) -> String {
         return format!("the repository '{file}' was not used");
     }
     if *runs == 0 && knowledge.not_updated.is_none() {
-        return format!("nothing was learned of {application} in this run");
+        return format!("nothing was learned about {application} in this run");
     }
     let known = match (knowledge.matched_percent, knowledge.predicted_percent) {
         (Some(matched), Some(predicted)) => format!(
