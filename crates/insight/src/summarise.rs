@@ -32,7 +32,7 @@ const MIN_COVERED: f64 = 0.05;
 /// Groups of files that are named for a loop.
 const MAX_LOOP_FILES: usize = 4;
 
-/// What is known about a job besides its events.
+/// What is known of a job besides its events.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// What was learned from the events.
