@@ -31,6 +31,9 @@ const MAX_LOOPS: usize = 5;
 const MIN_COVERED: f64 = 0.05;
 /// Groups of files that are named for a loop.
 const MAX_LOOP_FILES: usize = 4;
+/// Operations that are read ahead for the next burst, in bursts of the average size: the
+/// rest of the present one, and the next, which may be larger.
+const MAX_BURSTS_AHEAD: u64 = 4;
 
 /// What is known of a job besides its events.
 #[derive(Clone, Copy)]
@@ -317,7 +320,9 @@ fn bursts_of(
 ) -> Option<Bursts> {
     let seen = tally.of(stream, oracle.quiet_threshold_ns()?)?;
     // Of a burst that has begun only the rest is known; the next one is whole.
-    let next = || oracle.bursts().take(2).find(|burst| burst.starts_in_ns > 0);
+    let max_steps =
+        usize::try_from(MAX_BURSTS_AHEAD * (seen.operations / seen.n)).unwrap_or(usize::MAX);
+    let next = || oracle.bursts_within(max_steps).take(2).find(|burst| burst.starts_in_ns > 0);
     let next = is_whole.then(next).flatten();
     Some(Bursts {
         seen: seen.n,

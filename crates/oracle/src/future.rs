@@ -21,8 +21,15 @@ impl Oracle {
 
     /// The next burst and those after it, as far as the path is known.
     pub fn bursts(&self) -> impl Iterator<Item = Burst> + '_ {
+        self.bursts_within(MAX_STEPS)
+    }
+
+    /// The same within so many operations, for those who know how many a burst may have:
+    /// a loop without long waits would be read up to the limit.
+    pub fn bursts_within(&self, max_steps: usize) -> impl Iterator<Item = Burst> + '_ {
+        let max_steps = max_steps.min(MAX_STEPS);
         let has_bursts = self.quiet.threshold_ns().is_some();
-        let mut path = has_bursts.then(|| self.path().zip(1..).peekable());
+        let mut path = has_bursts.then(|| self.path().take(max_steps).zip(1..).peekable());
         std::iter::from_fn(move || {
             let path = path.as_mut()?;
             let (first, mut n_read) = path.next()?;
@@ -44,7 +51,7 @@ impl Oracle {
                 burst.confidence = next.operation_probability;
                 n_read = read;
             }
-            burst.is_cut = n_read == MAX_STEPS;
+            burst.is_cut = n_read == max_steps;
             Some(burst)
         })
     }
