@@ -141,9 +141,13 @@ impl Model {
     /// knows are left out.
     pub fn set_stacks(&mut self, stacks: Stacks) {
         self.stacks = stacks;
-        let identities = self.oracles.iter().flat_map(|learned| learned.oracle.stacks());
-        let used: BTreeSet<StackId> = identities.collect();
+        let used = self.stacks_in_use();
         self.stacks.retain(&used);
+    }
+
+    /// The call stacks of operations that were learned.
+    pub fn stacks_in_use(&self) -> BTreeSet<StackId> {
+        self.oracles.iter().flat_map(|learned| learned.oracle.stacks()).collect()
     }
 
     /// What was learned about accesses to variables, which is then no part of it any

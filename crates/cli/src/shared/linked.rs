@@ -13,8 +13,10 @@ use std::path::Path;
 
 use memchr::memmem;
 use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol};
 use serde::Serialize;
+
+use super::module_file::ModuleFile;
 
 /// Bytes of constants that are looked at in one file, and at once.
 const MAX_BYTES: u64 = 64 << 20;
@@ -95,7 +97,7 @@ fn found_in(path: &Path, module: Module) -> Option<Vec<&'static LinkedLibrary>> 
     if !file.metadata().ok()?.is_file() {
         return None;
     }
-    let cache = ReadCache::new(file.try_clone().ok()?);
+    let cache = ModuleFile::cache(file.try_clone().ok()?);
     let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
     let mut found = Vec::new();
     let mut rest = MAX_BYTES;

@@ -14,6 +14,7 @@ pub mod linked;
 pub mod lock;
 pub mod memory;
 pub mod models;
+mod module_file;
 pub mod numbers;
 pub mod output;
 pub mod png;

@@ -22,8 +22,9 @@ use ioracle_events::readable;
 use ioracle_insight::FrameSource;
 use ioracle_trace::SourcePlace;
 use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSection, ReadCache};
+use object::{Endianness, Object, ObjectSection};
 
+use crate::shared::module_file::ModuleFile;
 use crate::shared::symbols::Symbols;
 
 /// Frames that are looked up, and functions at one address.
@@ -150,7 +151,7 @@ struct Module {
     path: PathBuf,
     build_id: Vec<u8>,
     /// What its file says, once it was read.
-    tables: Option<Tables>,
+    tables: Option<Box<Tables>>,
     /// Frames to be looked up at the end.
     left: Vec<u64>,
 }
@@ -179,9 +180,11 @@ impl Module {
 
     /// Looks a frame up, and hands over what is known about it.
     fn find(&mut self, offset: u64, found: &Sender<Found>) {
-        let tables = self.tables.get_or_insert_with(|| Tables {
-            symbols: Symbols::read(&self.path, &self.build_id),
-            lines: debug_lines(&self.path, &self.build_id),
+        let tables = self.tables.get_or_insert_with(|| {
+            Box::new(Tables {
+                symbols: Symbols::read(&self.path, &self.build_id),
+                lines: debug_lines(&self.path, &self.build_id),
+            })
         });
         // The call itself: what follows it may be another line.
         let call = offset.saturating_sub(1);
@@ -205,7 +208,7 @@ fn debug_lines(path: &Path, build_id: &[u8]) -> Option<addr2line::Context<DebugS
     if !file.metadata().ok()?.is_file() {
         return None;
     }
-    let cache = ReadCache::new(file);
+    let cache = ModuleFile::cache(file);
     let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
     if elf.build_id().ok()?.unwrap_or_default() != build_id {
         return None;
@@ -261,7 +264,7 @@ mod tests {
 
     fn this_program() -> (PathBuf, Vec<u8>) {
         let path = std::env::current_exe().unwrap();
-        let cache = ReadCache::new(File::open(&path).unwrap());
+        let cache = ModuleFile::cache(File::open(&path).unwrap());
         let elf = ElfFile64::<Endianness, _>::parse(&cache).unwrap();
         let build_id = elf.build_id().unwrap().unwrap_or_default().to_vec();
         (path, build_id)

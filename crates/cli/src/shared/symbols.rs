@@ -11,22 +11,32 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use object::read::elf::ElfFile64;
+use memchr::memmem;
+use object::elf::FileHeader64;
+use object::read::elf::{ElfFile64, ElfSymbolIterator, Sym, SymbolTable};
 use object::{
-    Architecture, Endianness, Object, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind,
+    Architecture, Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind,
 };
+
+use super::module_file::{ModuleCache, ModuleFile};
 
 /// Functions that are kept, and bytes of one whose calls are counted.
 const MAX_FUNCTIONS: usize = 1 << 20;
 const MAX_CODE_BYTES: u64 = 1 << 20;
-/// Files beyond this are not looked into.
+/// Files beyond this are not looked into, nor names that take more than this.
 const MAX_FILE_BYTES: u64 = 1 << 32;
+const MAX_NAME_TABLE_BYTES: u64 = 1 << 28;
+
+type ElfModule<'a> = ElfFile64<'a, Endianness, &'a ModuleCache>;
+type ElfSymbolTable<'a> = SymbolTable<'a, FileHeader64<Endianness>, &'a ModuleCache>;
+type ElfSymbols<'a, 'b> = ElfSymbolIterator<'a, 'b, FileHeader64<Endianness>, &'a ModuleCache>;
 
 /// The functions of a module.
 pub struct Symbols {
     file: File,
     /// Sorted by address, no two at the same.
     functions: Vec<Function>,
+    names: Names,
     segments: Vec<Segment>,
     architecture: Architecture,
 }
@@ -35,7 +45,28 @@ struct Function {
     address: u64,
     /// 0 if the table does not have it.
     size: u64,
-    name: Box<str>,
+    /// Where its name begins.
+    name: u32,
+}
+
+/// The names of symbols, as the file has them. Of thousands, a few are asked for.
+#[derive(Default)]
+struct Names(Vec<u8>);
+
+impl Names {
+    /// Those of a symbol table.
+    fn of(table: &ElfSymbolTable<'_>, elf: &ElfModule<'_>) -> Option<Names> {
+        let section = elf.section_by_index(table.string_section()).ok()?;
+        let is_bearable = section.size() <= MAX_NAME_TABLE_BYTES;
+        is_bearable.then(|| section.data().ok()).flatten().map(|bytes| Names(bytes.to_vec()))
+    }
+
+    /// The name that begins there; none if there is none.
+    fn at(&self, place: u32) -> Option<&str> {
+        let rest = self.0.get(place as usize..)?;
+        let name = &rest[..memchr::memchr(0, rest)?];
+        std::str::from_utf8(name).ok().filter(|name| !name.is_empty())
+    }
 }
 
 struct Segment {
@@ -59,21 +90,19 @@ impl Symbols {
         if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
             return None;
         }
-        let cache = ReadCache::new(file.try_clone().ok()?);
+        let cache = ModuleFile::cache(file.try_clone().ok()?);
         let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
         if elf.build_id().ok()?.unwrap_or_default() != build_id {
             return None;
         }
-        let functions = match functions(elf.symbols()) {
-            functions if functions.is_empty() => self::functions(elf.dynamic_symbols()),
-            functions => functions,
-        };
+        let (functions, names) = functions(elf.symbols(), elf.elf_symbol_table(), &elf)
+            .or_else(|| functions(elf.dynamic_symbols(), elf.elf_dynamic_symbol_table(), &elf))?;
         let segments = elf.segments().map(|segment| Segment {
             address: segment.address(),
             file_range: segment.file_range(),
         });
         let (segments, architecture) = (segments.collect(), elf.architecture());
-        (!functions.is_empty()).then_some(Symbols { file, functions, segments, architecture })
+        Some(Symbols { file, functions, names, segments, architecture })
     }
 
     /// The function that a return address leads back to.
@@ -88,7 +117,7 @@ impl Symbols {
         }
         let code = self.code(function, return_address);
         let call = code.map_or(0, |code| n_calls_before(&code, self.architecture));
-        Some(NamedCallSite { function: &function.name, call })
+        Some(NamedCallSite { function: self.names.at(function.name)?, call })
     }
 
     /// The code of a function up to an address in it.
@@ -116,8 +145,11 @@ pub fn exported_name(path: &Path) -> Option<String> {
     if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
         return None;
     }
-    let cache = ReadCache::new(file);
+    let cache = ModuleFile::cache(file);
     let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
+    // Hardly any program has one, and each process is looked at.
+    let names = Names::of(elf.elf_dynamic_symbol_table(), &elf)?;
+    memmem::find(&names.0, SYMBOL.as_bytes())?;
     let mut symbols = elf.dynamic_symbols().take(MAX_FUNCTIONS);
     let symbol = symbols.find(|symbol| symbol.is_definition() && symbol.name() == Ok(SYMBOL))?;
     let bytes_at = |address: u64| {
@@ -156,22 +188,31 @@ fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
     file.read_exact_at(buffer, offset)
 }
 
-fn functions<'a>(symbols: impl Iterator<Item = impl ObjectSymbol<'a>>) -> Vec<Function> {
-    let named = symbols.filter(|symbol| {
+/// The functions of a symbol table and the names in it; `None` if it has none.
+fn functions<'a>(
+    symbols: ElfSymbols<'a, '_>,
+    table: &ElfSymbolTable<'a>,
+    elf: &ElfModule<'a>,
+) -> Option<(Vec<Function>, Names)> {
+    let names = Names::of(table, elf)?;
+    let functions = symbols.filter(|symbol| {
         symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.address() > 0
     });
-    let mut functions: Vec<Function> = named
-        .filter_map(|symbol| {
-            let name = symbol.name().ok().filter(|name| !name.is_empty())?;
-            Some(Function { address: symbol.address(), size: symbol.size(), name: name.into() })
+    let mut functions: Vec<Function> = functions
+        .map(|symbol| {
+            let name = symbol.elf_symbol().st_name(elf.endian());
+            Function { address: symbol.address(), size: symbol.size(), name }
         })
+        .filter(|function| names.0.get(function.name as usize).is_some_and(|byte| *byte != 0))
         .take(MAX_FUNCTIONS)
         .collect();
     // Of several names for one place always the same one.
-    functions
-        .sort_unstable_by(|one, other| (one.address, &one.name).cmp(&(other.address, &other.name)));
+    functions.sort_unstable_by(|one, other| {
+        let by_name = || names.at(one.name).cmp(&names.at(other.name));
+        one.address.cmp(&other.address).then_with(by_name)
+    });
     functions.dedup_by_key(|function| function.address);
-    functions
+    (!functions.is_empty()).then_some((functions, names))
 }
 
 /// How many calls of the same callee stand before the one that the code ends
@@ -227,11 +268,12 @@ mod tests {
     #[test]
     fn this_very_program_has_functions() {
         let path = std::env::current_exe().unwrap();
-        let cache = ReadCache::new(File::open(&path).unwrap());
+        let cache = ModuleFile::cache(File::open(&path).unwrap());
         let elf = ElfFile64::<Endianness, _>::parse(&cache).unwrap();
         let build_id = elf.build_id().unwrap().unwrap_or_default();
         let symbols = Symbols::read(&path, build_id).expect("tests are not stripped");
-        let main = symbols.functions.iter().find(|function| &*function.name == "main").unwrap();
+        let is_main = |function: &&Function| symbols.names.at(function.name) == Some("main");
+        let main = symbols.functions.iter().find(is_main).unwrap();
         assert_eq!(symbols.find(main.address + 1).unwrap().function, "main");
         assert!(Symbols::read(&path, b"another build").is_none());
     }

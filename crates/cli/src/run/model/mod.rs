@@ -98,12 +98,14 @@ impl Begun {
         engine: Engine,
         recognition: Option<RunRecognition>,
     ) -> Result<ModelSaved> {
-        let stacks = recognition.map(|recognition| recognition.into_stacks(&engine));
+        let recognised = engine.recognised().map(|(known, new)| (new, known)).collect();
         let mut model = engine.into_model();
         // Operations of streams whose role is not known are in no model.
         if model.played() == self.played {
             bail!("nothing was learned");
         }
+        let used = model.stacks_in_use();
+        let stacks = recognition.map(|recognition| recognition.into_stacks(&recognised, &used));
         model.set_stacks(stacks.unwrap_or_default());
         let _lock = Lock::take(file, PATIENCE)?;
         let stamp = FileStamp::of(file);

@@ -3,11 +3,12 @@
 //! What of a running job earlier runs have known: its streams by their roles,
 //! its call stacks by their frames, or the names of functions.
 
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use ioracle_engine::Engine;
 use ioracle_events::{ContextId, StreamId};
-use ioracle_oracle::Stacks;
+use ioracle_oracle::{StackId, Stacks};
 use ioracle_trace::{JobProcess, ProcessNumber};
 
 use super::roles::{Roles, base_name};
@@ -60,7 +61,11 @@ impl RunRecognition {
     }
 
     /// The call stacks that are known now.
-    pub fn into_stacks(self, engine: &Engine) -> Stacks {
-        self.stacks.finish(engine)
+    pub fn into_stacks(
+        self,
+        recognised: &HashMap<StackId, StackId>,
+        used: &BTreeSet<StackId>,
+    ) -> Stacks {
+        self.stacks.finish(recognised, used)
     }
 }

@@ -8,7 +8,7 @@
 //! stacks that are to be saved and were not before.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -91,14 +91,18 @@ impl SeenStacks {
         }
     }
 
-    /// All that is known now, for the next run.
-    pub fn finish(mut self, engine: &Engine) -> Stacks {
-        let recognised: HashMap<StackId, StackId> =
-            engine.recognised().map(|(known, new)| (new, known)).collect();
+    /// All that is known now, for the next run. `recognised` are those that were found
+    /// again after a build, new to known; `used` those that something was learned of: the
+    /// others are not saved, and would be looked up anew in each run.
+    pub fn finish(
+        mut self,
+        recognised: &HashMap<StackId, StackId>,
+        used: &BTreeSet<StackId>,
+    ) -> Stacks {
         for (text, stack) in std::mem::take(&mut self.stacks) {
-            if self.known.known(text).is_none() {
-                let known = stack.known.or_else(|| recognised.get(&text).copied());
-                let id = known.unwrap_or(text);
+            let known = stack.known.or_else(|| recognised.get(&text).copied());
+            let id = known.unwrap_or(text);
+            if self.known.known(text).is_none() && used.contains(&id) {
                 let sites = self.sites(&stack.frames);
                 self.known.define(id, text, sites);
             }
