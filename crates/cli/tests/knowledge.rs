@@ -104,12 +104,23 @@ fn a_recorded_job_of_hdf5_is_learned_once_for_its_ranks() {
     // A hundred time steps of eight datasets are eight data objects.
     assert!(learned["vertices"].as_u64().unwrap() < 20, "{learned}");
     let name = learned["application"].as_str().unwrap();
-    let picture = place.path().join("graph.svg");
-    let drawn =
-        ioracle(["knowledge", "graph", name, "-o", picture.to_str().unwrap(), "--knowledge", file]);
-    assert_eq!(drawn.code, Some(0), "{}", drawn.err);
-    let svg = std::fs::read_to_string(&picture).unwrap();
+    let drawn = |to: &str| {
+        let picture = place.path().join(to);
+        let words = ["knowledge", "graph", name, "-o", picture.to_str().unwrap()];
+        let done = ioracle(words.iter().chain(&["--knowledge", file]));
+        (done, std::fs::read(&picture).unwrap_or_default())
+    };
+    let (done, svg) = drawn("graph.svg");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let svg = String::from_utf8(svg).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("start") && svg.trim_end().ends_with("</svg>"));
+    // The name of the file says what it is to be.
+    let (done, png) = drawn("graph.PNG");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(png.starts_with(b"\x89PNG"));
+    let (done, nothing) = drawn("graph.pdf");
+    assert_eq!(done.code, Some(1), "{}", done.err);
+    assert!(done.err.contains("drawn as SVG or PNG") && nothing.is_empty(), "{}", done.err);
 }
 
 #[test]

@@ -46,6 +46,11 @@ pub struct Arguments {
 /// Runs the subcommand; the exit code says whether capture works.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let program = arguments.program.as_deref();
+    if let Some(dead) = program.and_then(|path| storage::without_answer(Path::new(path))) {
+        return report(arguments, &[dead], |findings| {
+            findings_below_each_other(findings, Colours::for_stdout())
+        });
+    }
     if let Some(directory) = program.map(Path::new).filter(|path| path.is_dir()) {
         return report(arguments, &storage::examine(directory), |findings| {
             findings_below_each_other(findings, Colours::for_stdout())

@@ -10,6 +10,9 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -17,6 +20,7 @@ use rustix::fs::{Advice, fadvise};
 use tempfile::NamedTempFile;
 
 use super::finding::Diagnosis;
+use crate::knowledge::FileInquiry;
 use crate::shared::failure::sentence;
 use crate::shared::numbers::{bytes, seconds};
 
@@ -29,11 +33,33 @@ const FASTER: f64 = 4.0;
 /// Reads of the storage that take less leave nothing to win.
 const SHORT: Duration = Duration::from_micros(20);
 
+/// How long a file system may take to answer at all, and to be measured.
+const PATIENCE: Duration = Duration::from_secs(3);
+const MEASURED_WITHIN: Duration = Duration::from_secs(60);
+
+/// The one finding on a file system that does not answer; none if it does.
+pub fn without_answer(path: &Path) -> Option<Diagnosis> {
+    // Another process asks, which can be left behind.
+    let inquiry = FileInquiry::start(Arc::new(AtomicBool::new(false))).ok()?;
+    let text = format!("the file system of '{}' does not answer", path.display());
+    (!inquiry.answers(path, PATIENCE)).then(|| Diagnosis::problem("storage", text))
+}
+
 /// Findings on the storage below a directory.
 pub fn examine(directory: &Path) -> Vec<Diagnosis> {
-    match Measured::of(directory) {
-        Ok(measured) => measured.findings(directory),
-        Err(error) => vec![Diagnosis::problem("storage", sentence(&error))],
+    // On a thread that is left behind when this process ends: it may stop to answer.
+    let (sender, measured) = mpsc::channel();
+    let place = directory.to_owned();
+    thread::spawn(move || sender.send(Measured::of(&place)));
+    let problem = |text: &str| vec![Diagnosis::problem("storage", text)];
+    match measured.recv_timeout(MEASURED_WITHIN) {
+        Ok(Ok(measured)) => measured.findings(directory),
+        Ok(Err(error)) => problem(&sentence(&error)),
+        Err(_) => problem(&format!(
+            "'{}' was not measured: that takes more than {} s here",
+            directory.display(),
+            MEASURED_WITHIN.as_secs()
+        )),
     }
 }
 

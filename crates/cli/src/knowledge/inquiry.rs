@@ -9,12 +9,15 @@
 //! has waited in vain, it asks no more, and the process is left behind.
 
 use std::collections::{HashMap, VecDeque};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -24,6 +27,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use ioracle_knowledge::{ClassicLayout, FileSystem, HeaderRead, KnownFileLayout, MAX_HEADER_BYTES};
 use ioracle_spool::settings::DISABLE;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::run::launch::LD_PRELOAD;
@@ -56,6 +60,8 @@ enum Question {
     Names(String),
     Text(String),
     Layout(String),
+    /// By the bytes of a path, which need not be text.
+    FileSystem(Vec<u8>),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,6 +74,8 @@ enum FileAnswer {
         path: String,
         found: Option<(u64, Vec<u8>)>,
     },
+    /// The file system has answered, if only that there is no such file.
+    FileSystem,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,12 +159,24 @@ impl FileInquiry {
         layouts
     }
 
+    /// Whether the file system answers that a path is on, or would be on.
+    pub fn answers(&self, path: &Path, within: Duration) -> bool {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let path = path.into_os_string().into_vec();
+        self.ask_within(&Question::FileSystem(path), within).is_some()
+    }
+
     fn state(&self) -> MutexGuard<'_, InquiryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks, and waits for the answer; none if none comes.
     fn ask(&self, question: &Question) -> Option<FileAnswer> {
+        self.ask_within(question, PATIENCE)
+    }
+
+    /// The same for who has less, or more, patience while the program runs.
+    fn ask_within(&self, question: &Question, within: Duration) -> Option<FileAnswer> {
         let mut state = self.state();
         if !state.send(question) {
             return None;
@@ -165,7 +185,7 @@ impl FileInquiry {
         loop {
             let patience = match self.ended.load(Ordering::Acquire) {
                 true => PATIENCE_AFTER_END,
-                false => PATIENCE,
+                false => within,
             };
             if let Some(answer) = state.receive(LOOK_EVERY) {
                 // Layouts come when they come; everything else in the order of questions.
@@ -350,11 +370,26 @@ pub fn answer(_: &AnswerArguments) -> Result<ExitCode> {
             Question::Kind(path) => FileAnswer::Kind(kind(&path)),
             Question::Names(path) => FileAnswer::Names(names(&path)),
             Question::Text(path) => FileAnswer::Text(short_text(&path)),
+            Question::FileSystem(path) => {
+                ask_file_system(Path::new(OsStr::from_bytes(&path)));
+                FileAnswer::FileSystem
+            }
         };
         tell(&answers, &answer).context("nobody listens")?;
     }
     // Threads that hang in a read end with the process, when the read returns.
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns when the file system of a path, or of the directory it would be in, has
+/// answered. What is cached of a file tells nothing, but this is never cached.
+fn ask_file_system(path: &Path) {
+    for place in path.ancestors() {
+        match rustix::fs::statfs(place) {
+            Err(Errno::NOENT) => {}
+            _ => return,
+        }
+    }
 }
 
 fn kind(path: &str) -> FileKind {
@@ -433,6 +468,8 @@ mod tests {
         assert_eq!(names(place.path().to_str().unwrap()).len(), 2);
         assert!(names(&path("missing")).is_empty());
         assert_eq!(layout(&path("binary")).unwrap(), (9, Vec::new()));
+        ask_file_system(Path::new(&path("missing/below")));
+        ask_file_system(Path::new("a\0b"));
         assert!(layout(&path("missing")).is_err() && layout("/dev/null").is_err());
     }
 }

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::shared::numbers::counted;
 use crate::shared::output;
+use crate::shared::png::Fonts;
 use crate::shared::text::without_control_characters;
 
 pub use files::KnowledgeSetting;
@@ -72,7 +73,7 @@ enum Command {
         /// The application
         #[arg(value_name = "APP")]
         application: String,
-        /// The SVG file to write
+        /// The file to write, an SVG picture or, if its name ends in '.png', a PNG picture
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
     },
@@ -103,6 +104,27 @@ enum Command {
     /// Learn from a recorded trace
     #[command(after_help = "Example:\n  ioracle knowledge learn trace --name sim")]
     Learn(learn::Arguments),
+}
+
+/// What a picture is written as.
+enum PictureFormat {
+    Svg,
+    Png,
+}
+
+impl PictureFormat {
+    /// As the name of the file says; without an extension it is an SVG picture.
+    fn of(file: &Path) -> Result<PictureFormat> {
+        let extension = file.extension().unwrap_or_default().to_ascii_lowercase();
+        match extension.to_str() {
+            Some("" | "svg") => Ok(PictureFormat::Svg),
+            Some("png") => Ok(PictureFormat::Png),
+            _ => bail!(
+                "'{}': a graph is drawn as SVG or PNG; name the file accordingly",
+                file.display()
+            ),
+        }
+    }
 }
 
 /// Runs the subcommand.
@@ -165,8 +187,14 @@ impl Place {
     }
 
     fn graph(&self, application: &str, file: &Path) -> Result<()> {
+        let format = PictureFormat::of(file)?;
         let graph = self.open(IfMissing::Fail)?.get(application)?;
-        output::write_file(file, draw(application, &graph).as_bytes())?;
+        let svg = draw(application, &graph);
+        let picture = match format {
+            PictureFormat::Svg => svg.into_bytes(),
+            PictureFormat::Png => Fonts::of_this_machine().png(&svg)?,
+        };
+        output::write_file(file, &picture)?;
         let n = counted(graph.vertices().len() as u64, "data object");
         self.done(
             &format!("wrote '{}': {n} of {application}", file.display()),

@@ -24,6 +24,8 @@ use crate::shared::summary::KnowledgeUse;
 /// at the end. Then the run leaves a contribution beside the repository.
 const PATIENCE_BEFORE: Duration = Duration::from_millis(500);
 const PATIENCE_AFTER: Duration = Duration::from_secs(1);
+/// How long its file system may take to answer before it is left alone.
+const PATIENCE_WITH_STORAGE: Duration = Duration::from_secs(2);
 
 /// What a run is in the repository.
 pub struct KnowledgeRun {
@@ -52,7 +54,6 @@ impl RunKnowledge {
     /// is set when the program has ended.
     pub fn begin(run: KnowledgeRun, engine: &mut Engine, ended: &Arc<AtomicBool>) -> RunKnowledge {
         let mut knowledge = RunKnowledge { run, inquiry: None, refused: None, not_updated: None };
-        let graph = knowledge.load();
         let inquiry = match FileInquiry::start(Arc::clone(ended)) {
             Ok(inquiry) => Arc::new(inquiry),
             Err(error) => {
@@ -60,6 +61,16 @@ impl RunKnowledge {
                 return knowledge;
             }
         };
+        // Who opens a file on a mount that does not answer cannot be ended.
+        if !inquiry.answers(&knowledge.run.file, PATIENCE_WITH_STORAGE) {
+            let file = knowledge.run.file.display();
+            knowledge.refuse(format!(
+                "the file system of the knowledge repository '{file}' does not answer; the run \
+                 goes on without it"
+            ));
+            return knowledge;
+        }
+        let graph = knowledge.load();
         let directory = std::env::current_dir().unwrap_or_default();
         let directory = directory.to_string_lossy();
         let outputs = graph.outputs();
@@ -162,6 +173,14 @@ impl RunKnowledge {
     fn contribute(&mut self, graph: KnowledgeGraph, build: Option<&str>, used: &mut KnowledgeUse) {
         let KnowledgeRun { file, application, anonymise, .. } = &self.run;
         let graph = if *anonymise { graph.anonymised() } else { graph };
+        let answers = |inquiry: &Arc<FileInquiry>| inquiry.answers(file, PATIENCE_WITH_STORAGE);
+        if !self.inquiry.as_ref().is_some_and(answers) {
+            let file = file.display();
+            return self.leave_as_it_is(format!(
+                "the file system of the knowledge repository '{file}' does not answer, so that \
+                 nothing is added to it"
+            ));
+        }
         let place = RepositoryPlace::of(file);
         match contribute(file, place, (application, build), &graph, PATIENCE_AFTER) {
             Ok((Contributed::Merged, Some(merged))) => {

@@ -262,6 +262,53 @@ fn check_dead_mount(learned: LearnedBy) {
     assert!(took < ran + Duration::from_secs(2), "the program ran for {ran:?}, all took {took:?}");
 }
 
+/// A mount whose server was stopped.
+fn dead(slow: &mut Slow) -> bool {
+    let is_mounted = slow.mount(&[]);
+    if let Some(server) = slow.server.as_ref().filter(|_| is_mounted) {
+        let stopped = Command::new("kill").args(["-STOP", &server.id().to_string()]).status();
+        assert!(stopped.is_ok_and(|status| status.success()));
+    }
+    is_mounted
+}
+
+#[test]
+fn a_repository_on_a_dead_mount_is_left_alone_and_said_once() {
+    let mut slow = Slow::new();
+    if !dead(&mut slow) {
+        return;
+    }
+    let files: Vec<PathBuf> = (0..FILES).map(|n| slow.path(&format!("data/file_{n}"))).collect();
+    let mut command = Command::new(IORACLE);
+    command.args(["run", "--prefetch", "--knowledge"]).arg(slow.path("mount/knowledge.db"));
+    command.arg("--").arg(c("reads_files")).args(&files);
+    command.env("IORACLE_LIBRARY", library()).env("IORACLE_DIR", slow.path("jobs"));
+    let started = Instant::now();
+    let output = command.stdin(Stdio::null()).output().expect("ioracle starts");
+    let (took, said) = (started.elapsed(), text(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert_eq!(text(&output.stdout), plain(&files));
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(said.matches("does not answer; the run goes on without it").count(), 1, "{said}");
+}
+
+#[test]
+fn the_doctor_says_that_a_mount_is_dead() {
+    let mut slow = Slow::new();
+    if !dead(&mut slow) {
+        return;
+    }
+    let started = Instant::now();
+    let output = Command::new(IORACLE).arg("doctor").arg(slow.path("mount")).output();
+    let output = output.expect("ioracle starts");
+    let took = started.elapsed();
+    assert!(took < Duration::from_secs(8), "{took:?}");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let said = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(said.matches("does not answer").count(), 1, "{said}");
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -337,8 +384,11 @@ fn a_performer_that_is_killed_is_said_once_and_changes_nothing() {
     let child = slow.command(&[], &slow.files()).spawn().expect("ioracle starts");
     let performer = (0..200).find_map(|_| {
         std::thread::sleep(Duration::from_millis(1));
-        let children = format!("/proc/{0}/task/{0}/children", child.id());
-        let children = fs::read_to_string(children).ok()?;
+        // It is a child of the thread that has started it.
+        let threads = fs::read_dir(format!("/proc/{}/task", child.id())).ok()?;
+        let children = threads
+            .filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
+        let children = children.collect::<String>();
         children.split_whitespace().map(str::to_owned).find(|pid| {
             let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             arguments.windows(16).any(|part| part == b"perform-prefetch")
@@ -412,4 +462,61 @@ fn in_a_small_control_group_results_are_the_same() {
     let output = inside.stdin(Stdio::null()).output().expect("it starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(text(&output.stdout), plain(&slow.files()));
+}
+
+/// While others fill the memory with pages that are still to be written, there is no
+/// room for what is read ahead.
+#[test]
+fn beside_a_cache_full_of_dirty_pages_results_are_the_same() {
+    let mut slow = Slow::new();
+    if !slow.train(2, &["--keep-cache"]) || !slow.mount(&["--keep-cache"]) {
+        return;
+    }
+    let Some(group) = SmallGroup::new() else {
+        skip("a control group with a limit of memory cannot be made here");
+        return;
+    };
+    let run = slow.command(&[], &slow.files());
+    let mut inside = Command::new("sh");
+    let script = "echo $$ > \"$0\" || exit 9; \
+                  (for n in 1 2 3; do dd if=/dev/zero of=\"$1\" bs=1M count=90; done) 2>&- & \
+                  shift; \"$@\"; code=$?; wait; exit $code";
+    inside.args(["-c", script]).arg(group.0.join("cgroup.procs")).arg(slow.path("dirty"));
+    inside.arg(run.get_program()).args(run.get_args());
+    inside.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = inside.stdin(Stdio::null()).output().expect("it starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), plain(&slow.files()));
+    let report = slow.report();
+    let number = |name: &str| report[name].as_u64().expect("a number");
+    assert_eq!(number("bytes"), number("used") + number("wasted") + number("late"), "{report}");
+}
+
+/// Who is root may read everything: files of others are read ahead as the program reads
+/// them, and stay as they are.
+#[test]
+fn files_of_another_user_are_left_as_they_are() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    const NOBODY: u32 = 65_534;
+    let mut slow = Slow::new();
+    if chown(slow.path("data/file_0"), Some(NOBODY), Some(NOBODY)).is_err() {
+        skip("only root may give files away");
+        return;
+    }
+    for n in 0..FILES {
+        let file = slow.path(&format!("data/file_{n}"));
+        chown(&file, Some(NOBODY), Some(NOBODY)).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    if !slow.train(2, &["--keep-cache"]) || !slow.mount(&["--keep-cache"]) {
+        return;
+    }
+    let output = slow.run(&[], &slow.files());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), plain(&slow.files()));
+    assert!(slow.report()["used"].as_u64() > Some(0), "{}", slow.report());
+    for n in 0..FILES {
+        let found = fs::metadata(slow.path(&format!("data/file_{n}"))).unwrap();
+        assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (NOBODY, NOBODY, 0o600));
+    }
 }
