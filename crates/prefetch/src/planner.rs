@@ -31,6 +31,10 @@ const REQUESTS_AHEAD: u64 = 8;
 /// Requests in a row that found everything in the cache: the rest of the file is
 /// taken to be there, too, until the program waits for it.
 const RESIDENT_IN_A_ROW: u32 = 4;
+/// The same for all files together: the program is left alone until it waits for a
+/// read. Each time that turns out to be wrong and was right after all, half as many
+/// are enough.
+const MAX_RESIDENT: u32 = 8;
 /// Bytes whose fate is known before wrong predictions end it all.
 const JUDGED_BYTES: u64 = 8 << 20;
 /// Where a smaller part than this of what is used is there in time, it is not worth it.
@@ -218,6 +222,15 @@ pub struct Planner {
     first_ns: Option<u64>,
     /// When the next byte may be read, where there is a limit.
     next_allowed_ns: u64,
+    /// Somebody has waited for the storage, the program or a request of ours, since
+    /// everything seemed to be in the cache.
+    has_waited: bool,
+    /// Earlier runs tell what will be read.
+    has_foreknowledge: bool,
+    /// Requests, of any file, that found everything in the cache one after the other,
+    /// and how many of them are enough.
+    resident_in_a_row: u32,
+    resident_enough: u32,
     stopped: Option<StopReason>,
 }
 
@@ -243,7 +256,40 @@ impl Planner {
             by_source: SourceBytes::default(),
             first_ns: None,
             next_allowed_ns: 0,
+            has_waited: false,
+            has_foreknowledge: false,
+            resident_in_a_row: 0,
+            resident_enough: MAX_RESIDENT,
             stopped: None,
+        }
+    }
+
+    /// Earlier runs tell what will be read, so that it is worth a try before the program
+    /// has waited for anything.
+    pub fn begin_with_foreknowledge(&mut self) {
+        self.has_foreknowledge = true;
+    }
+
+    /// Whether there is nothing to do until the program waits for a read: as far as is
+    /// known, all it reads is in the cache.
+    pub fn is_dormant(&self) -> bool {
+        let may_try = self.has_foreknowledge && self.resident_in_a_row < self.resident_enough;
+        !self.has_waited && !may_try
+    }
+
+    /// Somebody had to wait for the storage.
+    fn wait(&mut self) {
+        self.has_waited = true;
+        self.resident_in_a_row = 0;
+    }
+
+    /// A request has found everything in the cache.
+    fn find_resident(&mut self) {
+        self.resident_in_a_row += 1;
+        if self.resident_in_a_row >= self.resident_enough && self.has_waited {
+            self.has_waited = false;
+            self.resident_enough = (self.resident_enough / 2).max(1);
+            self.resident_in_a_row = self.resident_enough;
         }
     }
 
@@ -258,6 +304,7 @@ impl Planner {
         self.first_ns.get_or_insert(start_ns);
         self.read = self.read.saturating_add(bytes);
         let was_cached = self.is_cached(file, &read.bytes);
+        let was_dormant = self.is_dormant();
         let help = self.use_pages(file, &read.bytes, start_ns);
         if let Some(extent) = help {
             self.trust.verify();
@@ -266,11 +313,16 @@ impl Planner {
         } else {
             self.times.add_unhelped(site, took_ns);
             let is_slow = took_ns as f64 > CACHED_NS + CACHED_NS_PER_BYTE * bytes as f64;
-            if is_slow && let Some(state) = self.file_mut(file) {
-                state.resident_in_a_row = 0;
+            if is_slow {
+                self.wait();
+                if let Some(state) = self.file_mut(file) {
+                    state.resident_in_a_row = 0;
+                }
             }
         }
-        if expected || help == Some(HelpExtent::Whole) {
+        if was_dormant {
+            // Nothing was expected.
+        } else if expected || help == Some(HelpExtent::Whole) {
             self.trust.confirm();
         } else if help.is_none() && !was_cached {
             // To read again what it has read needs no help and tells nothing. Neither
@@ -410,8 +462,13 @@ impl Planner {
                 self.late += (end - bytes.start).saturating_sub(n_in_time);
                 self.storage.learn(fetched.max(1), took_ns, at_a_time);
                 state.resident_in_a_row = 0;
+                self.resident_enough = MAX_RESIDENT;
+                self.wait();
             }
-            PrefetchOutcome::Resident => state.resident_in_a_row += 1,
+            PrefetchOutcome::Resident => {
+                state.resident_in_a_row += 1;
+                self.find_resident();
+            }
             PrefetchOutcome::Refused => state.is_excluded = true,
             PrefetchOutcome::Dropped => {}
         }
@@ -542,7 +599,7 @@ impl Planner {
 
     /// How many requests may be made now.
     fn slots(&self, Situation { now_ns, inside_call }: Situation) -> usize {
-        if self.stopped.is_some() || !self.is_worth_it(now_ns) {
+        if self.stopped.is_some() || self.is_dormant() || !self.is_worth_it(now_ns) {
             return 0;
         }
         if self.settings.rate_bytes_per_s.is_some() && now_ns < self.next_allowed_ns {

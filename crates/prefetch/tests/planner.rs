@@ -23,7 +23,9 @@ struct Bench {
 
 impl Bench {
     fn new(settings: PrefetchSettings) -> Bench {
-        Bench { planner: Planner::new(settings), now_ns: 0 }
+        let mut planner = Planner::new(settings);
+        planner.begin_with_foreknowledge();
+        Bench { planner, now_ns: 0 }
     }
 
     fn plan(&mut self, inside_call: bool, reads: &[ExpectedRead]) -> (Vec<PrefetchRequest>, usize) {
@@ -303,6 +305,33 @@ fn a_file_in_the_cache_is_left_alone_until_the_program_waits_for_it() {
     assert_eq!(bench.planner.report().bytes, 1 << 20);
     bench.read(0, at..at + 4096, 3 * MS, true);
     assert!(!bench.plan(true, &sequence(0, at + 4096, 128)).0.is_empty());
+}
+
+#[test]
+fn where_all_is_in_the_cache_the_program_is_left_alone_until_it_waits() {
+    let mut bench = Bench { planner: Planner::new(PrefetchSettings::default()), now_ns: 0 };
+    assert!(bench.planner.is_dormant(), "nothing is known, and nobody has waited");
+    bench.read(0, 0..8 * KIB, 5_000, true);
+    assert_eq!(bench.plan(false, &sequence(1, 0, 4)).0, []);
+    let mut file = 1;
+    // Each time, fewer requests that find everything in the cache are enough.
+    for enough in [8, 4, 2, 1, 1] {
+        bench.read(0, 0..8 * KIB, MS, true);
+        for n in 0..enough {
+            assert!(!bench.planner.is_dormant(), "{n} of {enough}");
+            file += 1;
+            let (requests, _) = bench.plan(false, &sequence(file, 0, 4));
+            assert_eq!(requests.len(), 1, "{n} of {enough}");
+            bench.planner.complete(requests[0].id, PrefetchOutcome::Resident, bench.now_ns);
+        }
+        assert!(bench.planner.is_dormant(), "{enough}");
+        assert_eq!(bench.plan(false, &sequence(file + 1, 0, 4)).0, []);
+        bench.read(0, 0..8 * KIB, 5_000, false);
+        assert!(bench.planner.is_dormant(), "a read from the cache changes nothing");
+    }
+    // With what earlier runs know it is tried first.
+    let mut bench = Bench::new(PrefetchSettings::default());
+    assert_eq!(bench.plan(false, &sequence(1, 0, 4)).0.len(), 1);
 }
 
 #[test]

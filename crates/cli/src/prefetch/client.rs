@@ -12,17 +12,75 @@ use rustix::io::Errno;
 
 use super::protocol::{self, Answer, Order};
 use crate::run::launch::LD_PRELOAD;
+use crate::shared::failure::sentence;
+
+/// A performer, which is started by its first order: a program that needs no help
+/// does not pay for one.
+#[derive(Default)]
+pub enum Performer {
+    #[default]
+    NotStarted,
+    Running(PerformerProcess),
+    /// Why it cannot be reached.
+    Lost(String),
+}
 
 /// A performer that is running.
-pub struct Performer {
+pub struct PerformerProcess {
     child: Child,
-    socket: Option<OwnedFd>,
+    socket: OwnedFd,
 }
 
 impl Performer {
-    /// Starts one: this command again, in a process group of its own, so that
-    /// keys that end the program do not end it in the middle of an order.
-    pub fn start() -> Result<Performer> {
+    /// Gives an order; false if it was not taken.
+    pub fn order(&mut self, order: &Order) -> bool {
+        if matches!(self, Performer::NotStarted) {
+            *self = match PerformerProcess::start() {
+                Ok(process) => Performer::Running(process),
+                Err(error) => Performer::Lost(sentence(&error)),
+            };
+        }
+        let Performer::Running(process) = self else { return false };
+        match protocol::send_order(&process.socket, order) {
+            Ok(()) => true,
+            Err(Errno::AGAIN) => false,
+            Err(_) => {
+                self.lose();
+                false
+            }
+        }
+    }
+
+    /// The next answer that has come, if any.
+    pub fn answer(&mut self) -> Option<Answer> {
+        let Performer::Running(process) = self else { return None };
+        match protocol::receive_answer(&process.socket) {
+            Ok(Some(answer)) => Some(answer),
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            Ok(None) | Err(_) => {
+                self.lose();
+                None
+            }
+        }
+    }
+
+    /// Why it cannot be reached, if that is so.
+    pub fn lost(&self) -> Option<&str> {
+        match self {
+            Performer::Lost(why) => Some(why),
+            Performer::NotStarted | Performer::Running(_) => None,
+        }
+    }
+
+    fn lose(&mut self) {
+        *self = Performer::Lost("the process that reads ahead has ended".to_owned());
+    }
+}
+
+impl PerformerProcess {
+    /// This command again, in a process group of its own, so that keys that end the
+    /// program do not end it in the middle of an order.
+    fn start() -> Result<PerformerProcess> {
         let (socket, its_end) = protocol::channel().context("could not make a socket")?;
         let ours = std::env::current_exe().context("could not find this command")?;
         let child = Command::new(ours)
@@ -35,45 +93,13 @@ impl Performer {
             .process_group(0)
             .spawn()
             .context("could not start the process that reads ahead")?;
-        Ok(Performer { child, socket: Some(socket) })
-    }
-
-    /// Gives an order; false if it was not taken.
-    pub fn order(&mut self, order: &Order) -> bool {
-        let Some(socket) = &self.socket else { return false };
-        match protocol::send_order(socket, order) {
-            Ok(()) => true,
-            Err(Errno::AGAIN) => false,
-            Err(_) => {
-                self.socket = None;
-                false
-            }
-        }
-    }
-
-    /// The next answer that has come, if any.
-    pub fn answer(&mut self) -> Option<Answer> {
-        let socket = self.socket.as_ref()?;
-        match protocol::receive_answer(socket) {
-            Ok(Some(answer)) => Some(answer),
-            Err(Errno::AGAIN | Errno::INTR) => None,
-            Ok(None) | Err(_) => {
-                self.socket = None;
-                None
-            }
-        }
-    }
-
-    /// Whether it can still be reached.
-    pub fn is_running(&self) -> bool {
-        self.socket.is_some()
+        Ok(PerformerProcess { child, socket })
     }
 }
 
-impl Drop for Performer {
-    /// It ends by itself; one that hangs in a read is left behind.
+impl Drop for PerformerProcess {
+    /// It ends by itself when the socket is closed; one that hangs in a read is left behind.
     fn drop(&mut self) {
-        self.socket = None;
         let _ = self.child.try_wait();
     }
 }

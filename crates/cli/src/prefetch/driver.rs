@@ -8,7 +8,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
 use ioracle_engine::{Engine, PathStep};
 use ioracle_events::{
     Access, Event, FileId, Function, Layer, PredictedFile, StreamId, plain, unescaped,
@@ -54,6 +53,9 @@ const IDLE: Duration = Duration::from_secs(60);
 /// A job of which nothing was seen is looked at so often, for so long.
 const FIRST_LOOKS: Duration = Duration::from_millis(1);
 const BEGINNING: Duration = Duration::from_secs(1);
+/// Time between two looks at a program that has nothing to wait for: being woken by
+/// each of its calls would cost it more.
+const DORMANT_LOOKS: Duration = Duration::from_millis(2);
 /// Steps that are looked at of a branch that is not the likeliest.
 const BRANCH_STEPS: usize = 64;
 const MAX_BRANCHES: usize = 4;
@@ -87,6 +89,16 @@ pub struct Prefetcher {
     asked: HashMap<RequestId, PrefetchRequest>,
     /// The program has ended: what is still learned is only accounted for.
     has_ended: bool,
+}
+
+/// How closely the program is to be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attention {
+    /// How long records may wait after others: a program that makes many calls is not
+    /// to wake the reader with each.
+    pub pause: Duration,
+    /// How long one may sleep although no records come; none where only they count.
+    pub at_most: Option<Duration>,
 }
 
 /// A process of the job.
@@ -124,12 +136,12 @@ pub struct Files {
 }
 
 impl Prefetcher {
-    /// Starts the process that reads.
-    pub fn start(settings: PrefetchSettings) -> Result<Prefetcher> {
+    /// The process that reads is started when there is something to read.
+    pub fn new(settings: PrefetchSettings) -> Prefetcher {
         let here = std::env::current_dir().unwrap_or_default();
-        Ok(Prefetcher {
+        Prefetcher {
             planner: Planner::new(settings),
-            performer: Performer::start()?,
+            performer: Performer::default(),
             files: Files { directory: here.to_string_lossy().into(), ..Files::default() },
             graph: GraphPlans::default(),
             streams: BTreeMap::new(),
@@ -145,7 +157,7 @@ impl Prefetcher {
             timeline: None,
             asked: HashMap::new(),
             has_ended: false,
-        })
+        }
     }
 
     /// From now on keeps a table of who reads what and when.
@@ -170,13 +182,6 @@ impl Prefetcher {
         let Some(file) = engine.path(event.file).and_then(|name| self.files.key(name)) else {
             return;
         };
-        let may_act = !self.has_ended && self.planner.stopped().is_none();
-        let may_begin = may_act && self.streams.len() < MAX_STREAMS;
-        if may_begin && !self.streams.contains_key(&event.stream) {
-            engine.keep_path_ahead(event.stream, HORIZON);
-            let reader = Reader { next_step: 0, n_derived: 0, seen: Instant::now() };
-            self.streams.insert(event.stream, reader);
-        }
         match access {
             Access::Read => self.observe_read(event, file, engine),
             Access::Write | Access::Truncate => self.planner.exclude(file),
@@ -184,10 +189,32 @@ impl Prefetcher {
             Access::Open => self.observe_open(event.stream, file),
             Access::Close | Access::Sync | Access::Seek | Access::Define => {}
         }
+        let may_act = !self.has_ended && !self.is_at_rest();
+        let may_begin = may_act && self.streams.len() < MAX_STREAMS;
+        if may_begin && !self.streams.contains_key(&event.stream) {
+            engine.keep_path_ahead(event.stream, HORIZON);
+            let reader = Reader { next_step: 0, n_derived: 0, seen: Instant::now() };
+            self.streams.insert(event.stream, reader);
+        }
         if let Some(reader) = self.streams.get_mut(&event.stream) {
             reader.seen = Instant::now();
             self.has_news = true;
         }
+    }
+
+    /// Earlier runs tell what will be read.
+    pub fn begin_with_foreknowledge(&mut self) {
+        self.planner.begin_with_foreknowledge();
+    }
+
+    /// Whether it has given up for good.
+    pub fn is_stopped(&self) -> bool {
+        self.planner.stopped().is_some()
+    }
+
+    /// Whether nothing is to be read ahead, for good or until the program waits.
+    fn is_at_rest(&self) -> bool {
+        self.is_stopped() || self.planner.is_dormant()
     }
 
     /// It may be another file of the same name by now.
@@ -272,27 +299,40 @@ impl Prefetcher {
         self.streams.keys().for_each(|stream| engine.drop_path_ahead(*stream));
     }
 
-    /// Takes in what has been read and says what to read next. While the program
-    /// reads, answers how long one may sleep until the next time.
+    /// Takes in what has been read and says what to read next. Answers how closely the
+    /// program is to be followed.
     pub fn act(
         &mut self,
         engine: &mut Engine,
         is_inside_call: impl FnMut(StreamId) -> bool,
-    ) -> Option<Duration> {
+    ) -> Attention {
         let has_answers = self.take_answers();
         let now = Instant::now();
-        let is_due = self.planned.is_none_or(|planned| now - planned >= PLAN_EVERY);
-        self.has_news |= engine.graph().is_some_and(|source| self.graph.has_news(source));
-        if has_answers || self.has_news && is_due {
-            (self.planned, self.has_news) = (Some(now), false);
-            self.plan(engine, now, is_inside_call);
+        if self.is_at_rest() {
+            // Nothing is predicted for nothing.
+            while let Some((stream, _)) = self.streams.pop_first() {
+                engine.drop_path_ahead(stream);
+            }
+        } else {
+            let is_due = self.planned.is_none_or(|planned| now - planned >= PLAN_EVERY);
+            self.has_news |= engine.graph().is_some_and(|source| self.graph.has_news(source));
+            if has_answers || self.has_news && is_due {
+                (self.planned, self.has_news) = (Some(now), false);
+                self.plan(engine, now, is_inside_call);
+            }
         }
         let is_active = |reader: &Reader| now - reader.seen < ACTIVE;
-        if self.planner.n_in_flight() > 0 || self.streams.values().any(is_active) {
-            return Some(PLAN_EVERY);
-        }
         let is_beginning = self.streams.is_empty() && now - self.started < BEGINNING;
-        is_beginning.then_some(FIRST_LOOKS)
+        if self.planner.n_in_flight() > 0 || self.has_news {
+            Attention { pause: PLAN_EVERY, at_most: Some(PLAN_EVERY) }
+        } else if self.streams.values().any(is_active) {
+            // Its next record wakes us.
+            Attention { pause: PLAN_EVERY, at_most: None }
+        } else if is_beginning && !self.is_at_rest() {
+            Attention { pause: PLAN_EVERY, at_most: Some(FIRST_LOOKS) }
+        } else {
+            Attention { pause: DORMANT_LOOKS, at_most: None }
+        }
     }
 
     /// How it is doing.
@@ -311,9 +351,8 @@ impl Prefetcher {
     pub fn finish(mut self) -> (PrefetchReport, Option<String>) {
         self.take_answers();
         let mut report = self.planner.report();
-        if report.why.is_none() && !self.performer.is_running() {
-            (report.stopped, report.why) =
-                (true, Some("the process that reads ahead has ended".to_owned()));
+        if let (None, Some(why)) = (&report.why, self.performer.lost()) {
+            (report.stopped, report.why) = (true, Some(why.to_owned()));
         }
         if report.why.is_none() && self.is_forbidden {
             report.why = Some(FORBIDDEN.to_owned());
@@ -393,13 +432,6 @@ impl Prefetcher {
             .take(MAX_LOOKED_AT);
         let inside_call = asks && looked_at.any(|(&stream, _)| is_inside_call(stream));
         let situation = Situation { now_ns, inside_call };
-        if self.planner.stopped().is_some() {
-            // Nothing is predicted any more for nothing.
-            while let Some((stream, _)) = self.streams.pop_first() {
-                engine.drop_path_ahead(stream);
-            }
-            return;
-        }
         // The source that is surer of what it expects next comes first. What both expect
         // is asked for once.
         let graph_first = engine.graph().is_some_and(|source| {

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-pub use driver::Prefetcher;
+pub use driver::{Attention, Prefetcher};
 
 /// Reads files ahead of a program; started by 'ioracle run --prefetch'.
 #[derive(Args)]

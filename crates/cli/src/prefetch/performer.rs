@@ -24,6 +24,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Instant;
@@ -44,6 +45,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// cache: where the kernel cannot say so, their time does.
 const CACHED_BYTES_PER_NS: u64 = 2;
 const CACHED_NS: u64 = 30_000;
+/// Bytes that are read to find out whether they are there.
+const PROBE_BYTES: usize = 4096;
 /// What `statfs` says of FUSE file systems.
 const FUSE_MAGIC: u64 = 0x6573_5546;
 
@@ -51,15 +54,10 @@ const FUSE_MAGIC: u64 = 0x6573_5546;
 pub fn run() -> Result<ExitCode> {
     let socket = std::io::stdin();
     let shared = Arc::new(Shared::default());
-    for _ in 0..THREADS {
-        let shared = Arc::clone(&shared);
-        thread::Builder::new()
-            .name("prefetch".to_owned())
-            .spawn(move || shared.work())
-            .context("could not start a thread")?;
-    }
     while let Some(order) = receive_order(&socket).context("could not receive orders")? {
-        shared.take(order);
+        if shared.take(order) {
+            shared.start_thread()?;
+        }
     }
     // Threads that hang in a read end with the process, when the read returns.
     Ok(ExitCode::SUCCESS)
@@ -69,6 +67,8 @@ pub fn run() -> Result<ExitCode> {
 struct Shared {
     queue: Mutex<Queue>,
     has_work: Condvar,
+    /// The last read had to wait for the storage.
+    is_waiting: AtomicBool,
 }
 
 #[derive(Default)]
@@ -80,6 +80,9 @@ struct Queue {
     /// Devices that were tried out: whether what is cached of a file stays when it is
     /// opened.
     keep_cache: HashMap<u64, bool>,
+    /// Threads, and those of them that wait for something to read.
+    n_threads: usize,
+    n_idle: usize,
 }
 
 struct Read {
@@ -118,7 +121,8 @@ impl Shared {
         self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn take(&self, order: Order) {
+    /// Takes an order; whether another thread is needed for it.
+    fn take(&self, order: Order) -> bool {
         let mut queue = self.queue();
         match order {
             Order::Open { file, path } => {
@@ -133,6 +137,21 @@ impl Shared {
                 queue.files.remove(&file);
             }
         }
+        queue.reads.len() > queue.n_idle && queue.n_threads < THREADS
+    }
+
+    /// Starts a thread. If there are others, they do without one that cannot be had.
+    fn start_thread(self: &Arc<Shared>) -> Result<()> {
+        let shared = Arc::clone(self);
+        let thread = thread::Builder::new().name("prefetch".to_owned());
+        let started = thread.spawn(move || shared.work());
+        let mut queue = self.queue();
+        match started {
+            Ok(_) => queue.n_threads += 1,
+            Err(_) if queue.n_threads > 0 => {}
+            Err(error) => return Err(error).context("could not start a thread"),
+        }
+        Ok(())
     }
 
     fn work(&self) {
@@ -155,6 +174,7 @@ impl Shared {
                 Ok(Fetched { bytes, file_end }) => (Outcome::Fetched, bytes, file_end),
                 Err(outcome) => (outcome, 0, None),
             };
+            self.is_waiting.store(outcome == Outcome::Fetched, Ordering::Relaxed);
             let ended_ns = monotonic_ns();
             let answer = Answer { id: read.id, outcome, bytes, took_ns, ended_ns, file_end };
             if send_answer(std::io::stdin(), &answer).is_err() {
@@ -170,7 +190,9 @@ impl Shared {
                 let source = queue.files.get(&read.file).cloned();
                 return (read, source);
             }
+            queue.n_idle += 1;
             queue = self.has_work.wait(queue).unwrap_or_else(|poisoned| poisoned.into_inner());
+            queue.n_idle -= 1;
         }
     }
 
@@ -180,7 +202,12 @@ impl Shared {
             Some(opened) => opened,
             None => self.open(read.file, &source.path)?,
         };
-        let fetched = fetch(&opened.descriptor, read, buffer).map_err(|_| Outcome::Refused)?;
+        let expected = match self.is_waiting.load(Ordering::Relaxed) {
+            true => Residency::Missing,
+            false => Residency::Cached,
+        };
+        let fetched = fetch(&opened.descriptor, read, buffer, expected);
+        let fetched = fetched.map_err(|_| Outcome::Refused)?;
         let is_tried = self.queue().keep_cache.contains_key(&opened.device);
         if fetched.bytes == 0 || is_tried || !is_fuse(&opened.descriptor) {
             return Ok(fetched);
@@ -223,7 +250,7 @@ fn read_through(
     if !is_same || FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
         return Err(Outcome::OtherFile);
     }
-    fetch(descriptor, read, buffer).map_err(|_| Outcome::Refused)
+    fetch(descriptor, read, buffer, Residency::Missing).map_err(|_| Outcome::Refused)
 }
 
 fn is_fuse(descriptor: &OwnedFd) -> bool {
@@ -274,9 +301,25 @@ fn open_regular(path: &Path, keep_cache: &HashMap<u64, bool>) -> Result<Opened, 
     Ok(Opened { descriptor: Arc::new(opened), device: status.st_dev })
 }
 
-/// Reads bytes, and answers how many of them were not in the cache.
-fn fetch(descriptor: &OwnedFd, read: &Read, buffer: &mut [u8]) -> rustix::io::Result<Fetched> {
+/// What is to be expected of a read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Residency {
+    Cached,
+    Missing,
+}
+
+/// Reads bytes, and answers how many of them were not in the cache. If they are likely
+/// to be there, their first and last pages are tried before all of them are copied.
+fn fetch(
+    descriptor: &OwnedFd,
+    read: &Read,
+    buffer: &mut [u8],
+    expected: Residency,
+) -> rustix::io::Result<Fetched> {
     let end = read.offset.saturating_add(read.length);
+    if expected == Residency::Cached && has_both_ends(descriptor, read) {
+        return Ok(Fetched { bytes: 0, file_end: None });
+    }
     let (mut at, mut bytes) = (read.offset, 0);
     let mut is_at_end = false;
     let mut can_tell = true;
@@ -314,6 +357,19 @@ fn fetch(descriptor: &OwnedFd, read: &Read, buffer: &mut [u8]) -> rustix::io::Re
     let size = || fstat(descriptor).map(|status| status.st_size.unsigned_abs()).ok();
     let file_end = if is_at_end { size() } else { None };
     Ok(Fetched { bytes, file_end })
+}
+
+/// Whether the first and the last page come at once. A file that ends before the last
+/// one does not have it.
+fn has_both_ends(descriptor: &OwnedFd, read: &Read) -> bool {
+    let last = read.offset.saturating_add(read.length).saturating_sub(PROBE_BYTES as u64);
+    [read.offset, last.max(read.offset)].into_iter().all(|offset| {
+        let mut page = [0; PROBE_BYTES];
+        let started = Instant::now();
+        let n_read = pread(descriptor, &mut page, offset);
+        let took_ns = started.elapsed().as_nanos() as u64;
+        n_read.is_ok_and(|n| n > 0 && is_cached(n as u64, took_ns))
+    })
 }
 
 fn is_cached(bytes: u64, took_ns: u64) -> bool {

@@ -21,7 +21,7 @@ use ioracle_trace::{Follower, JobProcess};
 
 use super::knowledge::{KnowledgeRun, RunKnowledge};
 use super::publish::Publisher;
-use crate::prefetch::Prefetcher;
+use crate::prefetch::{Attention, Prefetcher};
 use crate::shared::status::PrefetchStatus;
 use crate::shared::summary::KnowledgeUse;
 
@@ -78,6 +78,10 @@ impl Learner {
     /// the program has ended.
     pub fn know_from(&mut self, run: Option<KnowledgeRun>, ended: &Arc<AtomicBool>) {
         self.knowledge = run.map(|run| RunKnowledge::begin(run, &mut self.engine, ended));
+        let is_known = self.engine.graph().is_some_and(|source| source.graph().runs() > 0);
+        if let (true, Some(prefetcher)) = (is_known, &mut self.prefetcher) {
+            prefetcher.begin_with_foreknowledge();
+        }
     }
 
     /// Whether the run is added to what is known over runs.
@@ -110,10 +114,10 @@ impl Learner {
         }
     }
 
-    /// Reads ahead; how long one may sleep then, if anything is going on.
-    pub fn prefetch(&mut self, follower: &mut Follower) -> Option<Duration> {
+    /// Reads ahead, if that is wanted; how closely the program is to be followed then.
+    pub fn prefetch(&mut self, follower: &mut Follower) -> Option<Attention> {
         let is_inside_call = |stream| follower.inside_since_ns(stream).is_some();
-        self.prefetcher.as_mut()?.act(&mut self.engine, is_inside_call)
+        Some(self.prefetcher.as_mut()?.act(&mut self.engine, is_inside_call))
     }
 
     /// Whether someone acts on all streams, though their threads do not ask.
@@ -180,7 +184,7 @@ impl Learner {
 
     /// Whether somebody acts on what is predicted.
     pub fn is_acted_on(&self) -> bool {
-        self.is_asked() || self.prefetcher.is_some()
+        self.is_asked() || self.prefetcher.as_ref().is_some_and(|it| !it.is_stopped())
     }
 
     /// Takes an event that has ended inside a call which has not. It comes again when

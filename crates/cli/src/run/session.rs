@@ -7,8 +7,8 @@
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -58,6 +58,8 @@ pub struct RunPlan<'a> {
     base: PathBuf,
     /// Where the trace goes.
     trace: Option<PathBuf>,
+    /// What the program is called, once that was asked: its file is looked into for that.
+    application: OnceLock<String>,
 }
 
 impl RunPlan<'_> {
@@ -95,7 +97,8 @@ impl RunPlan<'_> {
         if let Some(file) = &arguments.model {
             output::check_place_with_lock(file)?;
         }
-        Ok(RunPlan { arguments, path, kind, place, libraries, base, trace })
+        let application = OnceLock::new();
+        Ok(RunPlan { arguments, path, kind, place, libraries, base, trace, application })
     }
 
     /// Runs the program and sums up what was seen.
@@ -178,21 +181,22 @@ impl RunPlan<'_> {
             watch.look_up_sources();
         }
         watch.tell_status(StatusPublisher::new(follower.directory(), self.application()));
+        let mut is_known = false;
         let model = self.model().map(|(model, known)| {
+            is_known = !known.is_empty();
             let (name, stacks) = (self.arguments.settings.name.as_deref(), known.stacks().clone());
             watch.begin_with(known, RunRecognition::new(stacks, &self.path, name));
             model
         });
         if let Some(settings) = self.arguments.settings.prefetch(local_ranks()) {
-            match Prefetcher::start(settings) {
-                Ok(mut prefetcher) => {
-                    if self.arguments.prefetch_timeline.is_some() {
-                        prefetcher.keep_timeline();
-                    }
-                    watch.learner.prefetch_with(prefetcher);
-                }
-                Err(error) => say(sentence(&error)),
+            let mut prefetcher = Prefetcher::new(settings);
+            if self.arguments.prefetch_timeline.is_some() {
+                prefetcher.keep_timeline();
             }
+            if is_known {
+                prefetcher.begin_with_foreknowledge();
+            }
+            watch.learner.prefetch_with(prefetcher);
         }
         let waker = follower.waker();
         let keeper = self.keeper(follower);
@@ -297,6 +301,10 @@ impl RunPlan<'_> {
     }
 
     fn application(&self) -> String {
+        self.application.get_or_init(|| self.find_application()).clone()
+    }
+
+    fn find_application(&self) -> String {
         let text = |word: &OsString| word.to_string_lossy().into_owned();
         let arguments: Vec<String> = self.arguments.command.iter().map(text).collect();
         let value = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));

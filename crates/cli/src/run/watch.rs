@@ -30,6 +30,7 @@ use super::model::RunRecognition;
 use super::pace::{LearnWhen, LearningPace};
 use super::signals::Signals;
 use super::status::StatusPublisher;
+use crate::prefetch::Attention;
 use crate::shared::output::say;
 use crate::shared::source_lines::{SourceLookup, frame_source};
 
@@ -175,7 +176,8 @@ impl<'a> RunObserver<'a> {
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut sleep = SHORT_SLEEP;
         let mut flushed = Instant::now();
-        let mut until_next = None;
+        let mut attention: Option<Attention> = None;
+        let mut had_records = false;
         let max_pause =
             Duration::from_secs_f64(follower.limit_bytes() as f64 * PAUSE_ROOM / MAX_BYTES_PER_S);
         loop {
@@ -191,11 +193,12 @@ impl<'a> RunObserver<'a> {
                 (follower.poll_awake(self), LEARNED_BETWEEN)
             } else if self.leaves_records(follower) {
                 (Ok(0), LEARNED_AT_ONCE)
-            } else if until_next.is_some() {
+            } else if attention.is_some() {
                 // Whoever reads ahead cannot wait until a stream that paused is looked at,
-                // and is woken by the next record.
+                // and is woken by the next record. While records keep coming it looks again
+                // after a pause, which does not cost the program anything.
                 let n_records = match follower.poll_awake(self) {
-                    Ok(0) => follower.poll(self),
+                    Ok(0) if !had_records => follower.poll(self),
                     polled => polled,
                 };
                 (n_records, LEARNED_BETWEEN_PLANS)
@@ -222,8 +225,14 @@ impl<'a> RunObserver<'a> {
             }
             let has_served = self.serve(follower) || self.learner.publish_more(follower);
             self.learner.look_into_files();
-            until_next = self.learner.prefetch(follower);
-            if n_records > 0 || has_learned || has_served {
+            attention = self.learner.prefetch(follower);
+            let may_pause = had_records && !has_learned && !has_served;
+            if let Some(Attention { pause, .. }) = attention.filter(|_| may_pause) {
+                std::thread::park_timeout(pause);
+                had_records = n_records > 0;
+                sleep = SHORT_SLEEP;
+            } else if n_records > 0 || has_learned || has_served {
+                had_records = n_records > 0;
                 sleep = SHORT_SLEEP;
                 let is_idle = n_records < MANY_RECORDS && !self.learner.has_waiting();
                 if is_idle && !has_served && !self.learner.is_acted_on() {
@@ -232,10 +241,12 @@ impl<'a> RunObserver<'a> {
                     std::thread::park_timeout(pause.clamp(PAUSE.0, PAUSE.1).min(max_pause));
                 }
             } else if is_later {
-                // Nobody wakes a reader that has not said that it sleeps.
+                // Nobody wakes a reader that has not said that it sleeps, but who sees the
+                // program end does.
                 std::thread::park_timeout(LATER_SLEEP);
             } else {
-                self.learner.sleep(follower, until_next.unwrap_or(sleep).min(sleep));
+                let at_most = attention.and_then(|attention| attention.at_most);
+                self.learner.sleep(follower, at_most.unwrap_or(sleep).min(sleep));
                 sleep = (sleep * 2).min(LONG_SLEEP);
             }
         }
