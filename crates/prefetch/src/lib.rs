@@ -26,7 +26,7 @@ mod trust;
 pub use account::{PrefetchReport, SourceBytes};
 pub use planner::{
     ExpectedRead, FileKey, ObservedRead, Opening, Planner, PrefetchOutcome, PrefetchRequest,
-    RequestId, Situation,
+    RequestId, Situation, StorageKey,
 };
 pub use settings::PrefetchSettings;
 pub use trust::StopReason;

@@ -57,6 +57,11 @@ const MAX_FILES: usize = 65_536;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileKey(pub u32);
 
+/// Where a file lies. What is cached of one file system tells nothing of another: programs
+/// begin with modules and settings that are, and then wait for their data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StorageKey(pub u32);
+
 /// Names a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
@@ -66,6 +71,8 @@ pub struct RequestId(pub u64);
 pub struct ExpectedRead {
     /// The file.
     pub file: FileKey,
+    /// Where it lies.
+    pub storage: StorageKey,
     /// The bytes.
     pub bytes: Range<u64>,
     /// From now to the start of the read.
@@ -81,6 +88,8 @@ pub struct ExpectedRead {
 pub struct ObservedRead {
     /// The file.
     pub file: FileKey,
+    /// Where it lies.
+    pub storage: StorageKey,
     /// The bytes.
     pub bytes: Range<u64>,
     /// The call site.
@@ -187,9 +196,52 @@ impl FileState {
     }
 }
 
+/// Whether there is anything to wait for on a storage.
+#[derive(Clone, Copy, Debug)]
+struct Demand {
+    /// Somebody has waited for it, the program or a request of ours, since everything
+    /// seemed to be in the cache.
+    has_waited: bool,
+    /// Requests that found everything in the cache one after the other, and how many of
+    /// them are enough.
+    resident_in_a_row: u32,
+    resident_enough: u32,
+}
+
+impl Default for Demand {
+    fn default() -> Demand {
+        Demand { has_waited: false, resident_in_a_row: 0, resident_enough: MAX_RESIDENT }
+    }
+}
+
+impl Demand {
+    /// Somebody had to wait for the storage.
+    fn wait(&mut self) {
+        self.has_waited = true;
+        self.resident_in_a_row = 0;
+    }
+
+    /// A request has found everything in the cache.
+    fn find_resident(&mut self) {
+        self.resident_in_a_row += 1;
+        if self.resident_in_a_row >= self.resident_enough && self.has_waited {
+            self.has_waited = false;
+            self.resident_enough = (self.resident_enough / 2).max(1);
+            self.resident_in_a_row = self.resident_enough;
+        }
+    }
+
+    /// Whether all seems to be in the cache. With foreknowledge it is tried out.
+    fn is_dormant(&self, has_foreknowledge: bool) -> bool {
+        let may_try = has_foreknowledge && self.resident_in_a_row < self.resident_enough;
+        !self.has_waited && !may_try
+    }
+}
+
 #[derive(Debug)]
 struct InFlight {
     file: FileKey,
+    storage: StorageKey,
     bytes: Range<u64>,
     source: PredictionSource,
     /// Requests on their way when it was made, itself included.
@@ -222,15 +274,10 @@ pub struct Planner {
     first_ns: Option<u64>,
     /// When the next byte may be read, where there is a limit.
     next_allowed_ns: u64,
-    /// Somebody has waited for the storage, the program or a request of ours, since
-    /// everything seemed to be in the cache.
-    has_waited: bool,
     /// Earlier runs tell what will be read.
     has_foreknowledge: bool,
-    /// Requests, of any file, that found everything in the cache one after the other,
-    /// and how many of them are enough.
-    resident_in_a_row: u32,
-    resident_enough: u32,
+    /// The storages that are read from, or are going to be.
+    demands: HashMap<StorageKey, Demand>,
     stopped: Option<StopReason>,
 }
 
@@ -256,10 +303,8 @@ impl Planner {
             by_source: SourceBytes::default(),
             first_ns: None,
             next_allowed_ns: 0,
-            has_waited: false,
             has_foreknowledge: false,
-            resident_in_a_row: 0,
-            resident_enough: MAX_RESIDENT,
+            demands: HashMap::new(),
             stopped: None,
         }
     }
@@ -270,32 +315,26 @@ impl Planner {
         self.has_foreknowledge = true;
     }
 
+    /// A storage is going to be read from.
+    pub fn expect_storage(&mut self, storage: StorageKey) {
+        self.demands.entry(storage).or_default();
+    }
+
     /// Whether there is nothing to do until the program waits for a read: as far as is
     /// known, all it reads is in the cache.
     pub fn is_dormant(&self) -> bool {
-        let may_try = self.has_foreknowledge && self.resident_in_a_row < self.resident_enough;
-        !self.has_waited && !may_try
+        let mut demands = self.demands.values();
+        let is_any = !self.demands.is_empty() || !self.has_foreknowledge;
+        is_any && demands.all(|demand| demand.is_dormant(self.has_foreknowledge))
     }
 
-    /// Somebody had to wait for the storage.
-    fn wait(&mut self) {
-        self.has_waited = true;
-        self.resident_in_a_row = 0;
-    }
-
-    /// A request has found everything in the cache.
-    fn find_resident(&mut self) {
-        self.resident_in_a_row += 1;
-        if self.resident_in_a_row >= self.resident_enough && self.has_waited {
-            self.has_waited = false;
-            self.resident_enough = (self.resident_enough / 2).max(1);
-            self.resident_in_a_row = self.resident_enough;
-        }
+    fn demand(&mut self, storage: StorageKey) -> &mut Demand {
+        self.demands.entry(storage).or_default()
     }
 
     /// Takes in a read of the program.
     pub fn observe(&mut self, read: &ObservedRead) {
-        let ObservedRead { file, site, start_ns, end_ns, expected, .. } = *read;
+        let ObservedRead { file, storage, site, start_ns, end_ns, expected, .. } = *read;
         let took_ns = end_ns.saturating_sub(start_ns);
         let bytes = read.bytes.end.saturating_sub(read.bytes.start);
         if bytes == 0 {
@@ -314,7 +353,7 @@ impl Planner {
             self.times.add_unhelped(site, took_ns);
             let is_slow = took_ns as f64 > CACHED_NS + CACHED_NS_PER_BYTE * bytes as f64;
             if is_slow {
-                self.wait();
+                self.demand(storage).wait();
                 if let Some(state) = self.file_mut(file) {
                     state.resident_in_a_row = 0;
                 }
@@ -404,6 +443,9 @@ impl Planner {
         // follow the read-ahead of the kernel there.
         let mut delay_ns = 0;
         for read in expected {
+            if self.has_foreknowledge && !read.bytes.is_empty() {
+                self.expect_storage(read.storage);
+            }
             let is_late = read.in_ns.saturating_add(delay_ns) < needed_ns;
             if is_late || !self.is_wanted(&read, min_probability) {
                 if is_late && is_proven && !self.is_known(read.file, &read.bytes) {
@@ -427,7 +469,7 @@ impl Planner {
     /// Takes in what became of a request, and when.
     pub fn complete(&mut self, id: RequestId, outcome: PrefetchOutcome, ready_ns: u64) {
         let Some(request) = self.in_flight.remove(&id) else { return };
-        let InFlight { file, bytes, source, at_a_time } = request;
+        let InFlight { file, storage, bytes, source, at_a_time } = request;
         self.in_flight_bytes -= bytes.end - bytes.start;
         let since = self.epoch();
         let Some(state) = self.files.get_mut(&file) else { return };
@@ -462,12 +504,13 @@ impl Planner {
                 self.late += (end - bytes.start).saturating_sub(n_in_time);
                 self.storage.learn(fetched.max(1), took_ns, at_a_time);
                 state.resident_in_a_row = 0;
-                self.resident_enough = MAX_RESIDENT;
-                self.wait();
+                let demand = self.demand(storage);
+                demand.resident_enough = MAX_RESIDENT;
+                demand.wait();
             }
             PrefetchOutcome::Resident => {
                 state.resident_in_a_row += 1;
-                self.find_resident();
+                self.demand(storage).find_resident();
             }
             PrefetchOutcome::Refused => state.is_excluded = true,
             PrefetchOutcome::Dropped => {}
@@ -626,7 +669,13 @@ impl Planner {
 
     /// Whether an expected read is worth a request.
     fn is_wanted(&self, read: &ExpectedRead, min_probability: f64) -> bool {
+        let has_foreknowledge = self.has_foreknowledge;
+        let is_dormant = self
+            .demands
+            .get(&read.storage)
+            .map_or(!has_foreknowledge, |demand| demand.is_dormant(has_foreknowledge));
         !read.bytes.is_empty()
+            && !is_dormant
             && read.probability >= min_probability
             && self
                 .files
@@ -708,9 +757,9 @@ impl Planner {
         let at_a_time = self.in_flight.len() + draft.requests.len();
         let n_planned = draft.n_planned;
         let mut requests = Vec::with_capacity(draft.requests.len());
-        for Drafted { id, file, bytes, source, .. } in draft.requests {
+        for Drafted { id, file, storage, bytes, source, .. } in draft.requests {
             self.n_requests = id.0 + 1;
-            let in_flight = InFlight { file, bytes: bytes.clone(), source, at_a_time };
+            let in_flight = InFlight { file, storage, bytes: bytes.clone(), source, at_a_time };
             self.in_flight.insert(id, in_flight);
             if let Some(rate) = self.settings.rate_bytes_per_s {
                 let length = u128::from(bytes.end - bytes.start);
@@ -795,6 +844,7 @@ struct Draft {
 struct Drafted {
     id: RequestId,
     file: FileKey,
+    storage: StorageKey,
     bytes: Range<u64>,
     in_ns: u64,
     source: PredictionSource,
@@ -810,6 +860,7 @@ impl Draft {
         self.requests.push(Drafted {
             id,
             file: read.file,
+            storage: read.storage,
             bytes: start..start,
             in_ns: read.in_ns,
             source: read.source,

@@ -9,7 +9,7 @@ use expect_test::{Expect, expect};
 use ioracle_events::PredictionSource;
 use ioracle_prefetch::{
     ExpectedRead, FileKey, ObservedRead, Opening, Planner, PrefetchOutcome, PrefetchRequest,
-    PrefetchSettings, Situation, StopReason,
+    PrefetchSettings, Situation, StopReason, StorageKey,
 };
 
 const KIB: u64 = 1 << 10;
@@ -48,7 +48,9 @@ impl Bench {
         let end_ns = start_ns + took_ns;
         self.now_ns = end_ns;
         let file = FileKey(file);
-        self.planner.observe(&ObservedRead { file, bytes, site: 1, start_ns, end_ns, expected });
+        let storage = StorageKey::default();
+        let read = ObservedRead { file, storage, bytes, site: 1, start_ns, end_ns, expected };
+        self.planner.observe(&read);
     }
 
     /// A planner whose predictions have proved right on file 0.
@@ -67,7 +69,8 @@ impl Bench {
 
 fn expected(file: u32, bytes: Range<u64>, in_ns: u64) -> ExpectedRead {
     let (probability, source) = (1.0, PredictionSource::ThisRun);
-    ExpectedRead { file: FileKey(file), bytes, in_ns, probability, source }
+    let storage = StorageKey::default();
+    ExpectedRead { file: FileKey(file), storage, bytes, in_ns, probability, source }
 }
 
 /// Reads of 8 KiB each, one after the other, a millisecond apart, from 20 ms on.
@@ -273,7 +276,9 @@ fn bytes_that_arrive_during_a_read_are_late_whoever_is_heard_first() {
     let (ready_ns, bytes) = (bench.now_ns, requests[0].bytes.clone());
     let file = FileKey(0);
     let (start_ns, end_ns) = (ready_ns - 1, ready_ns + 5);
-    bench.planner.observe(&ObservedRead { file, bytes, site: 1, start_ns, end_ns, expected: true });
+    let storage = StorageKey::default();
+    let read = ObservedRead { file, storage, bytes, site: 1, start_ns, end_ns, expected: true };
+    bench.planner.observe(&read);
     assert_eq!(bench.planner.report().late, 1 << 20);
 }
 
@@ -329,6 +334,20 @@ fn where_all_is_in_the_cache_the_program_is_left_alone_until_it_waits() {
         bench.read(0, 0..8 * KIB, 5_000, false);
         assert!(bench.planner.is_dormant(), "a read from the cache changes nothing");
     }
+    // What is cached on one storage tells nothing of another that is going to be read.
+    let mut bench = Bench::new(PrefetchSettings::default());
+    let elsewhere = |mut read: ExpectedRead| {
+        read.storage = StorageKey(1);
+        read
+    };
+    let data: Vec<ExpectedRead> = sequence(100, 0, 4).into_iter().map(elsewhere).collect();
+    bench.planner.expect_storage(StorageKey(1));
+    for file in 1..=8 {
+        let (requests, _) = bench.plan(false, &sequence(file, 0, 4));
+        bench.planner.complete(requests[0].id, PrefetchOutcome::Resident, bench.now_ns);
+    }
+    assert_eq!(bench.plan(false, &sequence(9, 0, 4)).0, []);
+    assert_eq!(bench.plan(false, &data).0.len(), 1);
     // With what earlier runs know it is tried first.
     let mut bench = Bench::new(PrefetchSettings::default());
     assert_eq!(bench.plan(false, &sequence(1, 0, 4)).0.len(), 1);

@@ -98,8 +98,14 @@ impl MountPoints {
 
     /// The kind of the mount that a path lies on.
     pub fn kind(&self, path: &Path) -> Option<&str> {
-        let holding = self.0.iter().filter(|mount| path.starts_with(&mount.place));
-        holding.max_by_key(|mount| mount.place.as_os_str().len()).map(|mount| &*mount.kind)
+        self.number(path).map(|number| &*self.0[number].kind)
+    }
+
+    /// The number of the mount that a path lies on.
+    pub fn number(&self, path: &Path) -> Option<usize> {
+        let holding = self.0.iter().enumerate().filter(|(_, mount)| path.starts_with(&mount.place));
+        let nearest = holding.max_by_key(|(_, mount)| mount.place.as_os_str().len());
+        nearest.map(|(number, _)| number)
     }
 }
 

@@ -14,7 +14,7 @@ use ioracle_events::{
 };
 use ioracle_prefetch::{
     ExpectedRead, FileKey, ObservedRead, Opening, Planner, PrefetchOutcome, PrefetchReport,
-    PrefetchRequest, PrefetchSettings, RequestId, Situation,
+    PrefetchRequest, PrefetchSettings, RequestId, Situation, StorageKey,
 };
 
 use super::client::Performer;
@@ -56,6 +56,10 @@ const BEGINNING: Duration = Duration::from_secs(1);
 /// Time between two looks at a program that has nothing to wait for: being woken by
 /// each of its calls would cost it more.
 const DORMANT_LOOKS: Duration = Duration::from_millis(2);
+/// Steps that are looked at when a stream begins, and streams of which they are: an
+/// interpreter makes thousands of calls on its modules before it reads any data.
+const LOOK_FAR: usize = 4096;
+const MAX_LOOKS_FAR: usize = 4;
 /// Steps that are looked at of a branch that is not the likeliest.
 const BRANCH_STEPS: usize = 64;
 const MAX_BRANCHES: usize = 4;
@@ -73,7 +77,6 @@ pub struct Prefetcher {
     graph: GraphPlans,
     processes: HashMap<u32, Process>,
     descriptors: ProgramDescriptors,
-    mounts: MountPoints,
     /// Kinds of them where opening a file drops what is cached of it.
     dropping: BTreeSet<String>,
     /// Descriptors of the program may not be used.
@@ -89,6 +92,8 @@ pub struct Prefetcher {
     asked: HashMap<RequestId, PrefetchRequest>,
     /// The program has ended: what is still learned is only accounted for.
     has_ended: bool,
+    /// Streams whose path may still be looked at as far as it is known.
+    n_looks_left: usize,
 }
 
 /// How closely the program is to be followed.
@@ -129,6 +134,9 @@ pub struct Files {
     /// The working directory.
     directory: Box<str>,
     names: Vec<Box<str>>,
+    mounts: MountPoints,
+    /// Where each file lies.
+    storages: Vec<StorageKey>,
     /// Whether the performer knows the file.
     is_known: Vec<bool>,
     /// The process that opened it last.
@@ -142,12 +150,15 @@ impl Prefetcher {
         Prefetcher {
             planner: Planner::new(settings),
             performer: Performer::default(),
-            files: Files { directory: here.to_string_lossy().into(), ..Files::default() },
+            files: Files {
+                directory: here.to_string_lossy().into(),
+                mounts: MountPoints::of_system(),
+                ..Files::default()
+            },
             graph: GraphPlans::default(),
             streams: BTreeMap::new(),
             processes: HashMap::new(),
             descriptors: ProgramDescriptors::default(),
-            mounts: MountPoints::of_system(),
             dropping: BTreeSet::new(),
             is_forbidden: false,
             directory: here,
@@ -157,6 +168,7 @@ impl Prefetcher {
             timeline: None,
             asked: HashMap::new(),
             has_ended: false,
+            n_looks_left: 0,
         }
     }
 
@@ -193,6 +205,7 @@ impl Prefetcher {
         let may_begin = may_act && self.streams.len() < MAX_STREAMS;
         if may_begin && !self.streams.contains_key(&event.stream) {
             engine.keep_path_ahead(event.stream, HORIZON);
+            self.look_far(event.stream, engine);
             let reader = Reader { next_step: 0, n_derived: 0, seen: Instant::now() };
             self.streams.insert(event.stream, reader);
         }
@@ -205,6 +218,22 @@ impl Prefetcher {
     /// Earlier runs tell what will be read.
     pub fn begin_with_foreknowledge(&mut self) {
         self.planner.begin_with_foreknowledge();
+        self.n_looks_left = MAX_LOOKS_FAR;
+    }
+
+    /// Looks which storages a stream will read from, as far as earlier runs tell.
+    fn look_far(&mut self, stream: StreamId, engine: &mut Engine) {
+        let Some(n_left) = self.n_looks_left.checked_sub(1) else { return };
+        self.n_looks_left = n_left;
+        engine.extend_path_ahead(stream, LOOK_FAR);
+        let engine = &*engine;
+        let Some(path) = engine.path_ahead(stream) else { return };
+        for step in (0..path.len()).filter_map(|place| path.step(place)) {
+            let read = expected_read(&step, 0, engine, &mut self.files);
+            if !read.bytes.is_empty() {
+                self.planner.expect_storage(read.storage);
+            }
+        }
     }
 
     /// Whether it has given up for good.
@@ -236,7 +265,7 @@ impl Prefetcher {
     /// Whether opening a file drops what is cached of it, as far as that is known.
     fn drops_cache(&self, path: &Path) -> bool {
         !self.dropping.is_empty()
-            && self.mounts.kind(path).is_some_and(|kind| self.dropping.contains(kind))
+            && self.files.mounts.kind(path).is_some_and(|kind| self.dropping.contains(kind))
     }
 
     fn path(&self, file: FileKey) -> PathBuf {
@@ -266,6 +295,7 @@ impl Prefetcher {
         let began_ns = began_ns.unwrap_or_else(|| monotonic_ns().saturating_sub(event.end_ns));
         let read = ObservedRead {
             file,
+            storage: self.files.storage(file),
             bytes,
             site: event.context.0,
             start_ns: began_ns.saturating_add(event.start_ns),
@@ -407,7 +437,7 @@ impl Prefetcher {
             return;
         }
         let path = self.path(file);
-        if let Some(kind) = self.mounts.kind(&path)
+        if let Some(kind) = self.files.mounts.kind(&path)
             && self.dropping.insert(kind.to_owned())
         {
             // Steps that are given up now can be read through the program's descriptors.
@@ -554,7 +584,8 @@ fn branches(
             let place = (step.offset, step.size);
             let (file, bytes) = range_of(&step.file, step.function, place, engine, files);
             let in_ns = step.from_now_ns.saturating_sub(since_ns);
-            reads.push(ExpectedRead { file, bytes, in_ns, probability, source });
+            let storage = files.storage(file);
+            reads.push(ExpectedRead { file, storage, bytes, in_ns, probability, source });
         }
     }
     reads
@@ -571,6 +602,7 @@ fn expected_read(
     let (file, bytes) = range_of(step.file, step.function, place, engine, files);
     ExpectedRead {
         file,
+        storage: files.storage(file),
         bytes,
         in_ns: step.from_now_ns.saturating_sub(since_ns),
         probability: step.access_probability,
@@ -604,6 +636,11 @@ impl Files {
         self.names.get(file.0 as usize).map_or("", |name| name)
     }
 
+    /// Where a file lies.
+    pub fn storage(&self, file: FileKey) -> StorageKey {
+        self.storages.get(file.0 as usize).copied().unwrap_or_default()
+    }
+
     /// The whole path of a name.
     fn path(&self, name: &str) -> String {
         match plain(name) {
@@ -635,6 +672,8 @@ impl Files {
             return Some(key);
         }
         let key = FileKey(self.names.len() as u32);
+        let mount = self.mounts.number(Path::new(&*path)).unwrap_or_default();
+        self.storages.push(StorageKey(mount as u32));
         self.keys.insert(name.into(), key);
         self.by_path.insert(path, key);
         self.names.push(name.into());

@@ -94,7 +94,7 @@ impl GraphPlans {
                 looked_at.push(number);
                 let file = step.path.as_deref().and_then(|path| files.key_of_path(path));
                 Some(match file {
-                    Some(file) => ExpectedRead { file, ..read },
+                    Some(file) => ExpectedRead { file, storage: files.storage(file), ..read },
                     None => ExpectedRead { bytes: 0..0, ..read },
                 })
             });
@@ -181,6 +181,7 @@ fn reads_of(
         passed += bytes.end - bytes.start;
         ExpectedRead {
             file: ioracle_prefetch::FileKey(0),
+            storage: ioracle_prefetch::StorageKey::default(),
             bytes,
             in_ns: step.from_now_ns.saturating_add(within_ns).saturating_sub(since_ns),
             probability,

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise, fstat, fstatfs, open, stat};
@@ -109,11 +109,14 @@ struct Opened {
 }
 
 /// Bytes that were read.
+#[derive(Default)]
 struct Fetched {
     /// Those that were not in the cache.
     bytes: u64,
     /// Where the file ends, if that was met.
     file_end: Option<u64>,
+    /// How long that took.
+    took_ns: u64,
 }
 
 impl Shared {
@@ -158,7 +161,6 @@ impl Shared {
         let mut buffer = vec![0; CHUNK_BYTES];
         loop {
             let (mut read, source) = self.next();
-            let started = Instant::now();
             let done = match (source, read.descriptor.take()) {
                 (None, _) => Err(Outcome::Refused),
                 (Some(source), Some(descriptor)) => {
@@ -166,14 +168,16 @@ impl Shared {
                 }
                 (Some(source), None) => self.read_own(source, &read, &mut buffer),
             };
-            let took_ns = started.elapsed().as_nanos() as u64;
-            let (outcome, bytes, file_end) = match done {
-                Ok(Fetched { bytes, file_end }) if bytes == 0 || is_cached(bytes, took_ns) => {
-                    (Outcome::Resident, 0, file_end)
+            let (outcome, fetched) = match done {
+                Ok(Fetched { bytes, file_end, took_ns })
+                    if bytes == 0 || is_cached(bytes, took_ns) =>
+                {
+                    (Outcome::Resident, Fetched { bytes: 0, file_end, took_ns })
                 }
-                Ok(Fetched { bytes, file_end }) => (Outcome::Fetched, bytes, file_end),
-                Err(outcome) => (outcome, 0, None),
+                Ok(fetched) => (Outcome::Fetched, fetched),
+                Err(outcome) => (outcome, Fetched::default()),
             };
+            let Fetched { bytes, file_end, took_ns } = fetched;
             self.is_waiting.store(outcome == Outcome::Fetched, Ordering::Relaxed);
             let ended_ns = monotonic_ns();
             let answer = Answer { id: read.id, outcome, bytes, took_ns, ended_ns, file_end };
@@ -317,9 +321,12 @@ fn fetch(
     expected: Residency,
 ) -> rustix::io::Result<Fetched> {
     let end = read.offset.saturating_add(read.length);
-    if expected == Residency::Cached && has_both_ends(descriptor, read) {
-        return Ok(Fetched { bytes: 0, file_end: None });
-    }
+    let missed = match expected {
+        Residency::Cached => missing_end(descriptor, read),
+        Residency::Missing => Some(Duration::ZERO),
+    };
+    let Some(missed) = missed else { return Ok(Fetched::default()) };
+    let started = Instant::now();
     let (mut at, mut bytes) = (read.offset, 0);
     let mut is_at_end = false;
     let mut can_tell = true;
@@ -354,21 +361,27 @@ fn fetch(
             Err(error) => return Err(error),
         }
     }
+    // A page that was waited for by trying it is there by now.
+    let took_ns = started.elapsed().max(missed).as_nanos() as u64;
+    if !missed.is_zero() {
+        bytes = bytes.max(read.length.min(PROBE_BYTES as u64));
+    }
     let size = || fstat(descriptor).map(|status| status.st_size.unsigned_abs()).ok();
     let file_end = if is_at_end { size() } else { None };
-    Ok(Fetched { bytes, file_end })
+    Ok(Fetched { bytes, file_end, took_ns })
 }
 
-/// Whether the first and the last page come at once. A file that ends before the last
-/// one does not have it.
-fn has_both_ends(descriptor: &OwnedFd, read: &Read) -> bool {
+/// How long the first page took, or the last one, if that was not in the cache; none if
+/// both were. A file that ends before the last page does not have it.
+fn missing_end(descriptor: &OwnedFd, read: &Read) -> Option<Duration> {
     let last = read.offset.saturating_add(read.length).saturating_sub(PROBE_BYTES as u64);
-    [read.offset, last.max(read.offset)].into_iter().all(|offset| {
+    [read.offset, last.max(read.offset)].into_iter().find_map(|offset| {
         let mut page = [0; PROBE_BYTES];
         let started = Instant::now();
         let n_read = pread(descriptor, &mut page, offset);
-        let took_ns = started.elapsed().as_nanos() as u64;
-        n_read.is_ok_and(|n| n > 0 && is_cached(n as u64, took_ns))
+        let took = started.elapsed();
+        let is_there = n_read.is_ok_and(|n| n > 0 && is_cached(n as u64, took.as_nanos() as u64));
+        (!is_there).then_some(took)
     })
 }
 
