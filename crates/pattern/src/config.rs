@@ -7,6 +7,9 @@
 pub struct PatternConfig {
     /// Length of a slice.
     pub slice_ns: u64,
+    /// Whether a slice ends early when another load begins in it. The paper's do
+    /// not.
+    pub splits_at_loads: bool,
     /// Distance between requests to different files, and the largest there is,
     /// in bytes. (Equation 1.)
     pub infinite: u64,
@@ -32,13 +35,14 @@ impl PatternConfig {
     pub const fn server() -> PatternConfig {
         PatternConfig {
             slice_ns: 1_000_000_000,
+            splits_at_loads: false,
             infinite: 10_000_000_000,
             read_compression: 100,
             write_compression: 100,
             max_values: 1 << 16,
             max_difference: 0.25,
             threshold: 0.95,
-            radius: 24,
+            radius: 23,
         }
     }
 

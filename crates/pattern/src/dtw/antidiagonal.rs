@@ -8,41 +8,83 @@
 //! compiler turns the inner loop into vector instructions. A row at a time would
 //! make each cell wait for its left neighbour.
 //!
+//! Cells are computed [`LANES`] at a time, also where fewer are wanted: series are
+//! padded with numbers so far from all others that no path leads through a cell
+//! outside the matrix. So the inner loop has no rest and no case for the border.
+//!
 //! Costs are `f32`, which doubles the cells per instruction. They would lose
 //! digits in long sums, so every [`BLOCK`] antidiagonals the lowest cost is moved
 //! into an `f64`; what stays is the difference between neighbouring paths.
 
-/// The cells that may be visited: on the antidiagonal `row + column = k` those
-/// whose row is at most `radius` from `centres[k]`. Centres never decrease and
-/// grow by at most 1 from one antidiagonal to the next.
+/// The cells that may be visited: on the antidiagonal `row + column = k` `width`
+/// of them, of which the one of row `centres[k]` is in the middle. Centres never
+/// decrease and grow by at most 1 from one antidiagonal to the next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SearchWindow {
     pub centres: Vec<u32>,
-    pub radius: usize,
+    pub width: usize,
 }
+
+/// Cells that are computed at once: a few registers of the smallest vectors.
+pub(crate) const LANES: usize = 16;
+
+/// The width of windows that are computed by one straight piece of code.
+const USUAL_WIDTH: usize = 48;
 
 /// Antidiagonals between two checks of the lowest cost.
 const BLOCK: usize = 128;
 
+/// What series are padded with. Further from all values than any path is long.
+const OUTSIDE: f32 = 1e37;
+
 /// Memory of the kernel, reused from one comparison to the next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Antidiagonals {
-    /// The costs of three antidiagonals; a row's cell is one behind its number,
-    /// so that the row before the first one has a place.
-    lines: [Vec<f32>; 3],
-    /// The second series from its end: neighbours on an antidiagonal are
-    /// neighbours here.
-    reversed: Vec<f32>,
+    forward: Wavefront,
+    backward: Wavefront,
     /// All costs, where a path is wanted: antidiagonal by antidiagonal.
     costs: Vec<f32>,
-    /// For each antidiagonal its first row and where its costs begin.
-    starts: Vec<(u32, usize)>,
+    /// For each antidiagonal its first padded row and where its costs begin.
+    starts: Vec<(u32, u32)>,
+}
+
+/// The last antidiagonals that were computed from one end of the matrix.
+#[derive(Clone, Debug, Default)]
+struct Wavefront {
+    /// Cells before the first row and after the last.
+    padding: usize,
+    /// The costs of three antidiagonals by row, padded.
+    lines: [Vec<f32>; 3],
+    /// The first series, padded.
+    rows: Vec<f32>,
+    /// The second series from its end, padded: neighbours on an antidiagonal are
+    /// neighbours here.
+    columns: Vec<f32>,
+    n_rows: usize,
+    n_columns: usize,
+    /// The cells of the last antidiagonal and of the one before.
+    last: [Cells; 2],
+    /// What was subtracted from all costs.
+    base: f64,
+}
+
+/// Some neighbouring cells of an antidiagonal.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cells {
+    /// The first padded row.
+    first: usize,
+    /// A multiple of [`LANES`].
+    len: usize,
 }
 
 impl Antidiagonals {
     /// The cost of the cheapest path through all cells, or those of a window;
     /// infinite once every path costs more than `limit`. Neither series is
     /// empty.
+    ///
+    /// Each antidiagonal waits for the one before, longer than its cells take. So
+    /// two are computed at the same time: from the first cell on and from the last
+    /// one back, until they meet.
     pub fn distance(
         &mut self,
         a: &[f32],
@@ -50,25 +92,48 @@ impl Antidiagonals {
         window: Option<&SearchWindow>,
         limit: f64,
     ) -> f64 {
-        self.prepare(a, b);
-        let mut base = 0.0;
-        let last = a.len() + b.len() - 2;
-        for k in 0..=last {
-            let (first, end) = rows(k, a.len(), b.len(), window);
-            self.line(k, a, b.len(), first, end);
+        let (forward, backward) = (&mut self.forward, &mut self.backward);
+        let padding = window.map_or(0, |window| window.width) + LANES;
+        forward.prepare(a.iter().copied(), b.iter().rev().copied(), padding);
+        backward.prepare(a.iter().rev().copied(), b.iter().copied(), padding);
+        let n_lines = a.len() + b.len() - 1;
+        let last = n_lines - 1;
+        for k in 0..n_lines / 2 {
+            let (cells, back) = match window {
+                Some(window) => {
+                    // The same cells from the other end.
+                    let centre = a.len() - 1 - window.centres[last - k] as usize;
+                    (
+                        forward.around(window.centres[k] as usize, window),
+                        backward.around(centre, window),
+                    )
+                }
+                None => (forward.all(k), backward.all(k)),
+            };
+            forward.line(k, cells);
+            backward.line(k, back);
             if k % BLOCK == BLOCK - 1 {
-                base += self.rebase(k, first, end);
-                if base > limit {
+                forward.rebase(k, cells);
+                backward.rebase(k, back);
+                if forward.base + backward.base > limit {
                     return f64::INFINITY;
                 }
             }
         }
-        base + f64::from(self.lines[last % 3][a.len()])
+        if n_lines % 2 == 1 {
+            let k = n_lines / 2;
+            let cells = match window {
+                Some(window) => forward.around(window.centres[k] as usize, window),
+                None => forward.all(k),
+            };
+            forward.line(k, cells);
+        }
+        forward.meet(n_lines - n_lines / 2 - 1, backward)
     }
 
     /// The cheapest path, as cells from the first to the last, written to
-    /// `path`. Nothing is subtracted from costs here: the series are coarse
-    /// copies, and their sums short.
+    /// `path`. Nothing is subtracted from costs here: the series are coarse copies,
+    /// and their sums short.
     pub fn path(
         &mut self,
         a: &[f32],
@@ -76,74 +141,21 @@ impl Antidiagonals {
         window: Option<&SearchWindow>,
         path: &mut Vec<(u32, u32)>,
     ) {
-        self.prepare(a, b);
+        let padding = window.map_or(0, |window| window.width) + LANES;
+        self.forward.prepare(a.iter().copied(), b.iter().rev().copied(), padding);
         self.costs.clear();
         self.starts.clear();
-        for k in 0..=a.len() + b.len() - 2 {
-            let (first, end) = rows(k, a.len(), b.len(), window);
-            self.line(k, a, b.len(), first, end);
-            self.starts.push((first as u32, self.costs.len()));
-            self.costs.extend_from_slice(&self.lines[k % 3][first + 1..end + 1]);
+        for k in 0..a.len() + b.len() - 1 {
+            let cells = match window {
+                Some(window) => self.forward.around(window.centres[k] as usize, window),
+                None => self.forward.all(k),
+            };
+            self.forward.line(k, cells);
+            self.starts.push((cells.first as u32, self.costs.len() as u32));
+            let line = &self.forward.lines[k % 3];
+            self.costs.extend_from_slice(&line[cells.first..][..cells.len]);
         }
         self.trace_back(a.len(), b.len(), path);
-    }
-
-    fn prepare(&mut self, a: &[f32], b: &[f32]) {
-        self.reversed.clear();
-        self.reversed.extend(b.iter().rev());
-        for line in &mut self.lines {
-            line.clear();
-            line.resize(a.len() + 2, f32::INFINITY);
-        }
-        // The cell before the first, the only one from which that is reached: on
-        // antidiagonal -2, whose memory is that of antidiagonal 1.
-        self.lines[1][0] = 0.0;
-    }
-
-    /// The costs of rows `first..end` of antidiagonal `k`.
-    #[inline]
-    fn line(&mut self, k: usize, a: &[f32], n_columns: usize, first: usize, end: usize) {
-        let len = end - first;
-        let [zero, one, two] = &mut self.lines;
-        let (out, before, before_that) = match k % 3 {
-            0 => (zero, two, one),
-            1 => (one, zero, two),
-            _ => (two, one, zero),
-        };
-        let a = &a[first..end];
-        let b = &self.reversed[n_columns - 1 + first - k..][..len];
-        let above = &before[first..end];
-        let left = &before[first + 1..end + 1];
-        let diagonal = &before_that[first..end];
-        // Windows move by one row at most, so these two cells are all that later
-        // antidiagonals read beside those written here.
-        out[first] = f32::INFINITY;
-        out[end + 1] = f32::INFINITY;
-        let out = &mut out[first + 1..end + 1];
-        for index in 0..len {
-            let least = smaller(smaller(above[index], left[index]), diagonal[index]);
-            out[index] = (a[index] - b[index]).abs() + least;
-        }
-    }
-
-    /// Subtracts the lowest cost of the last two antidiagonals, which every path
-    /// crosses, from both.
-    fn rebase(&mut self, k: usize, first: usize, end: usize) -> f64 {
-        // One row more on each side: the antidiagonal before may begin earlier.
-        let cells = first.saturating_sub(1)..(end + 2).min(self.lines[0].len());
-        let (line, before) = (k % 3, (k + 2) % 3);
-        let mut lowest = f32::INFINITY;
-        for index in [line, before] {
-            for &cost in &self.lines[index][cells.clone()] {
-                lowest = smaller(cost, lowest);
-            }
-        }
-        if lowest.is_finite() {
-            for index in [line, before] {
-                self.lines[index][cells.clone()].iter_mut().for_each(|cost| *cost -= lowest);
-            }
-        }
-        f64::from(lowest)
     }
 
     fn trace_back(&self, n_rows: usize, n_columns: usize, path: &mut Vec<(u32, u32)>) {
@@ -151,9 +163,10 @@ impl Antidiagonals {
             let (Some(row), Some(column)) = (row, column) else { return f32::INFINITY };
             let k = row + column;
             let (first, start) = self.starts[k];
-            let end = self.starts.get(k + 1).map_or(self.costs.len(), |next| next.1);
-            let index = row.checked_sub(first as usize).map(|index| start + index);
-            index.filter(|index| *index < end).map_or(f32::INFINITY, |index| self.costs[index])
+            let end = self.starts.get(k + 1).map_or(self.costs.len(), |next| next.1 as usize);
+            let index = (self.forward.padding + row).checked_sub(first as usize);
+            let index = index.map(|index| start as usize + index).filter(|index| *index < end);
+            index.map_or(f32::INFINITY, |index| self.costs[index])
         };
         path.clear();
         let (mut row, mut column) = (n_rows - 1, n_columns - 1);
@@ -177,22 +190,169 @@ impl Antidiagonals {
     }
 }
 
-/// The rows of antidiagonal `k` that are visited, the end excluded.
-#[inline]
-fn rows(
-    k: usize,
-    n_rows: usize,
-    n_columns: usize,
-    window: Option<&SearchWindow>,
-) -> (usize, usize) {
-    let (first, end) = ((k + 1).saturating_sub(n_columns), (k + 1).min(n_rows));
-    match window {
-        None => (first, end),
-        Some(window) => {
-            let centre = window.centres[k] as usize;
-            let lowest = centre.saturating_sub(window.radius);
-            (first.max(lowest), end.min(centre + window.radius + 1))
+impl Wavefront {
+    /// Begins with the first values of two series, of which the second is given
+    /// from its end.
+    fn prepare(
+        &mut self,
+        rows: impl ExactSizeIterator<Item = f32>,
+        columns: impl ExactSizeIterator<Item = f32>,
+        padding: usize,
+    ) {
+        (self.padding, self.base, self.last) = (padding, 0.0, [Cells::default(); 2]);
+        (self.n_rows, self.n_columns) = (rows.len(), columns.len());
+        pad(&mut self.rows, padding, rows, OUTSIDE);
+        pad(&mut self.columns, padding, columns, -OUTSIDE);
+        for line in &mut self.lines {
+            line.clear();
+            line.resize(self.rows.len(), f32::INFINITY);
         }
+        // The cell before the first, the only one from which that is reached: on
+        // antidiagonal -2, whose memory is that of antidiagonal 1.
+        self.lines[1][padding - 1] = 0.0;
+    }
+
+    /// The cells of a window around a row.
+    #[inline]
+    fn around(&self, centre: usize, window: &SearchWindow) -> Cells {
+        Cells { first: self.padding + centre - window.width / 2, len: window.width }
+    }
+
+    /// All cells of antidiagonal `k`.
+    #[inline]
+    fn all(&self, k: usize) -> Cells {
+        let (first, end) = ((k + 1).saturating_sub(self.n_columns), (k + 1).min(self.n_rows));
+        Cells { first: self.padding + first, len: (end - first).next_multiple_of(LANES) }
+    }
+
+    /// The costs of some cells of antidiagonal `k`.
+    #[inline]
+    fn line(&mut self, k: usize, cells: Cells) {
+        let Cells { first, len } = cells;
+        self.last = [cells, self.last[0]];
+        let (rows, columns) = (&self.rows[first..], &self.columns[self.column(k, first)..]);
+        let (out, before, before_that) = rotated(&mut self.lines, k, cells);
+        match len {
+            USUAL_WIDTH => costs::<USUAL_WIDTH>(out, rows, columns, before, before_that),
+            _ => {
+                for at in (0..len).step_by(LANES) {
+                    let (before, before_that) = (&before[at..], &before_that[at..]);
+                    costs::<LANES>(
+                        &mut out[at..],
+                        &rows[at..],
+                        &columns[at..],
+                        before,
+                        before_that,
+                    );
+                }
+            }
+        }
+    }
+
+    /// Where the value of a padded row's column on antidiagonal `k` is.
+    #[inline]
+    fn column(&self, k: usize, padded_row: usize) -> usize {
+        self.n_columns - 1 + padded_row - k
+    }
+
+    /// Subtracts the lowest cost of the last two antidiagonals, which every path
+    /// crosses, from both.
+    fn rebase(&mut self, k: usize, Cells { first, len }: Cells) {
+        // One row more on each side: the antidiagonal before may begin earlier.
+        let cells = first - 1..first + len + 1;
+        let (line, before) = (k % 3, (k + 2) % 3);
+        let mut lowest = f32::INFINITY;
+        for index in [line, before] {
+            for &cost in &self.lines[index][cells.clone()] {
+                lowest = smaller(cost, lowest);
+            }
+        }
+        if lowest.is_finite() {
+            for index in [line, before] {
+                self.lines[index][cells.clone()].iter_mut().for_each(|cost| *cost -= lowest);
+            }
+            self.base += f64::from(lowest);
+        }
+    }
+
+    /// The costs of the last antidiagonal, which is `k`, or of that `age` before, by
+    /// padded row; infinite where none was computed.
+    fn latest(&self, k: usize, age: usize) -> impl Fn(usize) -> f32 {
+        let Cells { first, len } = self.last[age];
+        let line = &self.lines[(k + 3 - age) % 3];
+        move |row| if (first..first + len).contains(&row) { line[row] } else { f32::INFINITY }
+    }
+
+    /// The cost of the cheapest path from here to the other end, where the other
+    /// wavefront has come from: this one has computed antidiagonals up to `k`, the
+    /// other one all others.
+    fn meet(&self, k: usize, other: &Wavefront) -> f64 {
+        let n_lines = self.n_rows + self.n_columns - 1;
+        let Some(other_k) = (n_lines - 1).checked_sub(k + 1) else {
+            return self.base + f64::from(self.lines[k % 3][self.padding + self.n_rows - 1]);
+        };
+        let (mine, mine_before) = (self.latest(k, 0), self.latest(k, 1));
+        let (its, its_before) = (other.latest(other_k, 0), other.latest(other_k, 1));
+        let mut least = f64::INFINITY;
+        // Windows move by one row at most.
+        let first = self.last[0].first.saturating_sub(1).max(self.padding);
+        let end = (first + self.last[0].len + 2).min(self.padding + self.n_rows);
+        for here in first..end {
+            // The same row from the other end; that of the row below is one before.
+            let there = other.padding + self.padding + self.n_rows - 1 - here;
+            let beside = smaller(its(there), its(there - 1));
+            let through = f64::from(mine(here)) + f64::from(smaller(beside, its_before(there - 1)));
+            let over = f64::from(mine_before(here)) + f64::from(its(there - 1));
+            least = least.min(through).min(over);
+        }
+        self.base + other.base + least
+    }
+}
+
+/// Fills a series that is padded on both sides.
+fn pad(series: &mut Vec<f32>, padding: usize, values: impl Iterator<Item = f32>, outside: f32) {
+    series.clear();
+    series.resize(padding, outside);
+    series.extend(values);
+    series.resize(series.len() + padding, outside);
+}
+
+/// The memory of antidiagonal `k` from its first cell on, and of the two before
+/// from one row earlier.
+#[inline]
+fn rotated(
+    lines: &mut [Vec<f32>; 3],
+    k: usize,
+    Cells { first, len }: Cells,
+) -> (&mut [f32], &[f32], &[f32]) {
+    let [zero, one, two] = lines;
+    let (out, before, before_that) = match k % 3 {
+        0 => (zero, two, one),
+        1 => (one, zero, two),
+        _ => (two, one, zero),
+    };
+    // Windows move by one row at most, so these two cells are all that later
+    // antidiagonals read beside those written here.
+    out[first - 1] = f32::INFINITY;
+    out[first + len] = f32::INFINITY;
+    (&mut out[first..], &before[first - 1..], &before_that[first - 1..])
+}
+
+/// The costs of `N` cells. Not inlined: only the arguments of a function are known
+/// not to overlap.
+#[inline(never)]
+fn costs<const N: usize>(
+    out: &mut [f32],
+    rows: &[f32],
+    columns: &[f32],
+    before: &[f32],
+    before_that: &[f32],
+) {
+    let (out, rows, columns) = (&mut out[..N], &rows[..N], &columns[..N]);
+    let (above, left, diagonal) = (&before[..N], &before[1..N + 1], &before_that[..N]);
+    for cell in 0..N {
+        let least = smaller(smaller(above[cell], left[cell]), diagonal[cell]);
+        out[cell] = (rows[cell] - columns[cell]).abs() + least;
     }
 }
 

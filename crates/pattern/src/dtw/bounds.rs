@@ -51,10 +51,16 @@ pub fn lower_bound(a: &[f32], b: &[f32], range_a: SeriesRange, range_b: SeriesRa
 pub fn upper_bound(a: &[f32], b: &[f32]) -> f64 {
     let (a, b) = (at_least_one(a), at_least_one(b));
     let (longer, shorter) = if a.len() < b.len() { (b, a) } else { (a, b) };
-    let cost = |(row, &value): (usize, &f32)| {
-        // The shorter series moves on by one at most.
-        let column = row * shorter.len() / longer.len();
-        f64::from((value - shorter[column]).abs())
-    };
-    longer.iter().enumerate().map(cost).sum()
+    // The shorter series moves on by one at most: to the value at row * shorter /
+    // longer, without a division each time.
+    let (mut sum, mut column, mut rest) = (0.0, 0, 0);
+    for &value in longer {
+        sum += f64::from((value - shorter[column]).abs());
+        rest += shorter.len();
+        if rest >= longer.len() {
+            rest -= longer.len();
+            column += 1;
+        }
+    }
+    sum
 }

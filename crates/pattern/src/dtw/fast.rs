@@ -6,10 +6,10 @@
 //! path onto the finer ones, refine within `radius` cells. It differs in three
 //! ways, all because wide windows cost little where many cells are computed at
 //! once: each copy is [`FACTOR`] times coarser than the one before instead of
-//! twice; the window is `radius` rows to each side of the path on every
+//! twice; the window is at least `radius` rows to each side of the path on every
 //! antidiagonal; and coarsening stops as soon as an exact alignment is cheap.
 
-use crate::dtw::antidiagonal::{Antidiagonals, SearchWindow};
+use crate::dtw::antidiagonal::{Antidiagonals, LANES, SearchWindow};
 use crate::dtw::{EXACT_CELLS, at_least_one};
 
 /// Values of a series that become one of its coarser copy.
@@ -45,7 +45,9 @@ pub(crate) fn within(
         kernel.path(&coarse_a, &coarse_b, window.as_ref(), &mut path);
         let (n_rows, n_columns) =
             levels.last().map_or((a.len(), b.len()), |(a, b)| (a.len(), b.len()));
-        window = Some(SearchWindow { centres: project(&path, n_rows, n_columns), radius });
+        let centres = project(&path, n_rows, n_columns);
+        let width = (2 * radius + 1).next_multiple_of(LANES);
+        window = Some(SearchWindow { centres, width });
     }
     kernel.distance(a, b, window.as_ref(), limit)
 }
@@ -58,7 +60,6 @@ fn coarser(series: &[f32]) -> Vec<f32> {
 /// Where the path of a coarser matrix crosses each antidiagonal of the finer:
 /// straight lines between the middles of its cells.
 fn project(path: &[(u32, u32)], n_rows: usize, n_columns: usize) -> Vec<u32> {
-    // Short numbers, because dividing them takes a third of the time.
     let fine = |coarse: u32, n: usize| (coarse as usize * FACTOR + FACTOR / 2).min(n - 1) as u32;
     let mut centres = Vec::with_capacity(n_rows + n_columns - 1);
     centres.push(0);
@@ -66,7 +67,15 @@ fn project(path: &[(u32, u32)], n_rows: usize, n_columns: usize) -> Vec<u32> {
     let inner = path.iter().map(|&(row, column)| (fine(row, n_rows), fine(column, n_columns)));
     for to in inner.chain([(n_rows as u32 - 1, n_columns as u32 - 1)]) {
         let (rows, steps) = (to.0 - from.0, to.0 + to.1 - from.0 - from.1);
-        centres.extend((1..=steps).map(|step| from.0 + rows * step / steps));
+        let (mut row, mut rest) = (from.0, 0);
+        for _ in 0..steps {
+            rest += rows;
+            if rest >= steps {
+                rest -= steps;
+                row += 1;
+            }
+            centres.push(row);
+        }
         from = to;
     }
     centres

@@ -59,9 +59,11 @@ impl Warping {
 
     /// The same, given up as soon as it is certain to be above `limit`.
     pub fn distance_within(&mut self, a: &[f32], b: &[f32], limit: f64) -> WarpingDistance {
-        let bound = lower_bound(a, b, SeriesRange::of(a), SeriesRange::of(b));
-        if bound > limit {
-            return WarpingDistance::AtLeast(bound);
+        if limit < f64::INFINITY {
+            let bound = lower_bound(a, b, SeriesRange::of(a), SeriesRange::of(b));
+            if bound > limit {
+                return WarpingDistance::AtLeast(bound);
+            }
         }
         // FastDTW starts with a complete comparison where that is cheap.
         let distance =
