@@ -12,7 +12,7 @@
 //!   if there are as many of both.
 
 use crate::config::PatternConfig;
-use crate::files::{FileTable, MAX_FILES};
+use crate::files::{FileTable, FileUse, KnownFile, MAX_FILES};
 use crate::pattern::{Pattern, PatternCounts};
 use crate::profile::ProfileBuilder;
 use crate::request::{Request, RequestKind};
@@ -37,17 +37,45 @@ use crate::streams::StreamTable;
 #[derive(Clone, Debug)]
 pub struct PatternBuilder {
     config: PatternConfig,
+    files: FileTable,
+    open: OpenSlice,
+    waiting: WaitingRequests,
+    /// Whether requests may wait: if slices are split at all, and the one before
+    /// was not cut off.
+    may_wait: bool,
+}
+
+/// The slice that requests are added to.
+#[derive(Clone, Debug)]
+struct OpenSlice {
+    /// Counts slices, for what is remembered from one to the next.
+    number: u32,
+    infinite: u64,
     /// One for each kind.
     series: [SeriesBuilder; 2],
     n_of: [u64; 2],
-    files: FileTable,
     streams: StreamTable,
     profile: ProfileBuilder,
     /// File and end of the request before, in this slice.
     previous: Option<(u64, u64)>,
-    /// Counts slices, for what is remembered from one to the next.
-    slice: u32,
 }
+
+/// Requests that may be the first ones of another load.
+///
+/// A load is recognised by its first slice, which says most if it holds nothing
+/// else. So requests to files that came into use wait until it is known whether
+/// the load before goes on: then they belong to its slice, else to a new one.
+#[derive(Clone, Debug)]
+struct WaitingRequests {
+    requests: Vec<Request>,
+    /// Requests of the slice to files that were in use in the slice before, and to
+    /// others.
+    n_carried: u64,
+    n_fresh: u64,
+}
+
+/// So many requests in a row to files that came into use are a load of their own.
+const N_IN_ROW: usize = 64;
 
 impl PatternBuilder {
     /// Nothing observed yet.
@@ -55,13 +83,18 @@ impl PatternBuilder {
         let series = |compression| SeriesBuilder::new(compression, config.max_values);
         PatternBuilder {
             config,
-            series: [series(config.read_compression), series(config.write_compression)],
-            n_of: [0; 2],
             files: FileTable::new(MAX_FILES),
-            streams: StreamTable::new(),
-            profile: ProfileBuilder::new(),
-            previous: None,
-            slice: 0,
+            open: OpenSlice {
+                number: 0,
+                infinite: config.infinite,
+                series: [series(config.read_compression), series(config.write_compression)],
+                n_of: [0; 2],
+                streams: StreamTable::new(),
+                profile: ProfileBuilder::new(),
+                previous: None,
+            },
+            waiting: WaitingRequests::new(),
+            may_wait: config.splits_at_loads,
         }
     }
 
@@ -69,35 +102,132 @@ impl PatternBuilder {
     /// no longer and touches no more files than one before.
     #[inline]
     pub fn observe(&mut self, request: &Request) {
+        let file = self.files.get(request.file);
+        let use_of_file = file.use_in(self.open.number);
+        if use_of_file.is_carried {
+            self.waiting.n_carried += 1;
+        } else if self.waiting.holds_back() && self.may_wait {
+            self.waiting.requests.push(*request);
+            return;
+        } else {
+            self.waiting.n_fresh += 1;
+        }
+        if self.waiting.requests.is_empty() {
+            self.open.add(request, file, use_of_file);
+        } else {
+            self.take_waiting();
+            self.add(request);
+        }
+    }
+
+    /// Whether another load has begun: many requests in a row went to files that
+    /// were not in use before. Now is the moment for [`cut`](Self::cut); with the
+    /// next request it has passed.
+    #[inline]
+    pub fn load_has_changed(&self) -> bool {
+        self.waiting.requests.len() == N_IN_ROW
+    }
+
+    /// Ends the slice early, after so long a time, because the load has changed.
+    /// The requests of the new load are in the next slice. Until a tick there is no
+    /// further cut.
+    pub fn cut(&mut self, elapsed_ns: u64) -> Option<Pattern> {
+        let pattern = self.end_slice(elapsed_ns.clamp(1, self.config.slice_ns.max(1)));
+        self.may_wait = false;
+        pattern
+    }
+
+    /// Ends the slice: its pattern, if there were requests. The last ones are in
+    /// the next slice if another load may have begun with them.
+    pub fn tick(&mut self) -> Option<Pattern> {
+        self.end_slice(self.config.slice_ns)
+    }
+
+    /// Ends the last slice, with all requests.
+    pub fn finish(&mut self) -> Option<Pattern> {
+        self.take_waiting();
+        self.tick()
+    }
+
+    fn add(&mut self, request: &Request) {
+        let file = self.files.get(request.file);
+        let use_of_file = file.use_in(self.open.number);
+        self.open.add(request, file, use_of_file);
+    }
+
+    /// What has waited belongs to the open slice.
+    #[cold]
+    fn take_waiting(&mut self) {
+        let mut requests = std::mem::take(&mut self.waiting.requests);
+        self.waiting.n_fresh += requests.len() as u64;
+        requests.iter().for_each(|request| self.add(request));
+        requests.clear();
+        self.waiting.requests = requests;
+    }
+
+    fn end_slice(&mut self, elapsed_ns: u64) -> Option<Pattern> {
+        let pattern = self.open.end(elapsed_ns)?;
+        (self.waiting.n_carried, self.waiting.n_fresh) = (0, 0);
+        self.may_wait = self.config.splits_at_loads;
+        self.take_waiting();
+        Some(pattern)
+    }
+
+    /// Requests in the slice so far.
+    pub fn requests(&self) -> u64 {
+        self.open.n_of[0] + self.open.n_of[1] + self.waiting.requests.len() as u64
+    }
+
+    /// How patterns are built.
+    pub fn config(&self) -> &PatternConfig {
+        &self.config
+    }
+
+    /// Memory of what is remembered, the same for any number of requests.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<PatternBuilder>()
+            + self.open.series.iter().map(SeriesBuilder::memory_bytes).sum::<usize>()
+            + self.files.memory_bytes()
+            + self.open.streams.memory_bytes()
+            + self.open.profile.memory_bytes()
+            + self.waiting.requests.capacity() * size_of::<Request>()
+    }
+}
+
+impl WaitingRequests {
+    fn new() -> WaitingRequests {
+        WaitingRequests { requests: Vec::with_capacity(N_IN_ROW), n_carried: 0, n_fresh: 0 }
+    }
+
+    /// Whether a request to a file that came into use has to wait. A load that
+    /// uses new files all the time is no row of loads.
+    #[inline]
+    fn holds_back(&self) -> bool {
+        self.n_carried > 4 * self.n_fresh && self.requests.len() < N_IN_ROW
+    }
+}
+
+impl OpenSlice {
+    #[inline]
+    fn add(&mut self, request: &Request, file: &mut KnownFile, use_of_file: FileUse) {
         self.n_of[request.kind.index()] += 1;
         let step = self.previous.and_then(|(file, end)| {
-            (file == request.file).then(|| request.offset.abs_diff(end).min(self.config.infinite))
+            (file == request.file).then(|| request.offset.abs_diff(end).min(self.infinite))
         });
         if self.previous.is_some() {
-            let distance = step.unwrap_or(self.config.infinite) as f64;
+            let distance = step.unwrap_or(self.infinite) as f64;
             self.series[0].push(distance);
             self.series[1].push(distance);
         }
         let end = request.end();
         self.previous = Some((request.file, end));
 
-        let file = self.files.get(request.file);
-        let found = self.streams.observe(file.serial, request.offset, end, self.slice);
-        self.profile.observe(request, step, file, found, self.slice);
-        if file.slice == self.slice {
-            file.span = (file.span.0.min(request.offset), file.span.1.max(end));
-            file.n_requests = file.n_requests.saturating_add(1);
-        } else {
-            file.span = (request.offset, end);
-            file.n_requests = 1;
-            file.is_carried = file.was_used_before(self.slice);
-        }
-        file.slice = self.slice;
-        file.last_end = end;
+        let found = self.streams.observe(file.serial, request.offset, end, self.number);
+        self.profile.observe(request, step, file, use_of_file, found);
+        file.observe(self.number, use_of_file, request.offset, end);
     }
 
-    /// Ends the slice: its pattern, if there were requests.
-    pub fn tick(&mut self) -> Option<Pattern> {
+    fn end(&mut self, elapsed_ns: u64) -> Option<Pattern> {
         let n_of = std::mem::take(&mut self.n_of);
         if n_of == [0; 2] {
             return None;
@@ -109,27 +239,88 @@ impl PatternBuilder {
         self.series.iter_mut().for_each(SeriesBuilder::clear);
         self.previous = None;
         // Never the number that stands for no slice.
-        self.slice = (self.slice + 1) % u32::MAX;
-        let profile = Box::new(self.profile.finish(n_of, self.config.slice_ns));
+        self.number = (self.number + 1) % u32::MAX;
+        let profile = Box::new(self.profile.finish(n_of, elapsed_ns));
         Some(Pattern { kind, counts, series, profile })
     }
+}
 
-    /// Requests in the slice so far.
-    pub fn requests(&self) -> u64 {
-        self.n_of[0] + self.n_of[1]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn builder() -> PatternBuilder {
+        PatternBuilder::new(PatternConfig { splits_at_loads: true, ..PatternConfig::server() })
     }
 
-    /// How patterns are built.
-    pub fn config(&self) -> &PatternConfig {
-        &self.config
+    /// Requests in turn to files from `first` on.
+    fn serve(builder: &mut PatternBuilder, first: u64, n_files: u64, n: u64) {
+        for n in 0..n {
+            let (kind, offset) = (RequestKind::Read, n * 4096);
+            let file = first + n % n_files;
+            builder.observe(&Request { time_ns: n, file, kind, offset, size: 4096 });
+        }
     }
 
-    /// Memory of what is remembered, the same for any number of requests.
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<PatternBuilder>()
-            + self.series.iter().map(SeriesBuilder::memory_bytes).sum::<usize>()
-            + self.files.memory_bytes()
-            + self.streams.memory_bytes()
-            + self.profile.memory_bytes()
+    #[test]
+    fn a_load_on_other_files_ends_the_slice_and_begins_the_next() {
+        let mut builder = builder();
+        serve(&mut builder, 1, 2, 500);
+        assert!(!builder.load_has_changed(), "there was none before");
+        builder.tick();
+        serve(&mut builder, 1, 2, 500);
+        assert!(!builder.load_has_changed());
+        serve(&mut builder, 10, 3, 63);
+        assert!(!builder.load_has_changed());
+        serve(&mut builder, 10, 3, 1);
+        assert!(builder.load_has_changed());
+        let cut = builder.cut(300_000_000).unwrap();
+        assert_eq!((cut.counts.requests(), cut.profile.carried), (500, 1.0));
+        serve(&mut builder, 10, 3, 500);
+        assert!(!builder.load_has_changed());
+        let first = builder.tick().unwrap();
+        assert_eq!((first.counts.requests(), first.profile.carried), (564, 0.0));
+        serve(&mut builder, 10, 3, 500);
+        assert_eq!(builder.tick().unwrap().profile.carried, 1.0);
+    }
+
+    #[test]
+    fn a_load_that_begins_at_the_end_of_a_slice_is_in_the_next() {
+        let mut builder = builder();
+        serve(&mut builder, 1, 1, 100);
+        builder.tick();
+        serve(&mut builder, 1, 1, 100);
+        serve(&mut builder, 7, 1, 20);
+        assert_eq!(builder.requests(), 120);
+        assert_eq!(builder.tick().unwrap().counts.requests(), 100);
+        serve(&mut builder, 7, 1, 50);
+        let first = builder.tick().unwrap();
+        assert_eq!((first.counts.requests(), first.profile.carried), (70, 0.0));
+    }
+
+    #[test]
+    fn a_file_that_joins_those_in_use_is_no_other_load() {
+        let mut builder = builder();
+        serve(&mut builder, 1, 2, 100);
+        builder.tick();
+        for n in 0..50 {
+            serve(&mut builder, 1, 2, 4);
+            serve(&mut builder, 7 + n, 1, 50);
+            assert!(!builder.load_has_changed(), "{n}");
+        }
+        serve(&mut builder, 1, 2, 4);
+        let pattern = builder.tick().unwrap();
+        assert_eq!((pattern.counts.requests(), pattern.counts.files), (2704, 52));
+    }
+
+    #[test]
+    fn the_last_slice_has_all_requests() {
+        let mut builder = builder();
+        serve(&mut builder, 1, 1, 100);
+        builder.tick();
+        serve(&mut builder, 1, 1, 100);
+        serve(&mut builder, 7, 1, 20);
+        assert_eq!(builder.finish().unwrap().counts.requests(), 120);
+        assert!(builder.finish().is_none());
     }
 }

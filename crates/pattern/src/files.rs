@@ -35,6 +35,15 @@ pub(crate) struct KnownFile {
     pub is_carried: bool,
 }
 
+/// What a request to a file means for the slice it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileUse {
+    /// The file had a request in this slice already.
+    pub is_again: bool,
+    /// The file was in use in the slice before.
+    pub is_carried: bool,
+}
+
 /// Files by number.
 #[derive(Clone, Debug)]
 pub(crate) struct FileTable {
@@ -87,10 +96,28 @@ impl KnownFile {
         }
     }
 
-    /// Whether its last request was in the slice before this one.
+    /// What a request in this slice means.
     #[inline]
-    pub fn was_used_before(&self, slice: u32) -> bool {
-        slice.checked_sub(1) == Some(self.slice)
+    pub fn use_in(&self, slice: u32) -> FileUse {
+        if self.slice == slice {
+            return FileUse { is_again: true, is_carried: self.is_carried };
+        }
+        FileUse { is_again: false, is_carried: slice.checked_sub(1) == Some(self.slice) }
+    }
+
+    /// Takes a request in, from its first byte to the one behind its last.
+    #[inline]
+    pub fn observe(&mut self, slice: u32, use_of_file: FileUse, offset: u64, end: u64) {
+        if use_of_file.is_again {
+            self.span = (self.span.0.min(offset), self.span.1.max(end));
+            self.n_requests = self.n_requests.saturating_add(1);
+        } else {
+            self.span = (offset, end);
+            self.n_requests = 1;
+            self.is_carried = use_of_file.is_carried;
+        }
+        self.slice = slice;
+        self.last_end = end;
     }
 }
 

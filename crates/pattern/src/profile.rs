@@ -6,7 +6,7 @@
 //! Each distribution is a histogram over powers of two, because requests span
 //! ten orders of magnitude. All is counted in constant time per request.
 
-use crate::files::KnownFile;
+use crate::files::{FileUse, KnownFile};
 use crate::request::{Request, RequestKind};
 use crate::streams::{Continuation, mix};
 
@@ -123,13 +123,13 @@ impl ProfileBuilder {
         request: &Request,
         step: Option<u64>,
         file: &KnownFile,
+        use_of_file: FileUse,
         continuation: Continuation,
-        slice: u32,
     ) {
         self.n_bytes = self.n_bytes.saturating_add(request.size);
         self.count(SIZE, octave(request.size).saturating_sub(8));
         self.count(STEP, step.map_or(STEP.n - 1, |step| octave(step).div_ceil(2).min(STEP.n - 2)));
-        self.observe_file(request, file, slice);
+        self.observe_file(request, file, use_of_file);
         let lag = match continuation {
             Continuation::Jump => 0,
             Continuation::After { lag, .. } => {
@@ -153,22 +153,21 @@ impl ProfileBuilder {
     }
 
     #[inline]
-    fn observe_file(&mut self, request: &Request, file: &KnownFile, slice: u32) {
+    fn observe_file(&mut self, request: &Request, file: &KnownFile, use_of_file: FileUse) {
+        self.n_carried += u64::from(use_of_file.is_carried);
         // A file never seen is at its beginning, as one that was just opened.
         let bin = octave(request.offset.abs_diff(file.last_end)).div_ceil(2).min(17);
         self.count(FILE_STEP, if request.offset < file.last_end { bin + 17 } else { bin });
-        if file.slice == slice {
+        if use_of_file.is_again {
             // From n squared to n + 1 squared.
             self.squared_requests =
                 self.squared_requests.saturating_add(2 * u64::from(file.n_requests) + 1);
-            self.n_carried += u64::from(file.is_carried);
             let (low, high) = file.span;
             self.span = self.span.saturating_add(low.saturating_sub(request.offset));
             self.span = self.span.saturating_add(request.end().saturating_sub(high));
         } else {
             self.n_files += 1;
             self.squared_requests += 1;
-            self.n_carried += u64::from(file.was_used_before(slice));
             self.span = self.span.saturating_add(request.end() - request.offset);
         }
     }

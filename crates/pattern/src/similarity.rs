@@ -38,6 +38,9 @@ pub(crate) struct ProfileVector {
 }
 
 impl ProfileVector {
+    /// Numbers in storage.
+    pub const LEN: usize = N_BINS + N_SCALARS;
+
     pub fn new(profile: &LoadProfile) -> ProfileVector {
         ProfileVector { roots: profile.shares.map(f32::sqrt), scalars: profile.scalars }
     }

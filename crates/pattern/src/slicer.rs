@@ -5,7 +5,8 @@
 //! The first request starts the first slice. Slices follow each other without
 //! gaps; those without requests are passed over, however many they are. Times
 //! are not trusted: a request from before the slice is counted in it, and when a
-//! clock was set back by more than a slice, a new slice starts there.
+//! clock was set back by more than a slice, a new slice starts there. A slice ends
+//! early when another load begins in it.
 
 use crate::builder::PatternBuilder;
 use crate::config::PatternConfig;
@@ -42,13 +43,17 @@ impl Slicer {
             self.start_ns = Some(time_ns);
         }
         self.builder.observe(request);
+        if ended.is_none() && self.builder.load_has_changed() {
+            ended = self.builder.cut(elapsed_ns);
+            self.start_ns = Some(time_ns);
+        }
         ended
     }
 
     /// Ends the last slice.
     pub fn finish(&mut self) -> Option<Pattern> {
         self.start_ns = None;
-        self.builder.tick()
+        self.builder.finish()
     }
 }
 

@@ -15,14 +15,14 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 use thiserror::Error;
 
 use crate::choice::{ArmEstimate, DecisionMaker};
-use crate::matcher::{AdaptiveMatcher, KnownPattern, PatternId, ThresholdFinder};
+use crate::matcher::{AdaptiveMatcher, KnownPattern, MAX_APPEARANCES, PatternId, ThresholdFinder};
 use crate::pattern::PatternCounts;
 use crate::request::RequestKind;
 use crate::similarity::{Aspects, ProfileVector};
 
 /// Says in the header of the file whose it is: "iopt".
 const APPLICATION_ID: i32 = 0x696F_7074;
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
 /// What every database begins with.
 const HEADER_BYTES: u64 = 100;
@@ -37,9 +37,10 @@ CREATE TABLE pattern (
     id INTEGER PRIMARY KEY, family INTEGER NOT NULL, kind TEXT NOT NULL,
     files INTEGER NOT NULL, reads INTEGER NOT NULL, writes INTEGER NOT NULL,
     seen INTEGER NOT NULL, first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL,
-    series BLOB NOT NULL, onset BLOB NOT NULL, steady BLOB);
+    series BLOB NOT NULL, onset BLOB NOT NULL, steady BLOB, appearances BLOB NOT NULL);
 CREATE TABLE learned (
-    kind TEXT PRIMARY KEY, recurrences BLOB NOT NULL, scales BLOB NOT NULL, threshold BLOB NOT NULL);
+    kind TEXT PRIMARY KEY, recurrences BLOB NOT NULL, scales BLOB NOT NULL, threshold BLOB NOT NULL,
+    start REAL NOT NULL);
 CREATE TABLE choice (
     pattern INTEGER NOT NULL, option TEXT NOT NULL,
     weight REAL NOT NULL, mean REAL NOT NULL, deviation REAL NOT NULL,
@@ -169,7 +170,7 @@ impl PatternStore {
 
     fn patterns(&self) -> Result<Vec<KnownPattern>, StoreError> {
         let query = "SELECT id, kind, files, reads, writes, seen, first_seen, last_seen, series, \
-                     onset, steady, family FROM pattern ORDER BY id";
+                     onset, steady, family, appearances FROM pattern ORDER BY id";
         let mut statement = self.check(self.connection.prepare(query))?;
         let mut rows = self.check(statement.query([]))?;
         let mut patterns = Vec::new();
@@ -188,7 +189,7 @@ impl PatternStore {
     }
 
     fn load_learned(&self, matcher: &mut AdaptiveMatcher) -> Result<(), StoreError> {
-        let query = "SELECT kind, recurrences, scales, threshold FROM learned";
+        let query = "SELECT kind, recurrences, scales, threshold, start FROM learned";
         let mut statement = self.check(self.connection.prepare(query))?;
         let mut rows = self.check(statement.query([]))?;
         while let Some(row) = self.check(rows.next())? {
@@ -196,7 +197,8 @@ impl PatternStore {
                 let kind: String = row.get(0)?;
                 let blob = |column| row.get::<_, Vec<u8>>(column);
                 let (recurrences, scales, threshold) = (blob(1)?, blob(2)?, blob(3)?);
-                Ok(restore_learned(matcher, &kind, [&recurrences, &scales], &threshold))
+                let start: f64 = row.get(4)?;
+                Ok(restore_learned(matcher, &kind, [&recurrences, &scales], &threshold, start))
             };
             if self.check(read())?.is_none() {
                 return Err(self.damaged("what was learned makes no sense".to_owned()));
@@ -264,6 +266,7 @@ fn read_pattern(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<KnownPattern
     let (series, onset): (Vec<u8>, Vec<u8>) = (row.get(8)?, row.get(9)?);
     let steady: Option<Vec<u8>> = row.get(10)?;
     let family: i64 = row.get(11)?;
+    let appearances: Vec<u8> = row.get(12)?;
     let name = |id: i64| u32::try_from(id).ok().filter(|id| *id < u32::MAX).map(PatternId);
     let profile = |bytes: &[u8]| ProfileVector::from_numbers(&floats(bytes)?).map(Box::new);
     let read = || {
@@ -285,9 +288,18 @@ fn read_pattern(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<KnownPattern
                 Some(bytes) => Some(profile(bytes)?),
                 None => None,
             },
+            appearances: read_appearances(&appearances)?,
+            seen_under: 0,
         })
     };
     Ok(read())
+}
+
+fn read_appearances(bytes: &[u8]) -> Option<Vec<ProfileVector>> {
+    let numbers = floats(bytes)?;
+    let profiles = numbers.chunks(ProfileVector::LEN).take(MAX_APPEARANCES + 1);
+    let profiles: Option<Vec<ProfileVector>> = profiles.map(ProfileVector::from_numbers).collect();
+    profiles.filter(|profiles| profiles.len() <= MAX_APPEARANCES)
 }
 
 fn restore_learned(
@@ -295,6 +307,7 @@ fn restore_learned(
     kind: &str,
     [recurrences, scales]: [&[u8]; 2],
     threshold: &[u8],
+    start: f64,
 ) -> Option<()> {
     let side = &mut matcher.sides[kind_named(kind)?.index()];
     let read_scales = |bytes: &[u8]| -> Option<Aspects> {
@@ -304,6 +317,7 @@ fn restore_learned(
     };
     let (recurrences, scales) = (read_scales(recurrences)?, read_scales(scales)?);
     side.threshold = ThresholdFinder::from_numbers(&floats(threshold)?)?;
+    side.starts.restore(Some(start as f32).filter(|start| start.is_finite())?);
     side.recurrences.restore(recurrences);
     side.scales.restore(scales);
     Some(())
@@ -323,10 +337,12 @@ fn write(
         let recurrences = bytes(side.recurrences.scales().iter().copied());
         let scales = bytes(side.scales.scales().iter().copied());
         let threshold = bytes(side.threshold.numbers());
-        let insert = "INSERT INTO learned VALUES (?1, ?2, ?3, ?4)";
-        transaction.execute(insert, params![kind.name(), recurrences, scales, threshold])?;
+        let start = f64::from(side.starts.threshold());
+        let insert = "INSERT INTO learned VALUES (?1, ?2, ?3, ?4, ?5)";
+        transaction.execute(insert, params![kind.name(), recurrences, scales, threshold, start])?;
     }
-    let insert = "INSERT INTO pattern VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    let insert =
+        "INSERT INTO pattern VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
     let mut statement = transaction.prepare(insert)?;
     for pattern in matcher.patterns() {
         statement.execute(params![
@@ -342,6 +358,7 @@ fn write(
             bytes(pattern.series.iter().copied()),
             bytes(pattern.onset.numbers()),
             pattern.steady.as_ref().map(|profile| bytes(profile.numbers())),
+            bytes(pattern.appearances.iter().flat_map(ProfileVector::numbers)),
         ])?;
     }
     drop(statement);

@@ -78,7 +78,7 @@ impl PatternWatcher {
     /// Nothing known yet, and no options.
     pub fn new(config: PatternConfig) -> PatternWatcher {
         PatternWatcher {
-            builder: PatternBuilder::new(config),
+            builder: PatternBuilder::new(PatternConfig { splits_at_loads: true, ..config }),
             matcher: AdaptiveMatcher::new(AdaptiveConfig::default()),
             sequence: PatternSequence::new(),
             options: Vec::new(),
@@ -111,6 +111,19 @@ impl PatternWatcher {
     /// Requests in the slice so far.
     pub fn requests(&self) -> u64 {
         self.builder.requests()
+    }
+
+    /// Whether another load has begun since the slice began: a good moment to
+    /// [`cut`](Self::cut) it, so that the load is recognised by a slice of its own.
+    #[inline]
+    pub fn load_has_changed(&self) -> bool {
+        self.builder.load_has_changed()
+    }
+
+    /// Ends the slice early, after so long a time.
+    pub fn cut(&mut self, elapsed_ns: u64) -> Option<RecognisedSlice> {
+        let pattern = self.builder.cut(elapsed_ns)?;
+        Some(self.recognise(pattern))
     }
 
     /// Ends the slice; `None` if there were no requests.
@@ -168,16 +181,22 @@ impl PatternWatcher {
     /// The same, where it takes time to set an option or may fail:
     /// [`set_option`](Self::set_option) says when it is done.
     pub fn propose(&mut self) -> usize {
-        match self.sequence.expected() {
+        match self.expected() {
             Some(id) => self.decisions.choose(id),
             None => self.decisions.choose_unknown(),
         }
     }
 
+    /// The family of patterns that the next slice is expected to be of; none before
+    /// the first slice.
+    pub fn expected(&self) -> Option<PatternId> {
+        self.sequence.expected()
+    }
+
     /// An option has been set, the one chosen or another.
     pub fn set_option(&mut self, option: usize) {
         if std::mem::replace(&mut self.option, option) != option {
-            self.matcher.expect_change();
+            self.matcher.set_option(option);
         }
     }
 

@@ -203,6 +203,47 @@ fn an_option_that_changes_the_requests_does_not_change_the_pattern() {
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
 }
 
+/// Two loads on files of their own take turns of irregular length, and the option
+/// changes the requests of both: what begins under one option looks like another
+/// load than what begins under the other. The share of right choices in the second
+/// half, in percent; the first second of a turn cannot be right.
+#[test]
+fn loads_that_look_different_under_each_option_are_told_apart() {
+    let mut watcher = PatternWatcher::new(PatternConfig::server());
+    watcher.set_options(vec!["small".to_owned(), "large".to_owned()]);
+    let (mut noise, n_turns) = (Noise(3), 60_u64);
+    let (mut n_right, mut n) = (0, 0);
+    for turn in 0..n_turns {
+        let which = (turn % 2) as usize;
+        for second in 0..5 + noise.below(4) {
+            let option = watcher.choose();
+            let large = option == 1;
+            let load = match which {
+                0 => Load { size: if large { 1 << 17 } else { 1 << 12 }, ..Load::default() },
+                _ => Load {
+                    n_streams: 32,
+                    size: if large { 1 << 18 } else { 1 << 12 },
+                    stride: Some(1 << 24),
+                    ..Load::default()
+                },
+            };
+            let per_second = if option == which { 900 } else { 400 };
+            let load = Load { per_second, n_slices: 1, ..load };
+            for request in load.requests(turn * 100 + second) {
+                watcher.observe(&Request { file: 7 + turn, ..request });
+            }
+            watcher.tick().expect("there were requests");
+            watcher.reward(per_second as f64).unwrap();
+            if turn >= n_turns / 2 && second > 0 {
+                n += 1;
+                n_right += u64::from(option == which);
+            }
+        }
+    }
+    let right = 100.0 * n_right as f64 / n as f64;
+    assert!(right >= 90.0, "{right}");
+}
+
 /// A pattern is always followed by another one, which gets the reward of what
 /// was chosen for the first. It must not be tried for ever.
 #[test]

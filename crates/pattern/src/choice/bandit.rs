@@ -8,7 +8,8 @@
 //! rarely tried again, and grows while an option is not tried, so that each is
 //! tried again some time: loads and machines change. Four additions:
 //! - A pattern that is new starts from what was best under all others. Rewards of
-//!   different patterns are compared relative to the pattern's own level.
+//!   different patterns are compared relative to the pattern's own level. What was
+//!   bad elsewhere is tried here, too, once the level is known.
 //! - The usual reward is a median ([`ArmEstimate`]): a wrong match brings the
 //!   reward of another load.
 //! - A choice whose reward never arrives counts as tried: the next slice may have
@@ -122,6 +123,8 @@ const LEAST_DEVIATION: f64 = 0.02;
 /// A mean below this share of the best is believed after so many rewards.
 const DOUBTFUL: f64 = 0.5;
 const CONFIRMED: usize = 3;
+/// Rewards between two options that were never tried under a pattern.
+const TRY_UNTRIED: u64 = 4;
 /// An option that was chosen so often in a row without a reward is not tried
 /// here any more, because nothing is learned of it.
 const MAX_UNREWARDED: u32 = 4;
@@ -291,6 +294,15 @@ impl DecisionMaker {
             (1..CONFIRMED).contains(&n_tried) && arm.mean() < DOUBTFUL * highest_mean
         };
         if let Some(option) = options.clone().find(is_doubtful) {
+            return option;
+        }
+        // What was bad under all other patterns may be best here.
+        let is_untried =
+            |option: &usize| known.arms[*option].is_untried() && known.n_unrewarded[*option] == 0;
+        let untried = options.clone().filter(is_untried);
+        if known.n_rewards % TRY_UNTRIED == TRY_UNTRIED - 1
+            && let Some(option) = highest(untried.map(|option| (option, value(option))))
+        {
             return option;
         }
         highest(options.map(|option| (option, value(option)))).unwrap_or(0)

@@ -11,7 +11,8 @@
 //! else begins:
 //! - Most requests of a slice go to files that nobody used in the slice before:
 //!   an episode has begun. How far such slices are from the nearest known one
-//!   says how much of a difference is noise ([`RecurrenceScales`]).
+//!   says how much of a difference is noise ([`RecurrenceScales`]). How near it must
+//!   be to be the same load is learned from second slices ([`StartThreshold`]).
 //! - The files are the same but the slice resembles nothing the episode has shown
 //!   so far: if it resembles another known pattern, it is that one; if the next
 //!   slice looks the same way, it is a new one. What counts as resembling comes
@@ -19,10 +20,15 @@
 //!   pairs ([`ThresholdFinder`]).
 //!
 //! An option that was just set may change the requests themselves, as read-ahead
-//! does. The episode goes on through such a change
-//! ([`expect_change`](AdaptiveMatcher::expect_change)).
+//! does. The episode goes on through such a change, and how it looks then is
+//! remembered as another appearance of the pattern
+//! ([`set_option`](AdaptiveMatcher::set_option)). Where that appearance is already
+//! known as a pattern of its own, because the load has once begun under that
+//! option, the two become one family.
 
-use crate::matcher::learned::{AspectScales, RecurrenceScales, ThresholdFinder};
+use crate::matcher::learned::{
+    AspectScales, RecurrenceScales, SAME_START, StartThreshold, ThresholdFinder,
+};
 use crate::matcher::{MergedPatterns, PatternId, PatternMatcher, Recognition};
 use crate::pattern::{Pattern, PatternCounts};
 use crate::random::Random;
@@ -33,9 +39,9 @@ use crate::similarity::{Aspects, ProfileVector};
 /// episode.
 const CARRIED: f32 = 0.5;
 
-/// An episode is a known load if its first slice is nearer to that of the known
-/// pattern than this, in units of what is usual.
-const SAME_START: f32 = 0.8;
+/// A second slice goes on as a known one does if it is nearer than this, in units
+/// of what is usual between slices that follow each other.
+const ALIKE: f32 = 1.5;
 
 /// One that is nearer than this is of the family of the known pattern: what was
 /// learned of the options there holds here.
@@ -54,6 +60,10 @@ const N_LEFT: u32 = 2;
 /// Slices after an option was set that are no new pattern: settings take some
 /// seconds to show.
 const N_TOLERATED: u32 = 3;
+
+/// Appearances under other options that are remembered of a pattern; the oldest
+/// makes room.
+pub(crate) const MAX_APPEARANCES: usize = 4;
 
 /// Known patterns per slice whose distance shows how different patterns are.
 const N_SAMPLES: u64 = 3;
@@ -89,6 +99,10 @@ pub struct KnownPattern {
     pub(crate) onset: Box<ProfileVector>,
     /// Its second one, once there was one.
     pub(crate) steady: Option<Box<ProfileVector>>,
+    /// How it looked after options were set, where that was different.
+    pub(crate) appearances: Vec<ProfileVector>,
+    /// The options under which it was seen in this life, a bit each.
+    pub(crate) seen_under: u64,
 }
 
 /// What an [`AdaptiveMatcher`] may use.
@@ -115,7 +129,11 @@ pub struct AdaptiveMatcher {
     now: u64,
     random: Random,
     discarded: Vec<PatternId>,
-    joined_families: Vec<MergedPatterns>,
+    /// The option that is set, and the one before.
+    option: usize,
+    option_before: usize,
+    /// Slices to come until the option shows for certain.
+    n_settling: u32,
 }
 
 /// What is known of one kind.
@@ -125,11 +143,21 @@ pub(crate) struct AdaptiveSide {
     pub recurrences: RecurrenceScales,
     pub scales: AspectScales,
     pub threshold: ThresholdFinder,
+    pub starts: StartThreshold,
     episode: Option<Episode>,
     /// Pairs before this one were compared again; `None` if there is no need.
     recompared: Option<(usize, usize)>,
     /// Episodes since known patterns were last compared.
     n_unsettled: u32,
+    joined_families: Vec<MergedPatterns>,
+}
+
+/// The option that is in force.
+#[derive(Clone, Copy, Debug)]
+struct OptionInForce {
+    /// Its bit, and that of the one before.
+    bit: u64,
+    bit_before: u64,
 }
 
 /// The load that goes on.
@@ -142,6 +170,10 @@ struct Episode {
     n_left: u32,
     /// Slices to come that may look different from all that is known.
     n_tolerated: u32,
+    /// Whether its first slice was that of a load.
+    began: bool,
+    /// Whether its pattern became known with it.
+    is_new: bool,
 }
 
 /// What a slice was found to be.
@@ -164,7 +196,9 @@ impl AdaptiveMatcher {
             now: 0,
             random: Random::new(0),
             discarded: Vec::new(),
-            joined_families: Vec::new(),
+            option: 0,
+            option_before: 0,
+            n_settling: 0,
         }
     }
 
@@ -179,10 +213,12 @@ impl AdaptiveMatcher {
         self.now
     }
 
-    /// Something was set that may change how the present load looks: the slices
+    /// An option was set, which may change how the present load looks: the slices
     /// to come belong to it as long as they access its files and resemble no
     /// other known pattern.
-    pub fn expect_change(&mut self) {
+    pub fn set_option(&mut self, option: usize) {
+        self.option_before = std::mem::replace(&mut self.option, option);
+        self.n_settling = N_TOLERATED;
         for episode in self.sides.iter_mut().filter_map(|side| side.episode.as_mut()) {
             episode.n_tolerated = N_TOLERATED;
         }
@@ -195,7 +231,7 @@ impl AdaptiveMatcher {
 
     /// Families that turned out to be one since this was last asked.
     pub fn take_joined_families(&mut self) -> Vec<MergedPatterns> {
-        std::mem::take(&mut self.joined_families)
+        self.sides.iter_mut().flat_map(|side| std::mem::take(&mut side.joined_families)).collect()
     }
 
     /// Slices of the kind that are further apart than this do not follow each
@@ -210,7 +246,7 @@ impl AdaptiveMatcher {
     pub fn recompare(&mut self, n_pairs: usize) -> Vec<MergedPatterns> {
         let mut merged = Vec::new();
         for side in &mut self.sides {
-            side.recompare(n_pairs, &mut merged, &mut self.joined_families);
+            side.recompare(n_pairs, &mut merged);
         }
         merged
     }
@@ -252,12 +288,19 @@ impl PatternMatcher for AdaptiveMatcher {
         let side = &mut self.sides[kind.index()];
         let profile = ProfileVector::new(&pattern.profile);
         let begins = pattern.profile.carried < CARRIED;
-        let found = side.find(&profile, begins, &mut self.random);
+        // Options beyond the number of bits share the last one, and are then never
+        // taken for the cause of a change.
+        let bit = |option: usize| 1 << option.min(63);
+        let option = OptionInForce { bit: bit(self.option), bit_before: bit(self.option_before) };
+        let found = side.find(&profile, begins, option, &mut self.random);
+        let is_settled = self.n_settling == 0;
+        self.n_settling = self.n_settling.saturating_sub(1);
         let recognition = match found {
             Found::Known(index, score) => {
                 let known = &mut side.known[index];
                 known.n_seen += 1;
                 known.last_seen = self.now;
+                known.seen_under |= if is_settled { option.bit } else { 0 };
                 Recognition { family: known.family, ..Recognition::matched(known.id, score) }
             }
             Found::New { .. } | Found::NewSinceBefore(_) => {
@@ -281,6 +324,8 @@ impl PatternMatcher for AdaptiveMatcher {
                     last_seen: self.now,
                     onset,
                     steady,
+                    appearances: Vec::new(),
+                    seen_under: if is_settled { option.bit } else { 0 },
                 });
                 Recognition { family, ..Recognition::new_pattern(id) }
             }
@@ -303,29 +348,53 @@ impl PatternMatcher for AdaptiveMatcher {
 impl KnownPattern {
     /// Memory that it takes.
     pub fn memory_bytes(&self) -> usize {
-        let profiles = (1 + self.steady.iter().len()) * size_of::<ProfileVector>();
+        let profiles = (1 + self.steady.iter().len() + self.appearances.capacity())
+            * size_of::<ProfileVector>();
         size_of::<KnownPattern>() + size_of_val(&*self.series) + profiles
     }
 
     /// Numbers that are stored of it: the series and the profiles.
     pub fn n_values(&self) -> usize {
-        let profiles = (1 + self.steady.iter().len()) * size_of::<ProfileVector>();
-        self.series.len() + profiles / size_of::<f32>()
+        self.series.len() + self.profiles().count() * ProfileVector::LEN
     }
 
-    /// How far a profile is from the nearer of its two.
+    /// All that it looked like.
+    fn profiles(&self) -> impl Iterator<Item = &ProfileVector> {
+        self.starts().chain(self.steady.as_deref())
+    }
+
+    /// What an episode of it may begin with.
+    fn starts(&self) -> impl Iterator<Item = &ProfileVector> {
+        std::iter::once(&*self.onset).chain(&self.appearances)
+    }
+
+    /// How far a profile is from the nearest of its own.
     fn distance(&self, profile: &ProfileVector, scales: &AspectScales) -> f32 {
         let to = |other: &ProfileVector| scales.distance(&profile.compare(other));
-        let steady = self.steady.as_deref().map_or(f32::INFINITY, to);
-        to(&self.onset).min(steady)
+        self.profiles().map(to).fold(f32::INFINITY, f32::min)
+    }
+
+    /// Remembers how it looks under an option.
+    fn add_appearance(&mut self, profile: &ProfileVector) {
+        if self.appearances.len() == MAX_APPEARANCES {
+            self.appearances.remove(0);
+        }
+        self.appearances.reserve_exact(1);
+        self.appearances.push(profile.clone());
     }
 }
 
 impl AdaptiveSide {
     /// What a slice is. Learns from the distances it sees.
-    fn find(&mut self, profile: &ProfileVector, begins: bool, random: &mut Random) -> Found {
+    fn find(
+        &mut self,
+        profile: &ProfileVector,
+        begins: bool,
+        option: OptionInForce,
+        random: &mut Random,
+    ) -> Found {
         match (begins, self.current()) {
-            (false, Some(current)) => self.continue_episode(profile, current, random),
+            (false, Some(current)) => self.continue_episode(profile, current, option, random),
             _ => self.find_start(profile),
         }
     }
@@ -336,12 +405,18 @@ impl AdaptiveSide {
         self.known.iter().position(|known| known.id == id)
     }
 
+    fn start_distance(&self, one: &ProfileVector, other: &ProfileVector) -> f32 {
+        self.recurrences.distance(&one.compare(other), &self.scales)
+    }
+
     /// An episode begins with this slice.
     fn find_start(&mut self, profile: &ProfileVector) -> Found {
         let mut nearest: Option<(usize, f32, Aspects)> = None;
-        for (index, known) in self.known.iter().enumerate() {
-            let aspects = profile.compare(&known.onset);
-            let distance = self.recurrences.distance(&aspects);
+        let known = self.known.iter().enumerate();
+        for (index, start) in known.flat_map(|(at, known)| known.starts().map(move |one| (at, one)))
+        {
+            let aspects = profile.compare(start);
+            let distance = self.recurrences.distance(&aspects, &self.scales);
             if nearest.is_none_or(|(_, least, _)| distance < least) {
                 nearest = Some((index, distance, aspects));
             }
@@ -351,8 +426,9 @@ impl AdaptiveSide {
         };
         self.recurrences.observe(&aspects);
         self.n_unsettled += 1;
+        let same = self.starts.threshold();
         match distance {
-            ..SAME_START => Found::Known(index, f64::from(1.0 - distance / SAME_START)),
+            _ if distance < same => Found::Known(index, f64::from(1.0 - distance / same)),
             ..SAME_FAMILY => Found::New { family: Some(self.known[index].family) },
             _ => Found::New { family: None },
         }
@@ -363,11 +439,13 @@ impl AdaptiveSide {
         &mut self,
         profile: &ProfileVector,
         current: usize,
+        option: OptionInForce,
         random: &mut Random,
     ) -> Found {
         let Some(episode) = &mut self.episode else { return Found::New { family: None } };
         let aspects = profile.compare(&episode.previous);
         let is_tolerated = episode.n_tolerated > 0;
+        let is_last_tolerated = episode.n_tolerated == 1;
         if is_tolerated {
             // What the option changes is not the usual noise.
             episode.n_tolerated -= 1;
@@ -386,6 +464,10 @@ impl AdaptiveSide {
         self.sample_others(profile, current, random);
         let threshold = self.threshold.threshold();
         let left = LEFT * threshold;
+        let looks_other = from_previous >= left;
+        if looks_other && !is_tolerated && self.split_appearance(profile, current) {
+            return Found::New { family: None };
+        }
         if from_known < left {
             self.set_left(0);
             return Found::Known(current, f64::from(1.0 - from_known / left));
@@ -395,9 +477,15 @@ impl AdaptiveSide {
         let nearest = others.min_by(|a, b| a.1.total_cmp(&b.1));
         let limit = (NEARER * from_known).min(threshold);
         if let Some((index, other)) = nearest.filter(|(_, other)| *other < limit) {
+            if is_tolerated {
+                self.join_appearances(current, index, option);
+            }
             return Found::Known(index, f64::from(1.0 - other / limit));
         }
         if distance < left || is_tolerated {
+            if is_last_tolerated {
+                self.known[current].add_appearance(profile);
+            }
             self.set_left(0);
             return Found::Known(current, f64::from(1.0 - distance / left).max(0.0));
         }
@@ -408,6 +496,45 @@ impl AdaptiveSide {
         }
         self.set_left(n_left);
         Found::Known(current, 0.0)
+    }
+
+    /// An option was set, and now the load looks as another known pattern does. It
+    /// is the same load, unless both were seen under one of the two options: then
+    /// they looked different, and it is the load that has changed.
+    fn join_appearances(&mut self, from: usize, to: usize, option: OptionInForce) {
+        let (from, to) = (&self.known[from], &self.known[to]);
+        let is_appearance = option.bit != option.bit_before
+            && from.seen_under & option.bit == 0
+            && to.seen_under & option.bit != 0
+            && to.seen_under & option.bit_before == 0;
+        if is_appearance && from.family != to.family {
+            let (kept, gone) = (from.family.min(to.family), from.family.max(to.family));
+            self.join_families(kept, gone);
+        }
+    }
+
+    /// The load looks different although no option was set. If it changes between
+    /// two appearances of its pattern, the later one was another load, which has
+    /// begun just when an option was set: forgets that appearance, and says whether
+    /// it is what the load looks like now.
+    fn split_appearance(&mut self, profile: &ProfileVector, current: usize) -> bool {
+        let Some(episode) = &self.episode else { return false };
+        let known = &self.known[current];
+        let nearest = |profile: &ProfileVector| {
+            let to = |other: &ProfileVector| self.scales.distance(&profile.compare(other));
+            let own = to(&known.onset).min(known.steady.as_deref().map_or(f32::INFINITY, to));
+            let appearances = known.appearances.iter().map(to).enumerate();
+            let (index, least) = appearances.min_by(|a, b| a.1.total_cmp(&b.1))?;
+            (least < own).then_some(index)
+        };
+        let (before, now) = (nearest(&episode.previous), nearest(profile));
+        if before == now {
+            return false;
+        }
+        if let Some(gone) = now.or(before) {
+            self.known[current].appearances.remove(gone);
+        }
+        now.is_some()
     }
 
     fn set_left(&mut self, n_left: u32) {
@@ -422,6 +549,10 @@ impl AdaptiveSide {
         match self.episode.take() {
             Some(before) if before.id == id && !begins => {
                 let n_slices = before.n_slices.saturating_add(1);
+                // What an option changes is no other load.
+                if n_slices == 2 && before.began && before.n_tolerated == 0 {
+                    self.judge_starts(&before, &profile);
+                }
                 let known = self.known.iter_mut().find(|known| known.id == id);
                 if let Some(known) = known.filter(|known| n_slices == 2 && known.steady.is_none()) {
                     known.steady = Some(Box::new(profile.clone()));
@@ -432,10 +563,25 @@ impl AdaptiveSide {
             _ => {
                 let n_slices = if begins || !recognition.is_match { 1 } else { 2 };
                 let (n_left, n_tolerated) = (0, 0);
+                let (previous, began, is_new) = (profile, begins, !recognition.is_match);
                 self.episode =
-                    Some(Episode { id, previous: profile, n_slices, n_left, n_tolerated });
+                    Some(Episode { id, previous, n_slices, n_left, n_tolerated, began, is_new });
             }
         }
+    }
+
+    /// The second slice of an episode tells which known patterns go on as it does.
+    /// How far their starts are from its own says which starts are the same.
+    fn judge_starts(&mut self, episode: &Episode, second: &ProfileVector) {
+        let (mut same, mut other) = (f32::INFINITY, f32::INFINITY);
+        for known in self.known.iter().filter(|known| !(episode.is_new && known.id == episode.id)) {
+            let Some(steady) = &known.steady else { continue };
+            let goes_on_alike = self.scales.distance(&second.compare(steady)) < ALIKE;
+            let start = self.start_distance(&episode.previous, &known.onset);
+            let least = if goes_on_alike { &mut same } else { &mut other };
+            *least = least.min(start);
+        }
+        self.starts.observe(same, other);
     }
 
     /// Distances to some known patterns that the slice is not.
@@ -452,12 +598,7 @@ impl AdaptiveSide {
         }
     }
 
-    fn recompare(
-        &mut self,
-        n_pairs: usize,
-        merged: &mut Vec<MergedPatterns>,
-        joined: &mut Vec<MergedPatterns>,
-    ) {
+    fn recompare(&mut self, n_pairs: usize, merged: &mut Vec<MergedPatterns>) {
         if self.recompared.is_none() && self.n_unsettled >= N_UNSETTLED {
             self.recompared = (self.known.len() > 1).then_some((0, 1));
             self.n_unsettled = 0;
@@ -470,7 +611,7 @@ impl AdaptiveSide {
                 continue;
             }
             let (one, other) = (&self.known[older], &self.known[newer]);
-            let distance = self.recurrences.distance(&one.onset.compare(&other.onset));
+            let distance = self.start_distance(&one.onset, &other.onset);
             if distance < MERGE_SHARE * SAME_START {
                 merged.push(self.merge(older, newer));
                 continue;
@@ -480,11 +621,15 @@ impl AdaptiveSide {
             let are_first = one.id == one.family && other.id == other.family;
             if are_first && distance < SAME_FAMILY {
                 let (kept, gone) = (one.family, other.family);
-                self.rename_family(gone, kept);
-                joined.push(MergedPatterns { kept, gone });
+                self.join_families(kept, gone);
             }
             self.recompared = Some((older, newer + 1));
         }
+    }
+
+    fn join_families(&mut self, kept: PatternId, gone: PatternId) {
+        self.rename_family(gone, kept);
+        self.joined_families.push(MergedPatterns { kept, gone });
     }
 
     fn rename_family(&mut self, gone: PatternId, kept: PatternId) {

@@ -34,6 +34,7 @@ pub(crate) struct AspectScales {
 pub(crate) struct RecurrenceScales {
     scales: Aspects,
     nearest: RecentAspects,
+    is_learned: bool,
 }
 
 /// The last distances, oldest overwritten first.
@@ -55,7 +56,8 @@ impl Default for AspectScales {
 
 impl Default for RecurrenceScales {
     fn default() -> RecurrenceScales {
-        RecurrenceScales { scales: LEAST_SCALES, nearest: RecentAspects::default() }
+        let nearest = RecentAspects::default();
+        RecurrenceScales { scales: LEAST_SCALES, nearest, is_learned: false }
     }
 }
 
@@ -71,10 +73,12 @@ fn scaled_distance(aspects: &Aspects, scales: &Aspects) -> f32 {
 }
 
 impl RecurrenceScales {
-    /// The distance of two first slices in units of what is usual.
+    /// The distance of two first slices in units of what is usual. Until that is
+    /// known, what is usual between slices that follow each other has to do.
     #[inline]
-    pub fn distance(&self, aspects: &Aspects) -> f32 {
-        scaled_distance(aspects, &self.scales)
+    pub fn distance(&self, aspects: &Aspects, consecutive: &AspectScales) -> f32 {
+        let scales = if self.is_learned { &self.scales } else { &consecutive.scales };
+        scaled_distance(aspects, scales)
     }
 
     /// An episode began, and its first slice is this far from the nearest known
@@ -87,6 +91,7 @@ impl RecurrenceScales {
         for (aspect, least) in LEAST_SCALES.into_iter().enumerate() {
             self.scales[aspect] = (0.5 * least).max(STRETCH * self.nearest.median(aspect));
         }
+        self.is_learned = true;
     }
 
     pub fn scales(&self) -> &Aspects {
@@ -95,6 +100,7 @@ impl RecurrenceScales {
 
     pub fn restore(&mut self, scales: Aspects) {
         self.scales = scales;
+        self.is_learned = true;
     }
 }
 
@@ -152,6 +158,49 @@ impl RecentAspects {
     }
 }
 
+/// An episode is a known load if its first slice is nearer to that of the known
+/// pattern than this, in units of what is usual: until more is known, and at least.
+pub(crate) const SAME_START: f32 = 0.8;
+/// At most.
+const MAX_SAME_START: f32 = 3.0;
+/// What a wrong match counts against a right one that is missed: it lasts as long
+/// as its episode, while the other costs one slice.
+const WRONG_MATCH: f32 = 2.0;
+
+/// Finds the distance of first slices below which an episode is a known load.
+///
+/// Nobody says which loads are the same, but their second slices do: each episode
+/// adds how far its start is from the nearest one that goes on as it does, and from
+/// the nearest one that does not.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StartThreshold {
+    same: DistanceHistogram,
+    other: DistanceHistogram,
+    found: Option<f32>,
+}
+
+impl StartThreshold {
+    /// Infinite distances stand for none.
+    pub fn observe(&mut self, same: f32, other: f32) {
+        for (histogram, distance) in [(&mut self.same, same), (&mut self.other, other)] {
+            if distance.is_finite() {
+                histogram.count(distance);
+            }
+        }
+        let found = separating(&self.same, &self.other, WRONG_MATCH);
+        self.found = found.map(|found| found.clamp(SAME_START, MAX_SAME_START)).or(self.found);
+    }
+
+    pub fn threshold(&self) -> f32 {
+        self.found.unwrap_or(SAME_START)
+    }
+
+    /// From storage.
+    pub fn restore(&mut self, threshold: f32) {
+        self.found = Some(threshold.clamp(SAME_START, MAX_SAME_START));
+    }
+}
+
 const N_BINS: usize = 64;
 /// The logarithm of the lowest distance that differs from 0, and bins per unit.
 const LOWEST: f32 = -1.6;
@@ -163,31 +212,34 @@ const MIN_WEIGHT: f32 = 12.0;
 /// Used until then.
 const FIRST_THRESHOLD: f32 = 1.2;
 
-/// Finds the distance that separates slices of one load from those of two: where
-/// the share of consecutive slices below it exceeds that of other pairs by most. (The point of
-/// the Kolmogorov–Smirnov statistic; also known as Youden's index.)
+/// Distances on a logarithmic scale, of which old ones count less.
+#[derive(Clone, Debug)]
+struct DistanceHistogram([f32; N_BINS]);
+
+/// Finds the distance that separates slices of one load from those of two.
 #[derive(Clone, Debug)]
 pub(crate) struct ThresholdFinder {
-    consecutive: [f32; N_BINS],
-    others: [f32; N_BINS],
+    consecutive: DistanceHistogram,
+    others: DistanceHistogram,
     threshold: f32,
 }
 
 impl Default for ThresholdFinder {
     fn default() -> ThresholdFinder {
-        let (consecutive, others) = ([0.0; N_BINS], [0.0; N_BINS]);
+        let (consecutive, others) = Default::default();
         ThresholdFinder { consecutive, others, threshold: FIRST_THRESHOLD }
     }
 }
 
 impl ThresholdFinder {
     pub fn observe_consecutive(&mut self, distance: f32) {
-        count(&mut self.consecutive, distance);
-        self.threshold = self.find().unwrap_or(self.threshold);
+        self.consecutive.count(distance);
+        let found = separating(&self.consecutive, &self.others, 1.0);
+        self.threshold = found.unwrap_or(self.threshold);
     }
 
     pub fn observe_other(&mut self, distance: f32) {
-        count(&mut self.others, distance);
+        self.others.count(distance);
     }
 
     pub fn threshold(&self) -> f32 {
@@ -196,7 +248,7 @@ impl ThresholdFinder {
 
     /// All numbers, for storage.
     pub fn numbers(&self) -> impl Iterator<Item = f32> {
-        self.consecutive.into_iter().chain(self.others).chain([self.threshold])
+        self.consecutive.0.into_iter().chain(self.others.0).chain([self.threshold])
     }
 
     /// From storage; `None` if they cannot be such numbers.
@@ -206,32 +258,80 @@ impl ThresholdFinder {
         let &[threshold] = rest else { return None };
         let is_sound = numbers.iter().all(|number| number.is_finite() && *number >= 0.0);
         (is_sound && threshold > 0.0).then_some(ThresholdFinder {
-            consecutive: consecutive.try_into().ok()?,
-            others: others.try_into().ok()?,
+            consecutive: DistanceHistogram(consecutive.try_into().ok()?),
+            others: DistanceHistogram(others.try_into().ok()?),
             threshold,
         })
     }
+}
 
-    fn find(&self) -> Option<f32> {
-        let (n_consecutive, n_others) = (self.consecutive.iter().sum(), self.others.iter().sum());
-        if f32::min(n_consecutive, n_others) < MIN_WEIGHT {
-            return None;
-        }
-        let (mut below, mut others_below) = (0.0, 0.0);
-        let (mut best, mut best_bin) = (f32::MIN, 0);
-        for bin in 0..N_BINS {
-            below += self.consecutive[bin] / n_consecutive;
-            others_below += self.others[bin] / n_others;
-            if below - others_below > best {
-                (best, best_bin) = (below - others_below, bin);
-            }
-        }
-        Some((LOWEST + (best_bin + 1) as f32 / BINS_PER_UNIT).exp())
+impl Default for DistanceHistogram {
+    fn default() -> DistanceHistogram {
+        DistanceHistogram([0.0; N_BINS])
     }
 }
 
-fn count(bins: &mut [f32; N_BINS], distance: f32) {
-    bins.iter_mut().for_each(|weight| *weight *= DISCOUNT);
-    let bin = (distance.max(1e-6).ln() - LOWEST) * BINS_PER_UNIT;
-    bins[(bin.max(0.0) as usize).min(N_BINS - 1)] += 1.0;
+impl DistanceHistogram {
+    fn count(&mut self, distance: f32) {
+        self.0.iter_mut().for_each(|weight| *weight *= DISCOUNT);
+        let bin = (distance.max(1e-6).ln() - LOWEST) * BINS_PER_UNIT;
+        self.0[(bin.max(0.0) as usize).min(N_BINS - 1)] += 1.0;
+    }
+
+    fn weight(&self) -> f32 {
+        self.0.iter().sum()
+    }
+}
+
+/// The distance where the share of near pairs below it exceeds that of far pairs,
+/// times what one of those counts, by most; none if there are too few. (With 1 the
+/// point of the Kolmogorov–Smirnov statistic; also known as Youden's index.)
+fn separating(near: &DistanceHistogram, far: &DistanceHistogram, far_counts: f32) -> Option<f32> {
+    let (n_near, n_far) = (near.weight(), far.weight());
+    if n_near.min(n_far) < MIN_WEIGHT {
+        return None;
+    }
+    let (mut near_below, mut far_below) = (0.0, 0.0);
+    let (mut best, mut best_bin) = (f32::MIN, 0);
+    for bin in 0..N_BINS {
+        near_below += near.0[bin] / n_near;
+        far_below += far.0[bin] / n_far;
+        let gain = near_below - far_counts * far_below;
+        if gain > best {
+            (best, best_bin) = (gain, bin);
+        }
+    }
+    Some((LOWEST + (best_bin + 1) as f32 / BINS_PER_UNIT).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The threshold after episodes whose starts are this far from the same load and
+    /// from others, with some spread.
+    fn learned(same: f32, other: f32) -> f32 {
+        let mut starts = StartThreshold::default();
+        for n in 0..100 {
+            let spread = 0.5 + 0.01 * n as f32;
+            starts.observe(same * spread, other * spread);
+        }
+        starts.threshold()
+    }
+
+    #[test]
+    fn starts_of_loads_that_lie_apart_may_differ_more() {
+        assert_eq!(StartThreshold::default().threshold(), SAME_START);
+        assert!((1.4..2.5).contains(&learned(1.0, 5.0)), "{}", learned(1.0, 5.0));
+        assert_eq!(learned(0.1, 0.5), SAME_START, "never stricter than at first");
+        assert_eq!(learned(5.0, 50.0), MAX_SAME_START);
+    }
+
+    #[test]
+    fn starts_that_tell_nothing_apart_are_taken_strictly() {
+        assert_eq!(learned(2.0, 2.0), SAME_START);
+        let mut starts = StartThreshold::default();
+        (0..100).for_each(|_| starts.observe(f32::INFINITY, 4.0));
+        assert_eq!(starts.threshold(), SAME_START, "no load has come twice");
+    }
 }

@@ -8,6 +8,8 @@ mod features;
 mod learned;
 mod paper;
 
+#[cfg(feature = "persistence")]
+pub(crate) use adaptive::MAX_APPEARANCES;
 pub use adaptive::{AdaptiveConfig, AdaptiveMatcher, KnownPattern};
 pub use counts::CountsMatcher;
 pub use features::FeaturesMatcher;
