@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use ioracle_events::{ContextId, Function};
 
 use self::rules::{
-    HIGH, HIGH_MEASURED, HIGH_OF_IO, MATTERS, MATTERS_MEASURED, MATTERS_OF_IO, nominal,
+    HIGH, HIGH_MEASURED, HIGH_OF_IO, MATTERS, MATTERS_MEASURED, MATTERS_OF_IO, NEGLIGIBLE, nominal,
 };
 use crate::file_groups::{FileGroup, FileGroups, FileKind, UNKNOWN};
 use crate::frames::{Frames, StackFrame};
@@ -197,7 +197,7 @@ impl Run {
 
     fn severity(&self, held: &Held) -> Severity {
         let is_high = self.is_at_least(held, HIGH, HIGH_OF_IO, HIGH_MEASURED);
-        let can_be_high = !held.is_minor && !self.is_cheap_here(held);
+        let can_be_high = !held.is_minor && self.share(held.io_ns) >= NEGLIGIBLE;
         if is_high && can_be_high { Severity::High } else { Severity::Warning }
     }
 
@@ -355,7 +355,8 @@ pub mod tests {
             found.map(|it| (it.severity, it.is_cheap_here))
         };
         assert_eq!(severity(1_000_000), Some((Severity::High, false)));
-        assert_eq!(severity(100_000), Some((Severity::Warning, true)));
+        assert_eq!(severity(100_000), Some((Severity::High, true)));
+        assert_eq!(severity(10_000), Some((Severity::Warning, true)));
     }
 
     #[test]

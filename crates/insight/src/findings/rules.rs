@@ -59,6 +59,9 @@ pub const LIBRARY_OPENS: u64 = 16;
 /// What of the run its I/O must be, in percent, for advice and for high severity.
 /// All findings of a run share this threshold, because the length of a run varies.
 pub const MATTERS: f64 = 1.0;
+/// What is below this part of the run, in percent, is never of high severity. Far below
+/// [`MATTERS`], because times differ from run to run and severity should not.
+pub const NEGLIGIBLE: f64 = 0.1;
 pub const HIGH: f64 = 10.0;
 /// What of the I/O with data files a finding must be about, in percent, at nominal
 /// cost: a quotient of counts, the same in every run.
@@ -342,7 +345,7 @@ fn page() -> String {
          into. The nominal cost must be at least {MATTERS_OF_IO} % of the nominal cost of all I/O with data files, and all I/O \
          at least {MATTERS} % of the run, by nominal cost or measured. From {HIGH_OF_IO} % of the I/O \
          and {HIGH} % of the run on, the severity is `high`, otherwise `warning`; and it is always \
-         `warning` if the calls took less than {MATTERS} % of this run, which the finding then \
+         `warning` if the calls took less than {NEGLIGIBLE} % of this run, which the finding then \
          says ('little here'). If calls are much slower than nominal, their measured time decides: \
          at least {MATTERS_MEASURED} % of the run, and from {HIGH_MEASURED} % on `high`. If threads or \
          ranks work in parallel, times are divided by the number of threads that share the work. `misaligned_writes`, `shared_blocks` \
