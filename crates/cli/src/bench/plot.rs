@@ -2,7 +2,7 @@
 
 //! MB/s over the transfer size, drawn with letters.
 
-/// Rows of the plot.
+/// Rows of the plot, about: each power of ten has one of its own.
 const HEIGHT: usize = 8;
 /// Columns of each size.
 const STEP: usize = 9;
@@ -29,15 +29,15 @@ pub fn render(series: &[PlotSeries], size_label: impl Fn(u64) -> String) -> Opti
     let low = all().map(|(_, rate)| *rate).fold(f64::MAX, f64::min);
     let high = all().map(|(_, rate)| *rate).fold(0.0, f64::max);
     let (bottom, top) = (low.log10().floor(), high.log10().ceil().max(low.log10().floor() + 1.0));
-    let row_of = |rate: f64| {
-        let share = (rate.log10() - bottom) / (top - bottom);
-        ((1.0 - share) * (HEIGHT - 1) as f64).round() as usize
-    };
-    let mut rows = vec![vec![' '; sizes.len() * STEP]; HEIGHT];
+    let n_decades = (top - bottom) as usize;
+    let per_decade = (HEIGHT / n_decades).max(1);
+    let last = n_decades * per_decade;
+    let row_of = |rate: f64| ((top - rate.log10()) * per_decade as f64).round() as usize;
+    let mut rows = vec![vec![' '; sizes.len() * STEP]; last + 1];
     for series in series {
         for (size, rate) in series.points.iter().filter(|(_, rate)| *rate > 0.0) {
             let Some(at) = sizes.iter().position(|it| it == size) else { continue };
-            let row = &mut rows[row_of(*rate).min(HEIGHT - 1)];
+            let row = &mut rows[row_of(*rate).min(last)];
             // Marks that meet stand next to each other.
             let column = (at * STEP + 2..(at + 1) * STEP).find(|column| row[*column] == ' ');
             if let Some(column) = column {
@@ -47,8 +47,8 @@ pub fn render(series: &[PlotSeries], size_label: impl Fn(u64) -> String) -> Opti
     }
     let mut text = String::from("    MB/s\n");
     for (at, row) in rows.iter().enumerate() {
-        let exponent = top - (top - bottom) * at as f64 / (HEIGHT - 1) as f64;
-        let is_labelled = at == 0 || at == HEIGHT - 1 || (HEIGHT - 1) / 2 == at;
+        let exponent = top - (at / per_decade) as f64;
+        let is_labelled = at.is_multiple_of(per_decade);
         let label = if is_labelled { number(10_f64.powf(exponent)) } else { String::new() };
         let row: String = row.iter().collect();
         text.push_str(format!("{label:>8} ┤{row}").trim_end());
@@ -90,8 +90,9 @@ mod tests {
                 1000 ┤                    r
                      ┤
                      ┤
-                 139 ┤
-                     ┤           r
+                     ┤
+                 100 ┤           r
+                     ┤
                      ┤                    w
                      ┤           w
                   10 ┤  rw
