@@ -16,6 +16,7 @@ mod error;
 mod file;
 mod libraries;
 mod memory;
+pub mod path_bytes;
 mod place;
 mod plan;
 mod points;
@@ -33,7 +34,7 @@ pub use error::BenchError;
 pub use memory::{MemoryHog, MemoryLimit};
 pub use place::{BenchPlace, describe};
 pub use plan::{Plan, PlanDefaults, PlannedWork};
-pub use points::{MeasuredWork, Repetition};
+pub use points::{MeasuredWork, Repetition, point_of};
 #[cfg(feature = "mpi")]
 pub use ranks::{Ranks, has_launcher};
 pub use session::{Session, SessionProgress, SessionRules};

@@ -85,7 +85,7 @@ impl MemoryLimit {
     }
 
     /// Puts a process under the limit.
-    pub(crate) fn admit(&self, pid: u32) -> Result<(), BenchError> {
+    pub fn admit(&self, pid: u32) -> Result<(), BenchError> {
         fs::write(self.group.0.join("cgroup.procs"), pid.to_string()).map_err(|error| {
             BenchError::Unusable(format!(
                 "could not put a task under the memory limit: {error}; use --hog-memory"

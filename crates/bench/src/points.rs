@@ -101,7 +101,7 @@ impl MeasuredWork {
             && self.work.measures_data()
         {
             let times: Vec<&CallTimes> = self.repetitions.iter().map(|it| &it.data).collect();
-            points.extend(point(class_of(workload), workload.transfer_bytes, &times));
+            points.extend(point_of(class_of(workload), workload.transfer_bytes, &times));
         }
         let mut keys: Vec<(Kind, u64)> = Vec::new();
         for (kind, bytes, _) in self.repetitions.iter().flat_map(|it| &it.other) {
@@ -116,7 +116,7 @@ impl MeasuredWork {
                 found.map(|at| repetition.other[at].2.clone())
             };
             let times: Vec<CallTimes> = self.repetitions.iter().filter_map(of_repetition).collect();
-            points.extend(point(class, bytes, &times.iter().collect::<Vec<_>>()));
+            points.extend(point_of(class, bytes, &times.iter().collect::<Vec<_>>()));
         }
         points
     }
@@ -149,7 +149,8 @@ impl MeasuredWork {
     }
 }
 
-fn point(class: IoClass, transfer_bytes: u64, repetitions: &[&CallTimes]) -> Option<Point> {
+/// The point of some repetitions; `None` if there were no calls.
+pub fn point_of(class: IoClass, transfer_bytes: u64, repetitions: &[&CallTimes]) -> Option<Point> {
     let means: Vec<f64> = repetitions.iter().filter_map(|times| times.mean_s()).collect();
     let spread = MeanSpread::of(&means)?;
     let mut all = CallTimes::default();
@@ -180,6 +181,7 @@ fn point(class: IoClass, transfer_bytes: u64, repetitions: &[&CallTimes]) -> Opt
         },
         interval_s: (low, high),
         confidence: CONFIDENCE,
+        replayed: false,
     })
 }
 

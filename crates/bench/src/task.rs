@@ -39,6 +39,7 @@ pub struct TaskOrder {
     /// The number of the task, from 0.
     pub task: u32,
     /// Where the files are.
+    #[serde(with = "crate::path_bytes")]
     pub directory: PathBuf,
     /// Names the order of random accesses.
     pub seed: u64,

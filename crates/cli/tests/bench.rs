@@ -282,6 +282,20 @@ fn directories_that_are_not_ours_are_refused() {
     bench(&file, &[]).fails_saying(1, &["there is no directory"]);
 }
 
+/// A path was sent to the tasks as text.
+#[test]
+fn a_directory_whose_name_is_no_text_will_do() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = on_disk();
+    let odd = place.path().join(std::ffi::OsStr::from_bytes(b"odd\xff\n name"));
+    fs::create_dir(&odd).unwrap();
+    let mut bench = command();
+    bench.arg("bench").arg(&odd).args(QUICK).args(["-t", "64K", "--metadata", "2"]);
+    let done = done(bench.stdin(Stdio::null()).output().unwrap());
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert_clean(&odd);
+}
+
 #[test]
 fn read_only_file_systems_are_refused() {
     let Some(disk) = SmallDisk::mount("4m") else { return };
@@ -372,6 +386,12 @@ fn the_classes_of_a_trace_are_measured_within_limits() {
     let mut classes = points.iter().map(|point| &point["class"]);
     let is_such = |it: &Value| ["kind", "size"].iter().all(|name| it[name] == wanted[name]);
     assert!(classes.any(is_such), "{wanted} is not in {points:#?}");
+    // The same calls in their order, with nothing cached and with everything.
+    let is_replayed = |it: &&Value| it["replayed"] == true && it["class"]["kind"] == wanted["kind"];
+    let replayed = points.iter().find(is_replayed).expect("replayed calls");
+    assert!(replayed["repetitions"].as_u64() >= Some(2), "{replayed}");
+    assert_eq!(json["replayed"].as_array().unwrap().len() % 2, 0, "{}", json["replayed"]);
+    assert!(json["replayed"][0]["replayed_s"].as_f64() > Some(0.0));
     assert_clean(place.path());
     bench(place.path(), &["--for", "/nonexistent"]).fails_saying(1, &["/nonexistent"]);
     let both = bench(place.path(), &["--for", trace, "--tasks", "3"]);

@@ -158,6 +158,62 @@ fn bad_systems_are_one_sentence() {
     assert!(warned.out.contains("warning: no measurement on both systems"), "{}", warned.out);
 }
 
+/// Two systems that replayed the program: the second one needs a hundred times as long for
+/// the calls in their place, whatever they take alone.
+#[test]
+fn replayed_calls_count_more_than_measured_ones() {
+    let (trace, systems) = (Written::new(&checkpoints(20, 1)), Systems::new());
+    let alone = systems.forecast(trace.name(), &["--json"]).json();
+    for (name, slow) in [("here", 1.0), ("there", 3.0)] {
+        let mut replayed = system(name, slow);
+        let points = replayed["points"].as_array_mut().expect("points");
+        let mut more = points.clone();
+        for point in &mut more {
+            let mean = if name == "here" { 5e-8 } else { 5e-6 };
+            (point["replayed"], point["mean_s"]) = (true.into(), mean.into());
+            point["interval_s"] = json!([0.9 * mean, 1.1 * mean]);
+        }
+        points.extend(more);
+        systems.put(&format!("{name}.json"), &replayed.to_string());
+    }
+    let total = |more: &[&str]| {
+        systems.forecast(trace.name(), more).json()["total_s"].as_f64().expect("a number")
+    };
+    let (with, without) = (total(&["--json"]), total(&["--json", "--without", "replays"]));
+    assert_eq!(Some(without), alone["total_s"].as_f64());
+    assert!(with > 2.0 * without, "{with} {without}");
+}
+
+#[test]
+fn classes_without_bytes_and_systems_without_spread_have_finite_intervals() {
+    let systems = Systems::new();
+    for name in ["here", "there"] {
+        let mut exact = system(name, if name == "here" { 1.0 } else { 3.0 });
+        for point in exact["points"].as_array_mut().expect("points") {
+            point["rsd"] = 0.into();
+            point["interval_s"] = json!([point["mean_s"], point["mean_s"]]);
+        }
+        systems.put(&format!("{name}.json"), &exact.to_string());
+    }
+    let trace = Written::new(&[
+        "0,0,0,posix,open,1,1,3,-1,0,3,0,1000,0,RDWR|CREAT|TRUNC".to_owned(),
+        "0,0,1,posix,write,1,1,3,0,0,0,2000,3000,0,".to_owned(),
+        "0,0,2,posix,write,1,1,3,0,100,100,4000,5000,0,".to_owned(),
+        "0,0,3,posix,read,1,1,3,100,100,0,6000,6500,0,".to_owned(),
+        "0,0,4,posix,fsync,1,1,3,-1,0,0,7000,7000,0,".to_owned(),
+    ]);
+    let json = systems.forecast(trace.name(), &["--json"]).json();
+    let numbers = |field: &str| json[field].as_array().expect("two").clone();
+    let (low, high) = (numbers("interval_s")[0].as_f64(), numbers("interval_s")[1].as_f64());
+    let total = json["total_s"].as_f64();
+    assert!(low > Some(0.0) && low < total && total < high, "{json}");
+    // What moves nothing keeps its time, and what took none takes none.
+    for row in json["classes"].as_array().expect("classes") {
+        let is_empty = row["class"]["size"] == 0 && row["class"]["kind"] != "create";
+        assert!(!is_empty || row["reference_s"] == row["target_s"], "{row}");
+    }
+}
+
 #[test]
 fn wrong_use_and_empty_traces_are_one_sentence() {
     let (trace, systems) = (Written::new(&checkpoints(20, 1)), Systems::new());

@@ -62,11 +62,14 @@ pub enum Kind {
     Delete,
     /// A file is renamed.
     Rename,
+    /// A collective call waits for the other ranks. No call of a trace is of this
+    /// kind: replays measure it.
+    Wait,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 9] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Read,
         Kind::Write,
         Kind::Open,
@@ -76,6 +79,7 @@ impl Kind {
         Kind::Truncate,
         Kind::Delete,
         Kind::Rename,
+        Kind::Wait,
     ];
 
     /// The word used in tables.
@@ -90,6 +94,7 @@ impl Kind {
             Kind::Truncate => "truncate",
             Kind::Delete => "delete",
             Kind::Rename => "rename",
+            Kind::Wait => "wait",
         }
     }
 
@@ -230,6 +235,10 @@ pub struct IoClass {
 }
 
 impl IoClass {
+    /// The class of waiting for other ranks in collective calls.
+    pub const WAITING: IoClass =
+        IoClass { api: Api::MpiIo, ..IoClass::new(Kind::Wait, SizeBin::EMPTY) };
+
     /// Sequential POSIX calls of one task on its own file, uncached.
     pub const fn new(kind: Kind, size: SizeBin) -> IoClass {
         IoClass {

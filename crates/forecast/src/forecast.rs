@@ -6,6 +6,9 @@
 //! calls on both systems (the paper's equation 1) times the program's own time in
 //! the class (equation 2). Beyond the paper:
 //!
+//! - **Replays.** Where both systems have replayed the program's calls, their times
+//!   are those of the calls in their place: with the caches, the queues and the other
+//!   processes that they meet there.
 //! - **Caching.** A class of reads whose time lies between those of cached and
 //!   uncached reads on the reference is taken as a mixture of both, with the share
 //!   that explains its time.
@@ -13,8 +16,8 @@
 //!   benchmark's on the reference is partly the program's way (its pages are cold,
 //!   its files fragmented) and partly the reference's. The more the systems differ,
 //!   the less of it is carried over.
-//! - **Waiting.** Time that collective calls spend waiting for other ranks grows
-//!   with the I/O of those.
+//! - **Waiting.** Time that collective calls spend waiting for other ranks changes by
+//!   as much as replays wait longer, or grows with the I/O of those.
 //!
 //! Time that no storage decides (a library's own work, files elsewhere) is kept.
 //! Each of these can be switched off ([`Terms`]), so that an evaluation can tell
@@ -25,7 +28,7 @@ mod combine;
 mod what_if;
 
 use crate::class::{IoClass, Kind, SizeBin};
-use crate::lookup::PairedSystems;
+use crate::lookup::{PairedSystems, Replays};
 use crate::profile::{Direction, OwnTime, Profile};
 use crate::system::System;
 
@@ -37,9 +40,9 @@ pub const CONFIDENCE: f64 = 0.9;
 /// Standard deviations on both sides that contain so much of a normal distribution.
 const DEVIATIONS: f64 = 1.645;
 
-/// Standard deviation, of the logarithm, of a forecast for a system that differs by
-/// a factor of e or more, beyond what the measurements say; see
-/// docs/evaluation-forecast.md for how often the intervals hold.
+/// Standard deviation, of the logarithm, of a forecast for another system, beyond what
+/// the measurements say; see docs/evaluation-forecast.md for how often the intervals
+/// hold.
 const MODEL_SD: f64 = 0.12;
 
 /// How far two systems may differ, as a logarithm, for half of the program's
@@ -49,12 +52,17 @@ const HALF_CARRIED: f64 = 1.0;
 /// A cache is visible if uncached reads take so many times longer.
 const VISIBLE_CACHE: f64 = 1.5;
 
+/// Reads of bytes that should be cached were not, if they take so many times longer.
+const DROPPED: f64 = 3.0;
+
 /// A class that nothing like was measured for: its ratio may be off by about this.
 const UNCOVERED_SD: f64 = 0.6;
 
 /// The parts of the model beyond the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
+    /// Times of replayed calls.
+    pub replays: bool,
     /// Mixtures of cached and uncached reads.
     pub caching: bool,
     /// Seek distances and patterns; without them, every access is sequential.
@@ -63,13 +71,20 @@ pub struct Terms {
     pub concurrency: bool,
     /// Distant systems carry over less of the program's peculiarity.
     pub shrinking: bool,
-    /// Collective calls wait in proportion to the I/O.
+    /// Collective calls wait as long as the I/O of others takes.
     pub waiting: bool,
 }
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { caching: true, seeks: true, concurrency: true, shrinking: true, waiting: true }
+        Terms {
+            replays: true,
+            caching: true,
+            seeks: true,
+            concurrency: true,
+            shrinking: true,
+            waiting: true,
+        }
     }
 }
 
@@ -129,6 +144,12 @@ pub struct ClassForecast {
     pub instead: Option<IoClass>,
 }
 
+impl Terms {
+    fn lookup(self) -> Replays {
+        if self.replays { Replays::Used } else { Replays::Ignored }
+    }
+}
+
 impl Forecast {
     /// Forecasts from runs of one program on the reference, at least one.
     pub fn of(runs: &[Profile], reference: &System, target: &System, terms: Terms) -> Forecast {
@@ -171,11 +192,17 @@ fn ratio(
     let (mut reference_s, mut target_s) = (times.reference_s, times.target_s);
     let mut cached_share = None;
     let other = IoClass { cached: !class.cached, ..class };
+    let is_replayed = times.replayed_calls.is_some();
+    // A replay reads again what the program does, so it finds in the cache what the
+    // program left there; unless the program dropped it, which replays do not do.
+    let is_dropped = class.cached && mean_s > DROPPED * times.reference_s;
     if terms.caching
         && class.kind == Kind::Read
+        && (!is_replayed || !class.cached || is_dropped)
         && let Some(others) = systems.times(&other, bytes)
         && others.instead.is_none()
         && times.instead.is_none()
+        && (is_dropped || others.replayed_calls.is_some() == is_replayed)
     {
         let (warm, cold) = if class.cached { (times, others) } else { (others, times) };
         if cold.reference_s > VISIBLE_CACHE * warm.reference_s {
@@ -192,14 +219,15 @@ fn ratio(
         if terms.shrinking { HALF_CARRIED / (HALF_CARRIED + log_ratio.abs()) } else { 1.0 };
     // ratio * mean_s = target_s * exp(carried * peculiarity)
     let ratio = (target_s / mean_s) * (carried * peculiarity).exp();
-    let difference = log_ratio.abs().min(1.0);
     let lost = (1.0 - carried) * peculiarity.abs() * 0.5;
-    let variance = times.reference_sd.powi(2) * difference
-        + times.target_sd.powi(2) * difference
-        + times.unlike_sd.powi(2) * difference
-        + (MODEL_SD * difference).powi(2)
+    let variance = times.reference_sd.powi(2)
+        + times.target_sd.powi(2)
+        + times.unlike_sd.powi(2)
+        + MODEL_SD.powi(2)
         + lost.powi(2);
-    Some(Ratio { ratio, sd: variance.sqrt(), cached_share, instead: times.instead })
+    // The same measurements on both sides: nothing is forecast.
+    let sd = if log_ratio == 0.0 { 0.0 } else { variance.sqrt() };
+    Some(Ratio { ratio, sd, cached_share, instead: times.instead })
 }
 
 /// Sums by direction: reads, writes, all.
@@ -218,7 +246,13 @@ fn by_direction<'a>(rows: impl Iterator<Item = (&'a IoClass, f64)>) -> [f64; 3] 
 
 /// Time that stays as it is: neither in a class nor waiting.
 fn kept_s(profile: &Profile) -> f64 {
-    let kept = [OwnTime::Elsewhere, OwnTime::Memory, OwnTime::Library, OwnTime::Unclassified];
+    let kept = [
+        OwnTime::Elsewhere,
+        OwnTime::Memory,
+        OwnTime::Buffered,
+        OwnTime::Library,
+        OwnTime::Unclassified,
+    ];
     kept.iter().map(|own| profile.own_s(*own)).sum()
 }
 

@@ -7,6 +7,10 @@
 //! shape does not capture is wrong on both sides alike and cancels in the ratio.
 //! Within a shape, times are interpolated in the logarithms of size and
 //! concurrency.
+//!
+//! Where both systems have replayed the program, their times come first. How many
+//! calls are under way at a time follows from the system, so it does not tell
+//! replayed calls apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,11 +27,17 @@ const SD_PER_UNLIKENESS: f64 = 0.15;
 /// The same for each doubling of the size between a class and the nearest point.
 const SD_PER_DOUBLING: f64 = 0.03;
 
+/// No mean is taken to be less certain than this: beyond it, an interval would say
+/// nothing any more.
+const MAX_SD: f64 = 0.7;
+
 /// Mean times of a call, and how uncertain they are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PairedTimes {
     pub reference_s: f64,
     pub target_s: f64,
+    /// Relative standard deviation of the repetitions on the reference.
+    pub reference_rsd: f64,
     /// Relative standard deviation of the two means.
     pub reference_sd: f64,
     pub target_sd: f64,
@@ -35,34 +45,77 @@ pub(crate) struct PairedTimes {
     pub unlike_sd: f64,
     /// What it was looked up as, if that is not much alike.
     pub instead: Option<IoClass>,
+    /// Calls of each replay, if the times are those of replays.
+    pub replayed_calls: Option<f64>,
 }
 
 /// Both systems.
 pub(crate) struct PairedSystems<'a> {
     /// By shape, the points of each system.
     shapes: BTreeMap<IoClass, [Vec<&'a Point>; 2]>,
+    /// Replayed calls, by shape and size.
+    replays: BTreeMap<IoClass, [Vec<&'a Point>; 2]>,
+}
+
+/// Whether replayed calls are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replays {
+    Used,
+    Ignored,
 }
 
 impl<'a> PairedSystems<'a> {
-    pub(crate) fn new(reference: &'a System, target: &'a System) -> PairedSystems<'a> {
-        let mut shapes: BTreeMap<IoClass, [Vec<&Point>; 2]> = BTreeMap::new();
+    pub(crate) fn new(
+        reference: &'a System,
+        target: &'a System,
+        replays: Replays,
+    ) -> PairedSystems<'a> {
+        let mut found = PairedSystems { shapes: BTreeMap::new(), replays: BTreeMap::new() };
         for (side, system) in [reference, target].into_iter().enumerate() {
             for point in &system.points {
-                shapes.entry(shape(&point.class)).or_default()[side].push(point);
+                if point.replayed && replays == Replays::Used {
+                    let key = IoClass { concurrency: 1, ..point.class };
+                    found.replays.entry(key).or_default()[side].push(point);
+                } else if !point.replayed {
+                    found.shapes.entry(shape(&point.class)).or_default()[side].push(point);
+                }
             }
         }
-        shapes.retain(|_, sides| sides.iter().all(|points| !points.is_empty()));
-        PairedSystems { shapes }
+        for table in [&mut found.shapes, &mut found.replays] {
+            table.retain(|_, sides| sides.iter().all(|points| !points.is_empty()));
+        }
+        found
     }
 
     /// The kinds that both systems have points for.
     pub(crate) fn kinds(&self) -> BTreeSet<Kind> {
-        self.shapes.keys().map(|shape| shape.kind).collect()
+        self.shapes.keys().chain(self.replays.keys()).map(|shape| shape.kind).collect()
     }
 
     /// The times of a call of a class with so many bytes; `None` if nothing like it
     /// was measured on both.
     pub(crate) fn times(&self, class: &IoClass, bytes: u64) -> Option<PairedTimes> {
+        self.replayed(class).or_else(|| self.measured(class, bytes))
+    }
+
+    /// The times of replayed calls of a class, of any number at a time.
+    pub(crate) fn replayed(&self, class: &IoClass) -> Option<PairedTimes> {
+        let sides = self.replays.get(&IoClass { concurrency: 1, ..*class })?;
+        let [reference, target] = sides.each_ref().map(|points| pooled(points));
+        Some(PairedTimes {
+            reference_s: reference.mean_s,
+            target_s: target.mean_s,
+            reference_rsd: reference.rsd,
+            reference_sd: reference.sd,
+            target_sd: target.sd,
+            unlike_sd: 0.0,
+            instead: None,
+            replayed_calls: Some(reference.calls),
+        })
+    }
+
+    /// The same from points of the benchmark.
+    fn measured(&self, class: &IoClass, bytes: u64) -> Option<PairedTimes> {
         let candidates = self
             .shapes
             .iter()
@@ -72,16 +125,16 @@ impl<'a> PairedSystems<'a> {
         let [reference, target] =
             sides.each_ref().map(|points| interpolate(points, class.concurrency, bytes));
         let (reference, target) = (reference?, target?);
-        // What is written through a buffer is written in blocks of it.
-        let factor = buffered_share(class, shape, bytes);
         let between = reference.doublings.max(target.doublings);
         Some(PairedTimes {
-            reference_s: reference.mean_s * factor,
-            target_s: target.mean_s * factor,
+            reference_s: reference.mean_s,
+            target_s: target.mean_s,
+            reference_rsd: reference.rsd,
             reference_sd: reference.sd,
             target_sd: target.sd,
             unlike_sd: unlike * SD_PER_UNLIKENESS + between * SD_PER_DOUBLING,
             instead: (unlike > ALIKE).then_some(*shape),
+            replayed_calls: None,
         })
     }
 }
@@ -123,17 +176,35 @@ fn unlikeness(class: &IoClass, shape: &IoClass) -> Option<f64> {
     )
 }
 
-/// How many system calls one call of stdio is worth: those that fit into a buffer
-/// share one.
-fn buffered_share(class: &IoClass, shape: &IoClass, bytes: u64) -> f64 {
-    const BUFFER: f64 = 4096.0;
-    let is_buffered = class.api == Api::Stdio && shape.api == Api::Posix && class.kind.is_data();
-    if is_buffered { (bytes as f64 / BUFFER).min(1.0) } else { 1.0 }
+/// Points of one shape and size together, each with the weight of its calls.
+struct Pooled {
+    mean_s: f64,
+    sd: f64,
+    rsd: f64,
+    /// Calls of one repetition.
+    calls: f64,
+}
+
+fn pooled(points: &[&Point]) -> Pooled {
+    let calls: f64 = points.iter().map(|point| point.calls as f64).sum();
+    let time = |point: &&Point| point.mean_s * point.calls as f64;
+    let times: f64 = points.iter().map(time).sum();
+    let weighted =
+        |of: &dyn Fn(&Point) -> f64| points.iter().map(|it| time(it) * of(it)).sum::<f64>() / times;
+    let per_repetition =
+        points.iter().map(|point| point.calls as f64 / f64::from(point.repetitions)).sum();
+    Pooled {
+        mean_s: times / calls,
+        sd: weighted(&sd_of_mean),
+        rsd: weighted(&|point| point.rsd),
+        calls: per_repetition,
+    }
 }
 
 struct Interpolated {
     mean_s: f64,
     sd: f64,
+    rsd: f64,
     doublings: f64,
 }
 
@@ -154,6 +225,7 @@ fn interpolate(points: &[&Point], concurrency: u16, bytes: u64) -> Option<Interp
             Some(Interpolated {
                 mean_s: mix(a.mean_s, b.mean_s, share),
                 sd: a.sd.max(b.sd),
+                rsd: a.rsd.max(b.rsd),
                 doublings: a.doublings.max(b.doublings),
             })
         }
@@ -178,6 +250,7 @@ fn along_size(points: &[&Point], bytes: u64) -> Option<Interpolated> {
     let alone = |point: &Point, mean_s: f64| Interpolated {
         mean_s,
         sd: sd_of_mean(point),
+        rsd: point.rsd,
         doublings: (wanted / size(point)).log2().abs(),
     };
     match (low, high) {
@@ -188,6 +261,7 @@ fn along_size(points: &[&Point], bytes: u64) -> Option<Interpolated> {
             Some(Interpolated {
                 mean_s: mix(low.mean_s, high.mean_s, share),
                 sd: sd_of_mean(low).max(sd_of_mean(high)),
+                rsd: low.rsd.max(high.rsd),
                 doublings: nearest,
             })
         }
@@ -199,10 +273,15 @@ fn along_size(points: &[&Point], bytes: u64) -> Option<Interpolated> {
     }
 }
 
-/// Of the mean, from its confidence interval and the spread of the repetitions:
-/// whichever is larger, since few repetitions may agree by chance.
+/// Of the mean, relative to it, from the spread of the repetitions; wider for few of
+/// them, which may agree by chance. One alone is judged by its confidence interval.
 fn sd_of_mean(point: &Point) -> f64 {
-    let (low, high) = point.interval_s;
-    let from_interval = (high - low) / 2.0 / deviations(point.confidence) / point.mean_s;
-    from_interval.max(point.rsd / f64::from(point.repetitions).sqrt())
+    let n = f64::from(point.repetitions);
+    let sd = if point.repetitions > 1 {
+        point.rsd / n.sqrt() * (n + 1.0) / (n - 1.0)
+    } else {
+        let (low, high) = point.interval_s;
+        (high - low) / 2.0 / deviations(point.confidence) / point.mean_s
+    };
+    sd.min(MAX_SD)
 }

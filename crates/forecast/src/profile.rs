@@ -16,6 +16,7 @@ mod builder;
 mod extents;
 mod mixture;
 mod overlap;
+mod stream_buffer;
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ use ioracle_trace::{MountId, Trace};
 
 use crate::class::{IoClass, Kind};
 
-pub(crate) use builder::{Finished, Sorted, sort_calls};
+pub(crate) use builder::{CallPart, Finished, Sorted, sort_calls};
 pub use mixture::TwoSpeeds;
 
 /// The most classes that a profile distinguishes; calls of further ones count as
@@ -56,9 +57,10 @@ const SYSTEM: [&str; 7] = ["/dev", "/etc", "/proc", "/run", "/sys", "/usr", "<sy
 pub enum OwnTime {
     /// Calls on files that lie elsewhere: the system's own disk, /tmp.
     Elsewhere,
-    /// Calls that touch no storage: seeks, calls served by a library's buffer, what
-    /// MPI does for itself.
+    /// Calls that touch no storage: seeks, what MPI does for itself.
     Memory,
+    /// Calls that the buffer of a stream serves, with the formatting of text.
+    Buffered,
     /// A library's own work in calls that make others: conversion, packing.
     Library,
     /// The same in collective calls, where it is mostly waiting for other ranks.

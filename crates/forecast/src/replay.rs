@@ -3,7 +3,7 @@
 //! Plans a replay: which process makes which calls on which files, and when.
 //!
 //! The calls that touch storage are made again: opens, closes, reads, writes,
-//! syncs, truncations and removals, at any depth, by the same process and thread,
+//! syncs, truncations, renames and removals, at any depth, by the same process and thread,
 //! with the same offsets and sizes. Seeks are left out, as every access is given its
 //! offset, and so is what a library does in memory: it becomes part of the time
 //! before the next call.
@@ -40,6 +40,8 @@ pub struct ReplayPlan {
     pub processes: Vec<PlannedProcess>,
     /// The classes that steps refer to.
     pub classes: Vec<IoClass>,
+    /// Bytes that all calls of each class move, or that wait when they are made.
+    pub class_bytes: Vec<u64>,
     /// How often each signal must be given before those who wait for it go on.
     pub signals: Vec<u32>,
     /// Calls that are not made again, by function.
@@ -49,6 +51,8 @@ pub struct ReplayPlan {
     /// All the time in I/O calls of the trace on this storage, nanoseconds, also
     /// that of calls that are left out.
     pub original_ns: u64,
+    /// Time that collective calls spent waiting for each other, nanoseconds.
+    pub original_waiting_ns: u64,
 }
 
 /// A file of the replay.
@@ -85,6 +89,21 @@ pub struct Step {
     pub class: Option<u16>,
     /// How long the call took when it was recorded.
     pub original_ns: u64,
+    /// Whether the buffer of a stream served the call when it was recorded. It counts
+    /// only if it moves data here.
+    pub is_buffered: bool,
+}
+
+impl Step {
+    /// One that stands for no recorded call.
+    fn uncounted(action: Action) -> Step {
+        Step { think_ns: 0, action, class: None, original_ns: 0, is_buffered: false }
+    }
+
+    /// Whether it is one of the recorded calls that reached the system.
+    fn is_counted(&self) -> bool {
+        self.class.is_some() && !self.is_buffered
+    }
 }
 
 /// What a step does.
@@ -146,10 +165,20 @@ pub enum Action {
         /// The file.
         file: u32,
     },
+    /// Renames a file, to a name that nothing else has: a trace does not say the new
+    /// one.
+    Rename {
+        /// The file.
+        file: u32,
+        /// Which rename of the replay this is.
+        number: u32,
+    },
     /// Tells others that this point is reached.
     Signal(u32),
     /// Waits until a signal was given often enough.
     Wait(u32),
+    /// The same in a collective call, where the program itself waited.
+    Meet(u32),
 }
 
 /// How a file is opened.
@@ -211,19 +240,34 @@ impl ReplayPlan {
 
     /// Calls in all.
     pub fn n_calls(&self) -> usize {
-        self.steps().filter(|step| step.class.is_some()).count()
+        self.steps().filter(|step| step.is_counted()).count()
     }
 
     /// The recorded time of each class, nanoseconds, by its number.
     pub fn original_by_class(&self) -> Vec<(u64, u64)> {
         let mut sums = vec![(0, 0); self.classes.len()];
-        for step in self.steps() {
+        for step in self.steps().filter(|step| step.is_counted()) {
             if let Some(sum) = step.class.and_then(|class| sums.get_mut(usize::from(class))) {
                 sum.0 += 1;
                 sum.1 += step.original_ns;
             }
         }
         sums
+    }
+
+    /// How long the calls and pauses of the busiest thread took when recorded,
+    /// nanoseconds.
+    pub fn span_ns(&self) -> u64 {
+        let of_stream = |steps: &Vec<Step>| {
+            steps.iter().fold(0, |sum: u64, step| {
+                sum.saturating_add(step.think_ns).saturating_add(step.original_ns)
+            })
+        };
+        let of_process = |process: &PlannedProcess| {
+            let longest = process.streams.iter().map(of_stream).max().unwrap_or(0);
+            process.start_ns.saturating_add(longest)
+        };
+        self.processes.iter().map(of_process).max().unwrap_or(0)
     }
 
     /// The longest read or write.

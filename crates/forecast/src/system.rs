@@ -41,7 +41,8 @@ pub struct System {
     pub measured_at_unix_s: u64,
     /// What it consists of.
     pub description: SystemDescription,
-    /// The measurements, at most one for a class and number of bytes.
+    /// The measurements, at most one for a class and number of bytes, and at most one
+    /// more from replays.
     pub points: Vec<Point>,
     /// What the reader should know, a sentence each: data that fitted into memory,
     /// caches that could not be dropped.
@@ -102,6 +103,10 @@ pub struct Point {
     pub interval_s: (f64, f64),
     /// Of `interval_s`, between 0 and 1.
     pub confidence: f64,
+    /// Whether these are calls of a replayed program, with everything else that it
+    /// does before, between and beside them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
 }
 
 /// How long single calls took, seconds.
@@ -221,12 +226,11 @@ impl System {
             let reason = format!("it has more than {MAX_POINTS} points");
             return Err(SystemError::Malformed { path: path.into(), reason });
         }
-        let mut keys: Vec<_> =
-            self.points.iter().map(|point| (point.class, point.transfer_bytes)).collect();
+        let mut keys: Vec<_> = self.points.iter().map(Point::key).collect();
         keys.sort_unstable();
         let twice = keys.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
         for (position, point) in self.points.iter().enumerate() {
-            let is_double = twice == Some((point.class, point.transfer_bytes));
+            let is_double = twice == Some(point.key());
             let fault = point.fault().or(is_double.then_some("is there twice"));
             if let Some(fault) = fault {
                 return Err(SystemError::Point {
@@ -242,6 +246,11 @@ impl System {
 }
 
 impl Point {
+    /// What there is at most one point for.
+    pub fn key(&self) -> (IoClass, u64, bool) {
+        (self.class, self.transfer_bytes, self.replayed)
+    }
+
     fn fault(&self) -> Option<&'static str> {
         let is_time = |seconds: f64| seconds.is_finite() && seconds >= 0.0;
         let p = self.percentiles_s;
@@ -295,6 +304,7 @@ mod tests {
             },
             interval_s: (9e-4, 1.1e-3),
             confidence: 0.9,
+            replayed: false,
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod plot;
 mod progress;
+mod replays;
 mod settings;
 mod table;
 mod warnings;
@@ -16,8 +17,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use ioracle_bench::{
-    BenchError, BenchPlace, MeasuredWork, MemoryHog, MemoryLimit, Plan, PlannedWork, Session,
-    TaskKind, Team, describe,
+    BenchError, BenchPlace, CacheState, MeasuredWork, MemoryHog, MemoryLimit, Plan, PlannedWork,
+    Session, TaskKind, Team, describe,
 };
 use ioracle_forecast::{IoClass, Kind, Profile, System};
 use ioracle_trace::ReadOptions;
@@ -31,6 +32,7 @@ use crate::shared::output::{self, say};
 use crate::shared::progress::Progress;
 use crate::shared::table::Colours;
 use progress::BenchProgress;
+use replays::{ReplayedTrace, Replays};
 pub use settings::Arguments;
 
 /// The share of a trace's time in classes that is measured; the rest are many
@@ -41,6 +43,7 @@ const MEASURED_SHARE: f64 = 0.995;
 struct Finished {
     system: System,
     measured: Vec<MeasuredWork>,
+    replayed: Vec<ReplayedTrace>,
     elapsed_s: f64,
     disk_bytes: u64,
 }
@@ -75,6 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         output::print_text(&table::render(
             &finished.system,
             &finished.measured,
+            &finished.replayed,
             finished.elapsed_s,
             finished.disk_bytes,
             Colours::for_stdout(),
@@ -91,21 +95,32 @@ fn measure(arguments: &Arguments, signals: &Interruption, tasks: Tasks) -> Resul
     } else {
         arguments.plan_for(&classes_to_measure(arguments)?, kind, n_ranks)?
     };
-    let disk_bytes = plan.bytes_on_disk();
     let place = BenchPlace::prepare(arguments.directory())?;
     let hog = arguments.hog_memory.map(|bytes| MemoryHog::take(bytes, available_bytes()));
     let hog = hog.transpose()?;
     let memory_bytes =
         arguments.memory_limit.map_or_else(available_bytes, |limit| limit.min(available_bytes()));
-    let team = tasks.team(arguments, signals)?;
-    let mut session = Session::new(place, team, arguments.rules());
+    let limit = arguments.memory_limit.map(MemoryLimit::new).transpose()?;
+    // Replays start processes of their own, not ranks.
+    let replays = match kind {
+        TaskKind::Ranks => Replays::default(),
+        _ => replays::replay(arguments, &place, limit.as_ref(), signals)?,
+    };
+    let team = tasks.team(arguments, limit, signals)?;
+    let mut rules = arguments.rules();
+    rules.time_limit = rules.time_limit.saturating_sub(start.elapsed());
+    let mut session = Session::new(place, team, rules);
     let progress = BenchProgress::new();
     let measured = session.perform(&plan, |now| progress.show(now));
     progress.finish();
     let measured = measured?;
     drop((session, hog));
-    let system = system(arguments, &plan, &measured, memory_bytes);
-    Ok(Finished { system, measured, elapsed_s: start.elapsed().as_secs_f64(), disk_bytes })
+    let disk_bytes = plan.bytes_on_disk().max(replays.disk_bytes);
+    let mut system = system(arguments, &plan, &measured, memory_bytes);
+    system.points.extend(replays.points);
+    system.warnings.extend(replays.warnings.iter().map(ToString::to_string));
+    let (replayed, elapsed_s) = (replays.traces, start.elapsed().as_secs_f64());
+    Ok(Finished { system, measured, replayed, elapsed_s, disk_bytes })
 }
 
 /// The classes of all traces that matter, with their mean bytes per call. Reads
@@ -122,6 +137,9 @@ fn classes_to_measure(arguments: &Arguments) -> Result<Vec<(IoClass, u64)>> {
         if class.kind == Kind::Read && !class.direct {
             add_class(&mut classes, IoClass { cached: !class.cached, ..class }, bytes);
         }
+    }
+    if arguments.cache_states() == [CacheState::Warm] {
+        classes.retain(|(class, _)| class.kind != Kind::Read || class.cached || class.direct);
     }
     Ok(classes)
 }
@@ -200,11 +218,15 @@ impl Tasks {
         }
     }
 
-    fn team(self, arguments: &Arguments, signals: &Interruption) -> Result<Team> {
+    fn team(
+        self,
+        arguments: &Arguments,
+        limit: Option<MemoryLimit>,
+        signals: &Interruption,
+    ) -> Result<Team> {
         let interrupted = Arc::clone(&signals.interrupted);
         match self {
             Tasks::Local => {
-                let limit = arguments.memory_limit.map(MemoryLimit::new).transpose()?;
                 let program = std::env::current_exe().context("could not find this program")?;
                 let task = (program, vec!["bench-task".to_owned()]);
                 Ok(Team::new(arguments.task_kind(), task, limit, interrupted))
@@ -265,8 +287,22 @@ fn document(finished: &Finished) -> serde_json::Value {
             }))
         })
         .collect();
+    let replayed: Vec<_> = (finished.replayed.iter())
+        .flat_map(|trace| trace.replayed_s.iter().map(move |(cache, time)| (trace, cache, time)))
+        .map(|(trace, cache, time)| {
+            json!({
+                "trace": ioracle_events::path_text(&trace.trace),
+                "cache": cache,
+                "original_s": trace.original_s,
+                "replayed_s": time.mean,
+                "rsd_percent": time.rsd_percent,
+                "repetitions": time.n,
+            })
+        })
+        .collect();
     json!({
         "system": finished.system,
+        "replayed": replayed,
         "throughput": throughput,
         "elapsed_s": finished.elapsed_s,
         "disk_bytes": finished.disk_bytes,

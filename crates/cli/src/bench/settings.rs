@@ -48,15 +48,14 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
-    /// Measure just the classes of calls of a recorded trace, such as 'ioracle run --record' writes;
-    /// may be given several times
+    /// Measure just the calls of a recorded trace, such as 'ioracle run --record' writes: replayed,
+    /// and class by class; may be given several times
     #[arg(
         long = "for",
         value_name = "TRACE",
         conflicts_with_all = [
             "api", "access", "tasks", "block_size", "transfer_size", "segments", "shared", "pattern",
             "stride", "alignment", "depth", "fsync", "direct", "durable", "in_place", "metadata",
-            "cache",
         ]
     )]
     pub traces: Vec<PathBuf>,
@@ -122,7 +121,8 @@ pub struct Arguments {
     /// Files of each task for opening, closing, renaming and deleting; 0 leaves them out
     #[arg(long, value_name = "FILES", default_value_t = 64)]
     metadata: u32,
-    /// What the page cache holds before reads: nothing of the files, all of them, or both ways
+    /// What the page cache holds before reads, or before the program of a trace starts: nothing of
+    /// the files, all of them, or both ways
     #[arg(long, value_name = "STATE", default_value = "both")]
     cache: CacheName,
     /// Tasks read what their neighbour wrote
@@ -147,10 +147,10 @@ pub struct Arguments {
     repetitions: (u32, u32),
     /// Finish in about this time, with fewer repetitions if need be
     #[arg(long, value_name = "TIME", default_value = "240s", value_parser = parse_time)]
-    time_limit: Duration,
+    pub time_limit: Duration,
     /// Never use more space than this on the storage
     #[arg(long, value_name = "BYTES", default_value = "2GB", value_parser = parse_bytes)]
-    disk_limit: u64,
+    pub disk_limit: u64,
     /// Seed of the random accesses
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -289,6 +289,17 @@ impl Arguments {
         self.metadata > 0 && is_plain && writes
     }
 
+    /// The states of the cache in which reads are measured.
+    pub fn cache_states(&self) -> Vec<CacheState> {
+        match self.cache {
+            // What passes by the cache cannot be warm.
+            _ if self.direct => vec![CacheState::Cold],
+            CacheName::Cold => vec![CacheState::Cold],
+            CacheName::Warm => vec![CacheState::Warm],
+            CacheName::Both => vec![CacheState::Cold, CacheState::Warm],
+        }
+    }
+
     fn defaults(&self, n_ranks: u32) -> PlanDefaults {
         let or = |given: &[u64], usual: &[u64]| {
             if given.is_empty() { usual.to_vec() } else { given.to_vec() }
@@ -314,13 +325,7 @@ impl Arguments {
                 AccessName::Write => vec![DataDirection::Write],
                 AccessName::Both => vec![DataDirection::Write, DataDirection::Read],
             },
-            caches: match self.cache {
-                // What passes by the cache cannot be warm.
-                _ if self.direct => vec![CacheState::Cold],
-                CacheName::Cold => vec![CacheState::Cold],
-                CacheName::Warm => vec![CacheState::Warm],
-                CacheName::Both => vec![CacheState::Cold, CacheState::Warm],
-            },
+            caches: self.cache_states(),
             n_files: self.metadata,
         }
     }

@@ -8,6 +8,7 @@ use ioracle_bench::{
 use ioracle_forecast::{Kind, Point, SizeBin, System};
 
 use super::plot::{self, PlotSeries};
+use super::replays::ReplayedTrace;
 use crate::shared::numbers::{bytes, counted, seconds};
 use crate::shared::table::{Alignment, Cell, Colours, TextTable, Tone};
 use crate::shared::text::{shorten_start, wrap};
@@ -21,6 +22,7 @@ const CONSPICUOUS_RSD: f64 = 0.15;
 pub fn render(
     system: &System,
     measured: &[MeasuredWork],
+    replayed: &[ReplayedTrace],
     elapsed_s: f64,
     disk_bytes: u64,
     colours: Colours,
@@ -50,6 +52,9 @@ pub fn render(
     text.push_str(&rows(&data, colours));
     if let Some(line) = metadata_line(&system.points) {
         text.push_str(&format!("\n{line}\n"));
+    }
+    for trace in replayed {
+        text.push_str(&replay_line(trace));
     }
     if let Some(plot) = plot::render(&series(&data), |size| SizeBin::of(size).to_string()) {
         text.push_str(&format!("\n{plot}"));
@@ -124,6 +129,26 @@ fn name(workload: &Workload) -> String {
 
 fn bytes_binary(size: u64) -> String {
     if SizeBin::of(size).bytes() == size { SizeBin::of(size).to_string() } else { bytes(size) }
+}
+
+/// How long the I/O of a replayed trace took, in one line.
+fn replay_line(replayed: &ReplayedTrace) -> String {
+    let times: Vec<String> = (replayed.replayed_s.iter())
+        .map(|(cache, time)| {
+            let files = match cache {
+                CacheState::Cold => "uncached",
+                CacheState::Warm => "cached",
+            };
+            let (mean, rsd) = (seconds(Some(time.mean)), time.rsd_percent);
+            format!("{mean} with {files} files (RSD {rsd:.1} %, {} times)", time.n)
+        })
+        .collect();
+    format!(
+        "\nreplayed {}: {}; {} when recorded\n",
+        shorten_start(&replayed.trace.to_string_lossy(), 40),
+        times.join(", "),
+        seconds(Some(replayed.original_s))
+    )
 }
 
 /// Calls on whole files, in one line.

@@ -3,12 +3,13 @@
 //! What a reader of the result should know.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use ioracle_bench::{CacheState, DataDirection, MeasuredWork, Plan, PlannedWork, SyncRule};
 use ioracle_forecast::IoClass;
 
 use super::settings::Arguments;
-use crate::shared::numbers::bytes;
+use crate::shared::numbers::{bytes, counted};
 
 /// A share of a file that may stay in the cache without a word.
 const TOLERATED: f64 = 0.05;
@@ -28,6 +29,8 @@ pub enum BenchWarning {
     OutOfTime { n: usize },
     /// Classes of a trace that this build cannot measure.
     LeftOut { n: usize, first: IoClass },
+    /// A trace whose calls were measured class by class only.
+    NotReplayed { trace: PathBuf, reason: String },
 }
 
 impl fmt::Display for BenchWarning {
@@ -57,13 +60,19 @@ impl fmt::Display for BenchWarning {
             ),
             BenchWarning::OutOfTime { n } => write!(
                 f,
-                "there was no time for {n} points on storage this slow; raise --time-limit or take \
-                 smaller blocks"
+                "there was no time for {} on storage this slow; raise --time-limit or take smaller \
+                 blocks",
+                counted(*n as u64, "point")
             ),
             BenchWarning::LeftOut { n, first } => write!(
                 f,
                 "{n} classes of the trace were not measured, such as {first}: this ioracle was \
                  built without their interface, or they need the ranks of an MPI job"
+            ),
+            BenchWarning::NotReplayed { trace, reason } => write!(
+                f,
+                "the trace '{}' was not replayed, and a forecast will be less exact: {reason}",
+                trace.display()
             ),
         }
     }

@@ -58,8 +58,8 @@ pub struct Arguments {
     /// The same for the traces of --actual (default: as --storage)
     #[arg(long, value_name = "DIR", requires = "actual")]
     actual_storage: Option<String>,
-    /// Leave out parts of the model, to see what each contributes: caching, seeks, concurrency,
-    /// shrinking, waiting
+    /// Leave out parts of the model, to see what each contributes: replays, caching, seeks,
+    /// concurrency, shrinking, waiting
     #[arg(long, value_name = "TERM", value_delimiter = ',', value_parser = TERMS)]
     without: Vec<String>,
     /// Skip and count what cannot be read instead of stopping there
@@ -70,7 +70,7 @@ pub struct Arguments {
     json: bool,
 }
 
-const TERMS: [&str; 5] = ["caching", "seeks", "concurrency", "shrinking", "waiting"];
+const TERMS: [&str; 6] = ["replays", "caching", "seeks", "concurrency", "shrinking", "waiting"];
 
 /// All that is shown.
 struct Outcome {
@@ -124,6 +124,7 @@ fn outcome(arguments: &Arguments, runs: &[Profile], options: ReadOptions) -> Res
     let (reference, target) = (System::load(reference)?, System::load(target)?);
     let is_left_out = |term: &str| arguments.without.iter().any(|other| other == term);
     let terms = Terms {
+        replays: !is_left_out("replays"),
         caching: !is_left_out("caching"),
         seeks: !is_left_out("seeks"),
         concurrency: !is_left_out("concurrency"),

@@ -17,10 +17,11 @@ const MAX_ROWS: usize = 24;
 /// Places that JSON names for each class.
 const MAX_PLACES: usize = 8;
 
-const OWN: [(OwnTime, &str, &str); 5] = [
+const OWN: [(OwnTime, &str, &str); 6] = [
     (OwnTime::Waiting, "waiting", "collective calls, waiting for other ranks"),
     (OwnTime::Library, "library", "work of libraries inside their own calls"),
     (OwnTime::Memory, "memory", "calls that touch no storage"),
+    (OwnTime::Buffered, "buffered", "calls that the buffers of streams serve"),
     (OwnTime::Elsewhere, "elsewhere", "files on other storage"),
     (OwnTime::Unclassified, "unclassified", "calls of too many classes"),
 ];

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use ioracle_bench::{CallTimes, MemoryLimit};
 use ioracle_forecast::ReplayPlan;
 use rustix::fs::{Advice, OFlags};
 
@@ -34,12 +35,20 @@ pub struct ReplaySettings {
     pub is_cold: bool,
     /// Of the data.
     pub compress_ratio: f64,
+    /// When to end, if not at the end of the plan.
+    pub time_limit: Option<Duration>,
+    /// What the processes may have of the memory.
+    pub memory_limit: Option<MemoryLimit>,
+    /// Whether there is a bar.
+    pub shows_progress: bool,
 }
 
 /// What all processes did.
 pub struct Performed {
-    /// Calls and nanoseconds by class.
-    pub classes: Vec<(u64, u64)>,
+    /// Times of the calls by class.
+    pub classes: Vec<CallTimes>,
+    /// How long collective calls waited for each other.
+    pub waiting: CallTimes,
     /// Waits that were given up.
     pub order_lost: u64,
     /// Calls that failed although the recorded ones did not.
@@ -51,7 +60,7 @@ pub struct Performed {
 }
 
 /// Whether the user wants it to end.
-pub struct Interrupted(Arc<AtomicBool>);
+pub struct Interrupted(pub Arc<AtomicBool>);
 
 impl Interrupted {
     /// From now on, ctrl-C and SIGTERM are only noted.
@@ -80,7 +89,19 @@ pub fn perform(
         return Ok(None);
     }
     let mut processes = Processes::start(plan, place, settings)?;
-    processes.follow(plan, interrupted)
+    let progress = settings.shows_progress.then(Progress::new);
+    if let Some(progress) = &progress {
+        progress.expect(plan.n_calls() as u64);
+    }
+    let performed = processes.follow(plan, interrupted, |calls| {
+        if let Some(progress) = &progress {
+            progress.advance(calls);
+        }
+    });
+    if let Some(progress) = &progress {
+        progress.finish();
+    }
+    performed
 }
 
 /// Makes the directories, and the files that must be there before.
@@ -105,8 +126,9 @@ fn prepare(
             let piece = data.piece(bytes - done);
             done += rustix::io::pwrite(&made, piece, done).with_context(fail)? as u64;
         }
+        // Else the first sync of the replay would find them to write.
+        rustix::fs::fsync(&made).with_context(fail)?;
         if settings.is_cold {
-            rustix::fs::fsync(&made).with_context(fail)?;
             let _ = rustix::fs::fadvise(&made, 0, None, Advice::DontNeed);
         }
     }
@@ -146,7 +168,11 @@ impl Processes {
                 .spawn()
                 .context("could not start a process of the replay")?;
             let (input, output) = (child.stdin.take(), child.stdout.take());
+            let pid = child.id();
             all.children.push(child);
+            if let Some(limit) = &settings.memory_limit {
+                limit.admit(pid)?;
+            }
             let (Some(mut input), Some(output)) = (input, output) else {
                 bail!("could not talk to a process of the replay");
             };
@@ -157,6 +183,9 @@ impl Processes {
                 n_classes: plan.classes.len(),
                 think_scale: settings.think_scale,
                 compress_ratio: settings.compress_ratio,
+                time_limit_ns: settings
+                    .time_limit
+                    .map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)),
             };
             send_orders(&mut input, &orders)
                 .context("could not send a process of the replay its orders")?;
@@ -186,9 +215,11 @@ impl Processes {
         &mut self,
         plan: &ReplayPlan,
         interrupted: &Interrupted,
+        progress: impl Fn(u64),
     ) -> Result<Option<Performed>> {
         let mut performed = Performed {
-            classes: vec![(0, 0); plan.classes.len()],
+            classes: vec![CallTimes::default(); plan.classes.len()],
+            waiting: CallTimes::default(),
             order_lost: 0,
             failures: 0,
             first_failure: None,
@@ -198,8 +229,6 @@ impl Processes {
         let (mut n_ready, mut n_done) = (0, 0);
         let mut is_done = vec![false; self.children.len()];
         let mut begin = Instant::now();
-        let progress = Progress::new();
-        progress.expect(plan.n_calls() as u64);
         while n_done < self.children.len() {
             let (number, line) = match self.answers.recv_timeout(TICK) {
                 Ok(answer) => answer,
@@ -235,7 +264,7 @@ impl Processes {
                         }
                     }
                 }
-                "calls" => progress.advance(rest.parse().unwrap_or(0)),
+                "calls" => progress(rest.parse().unwrap_or(0)),
                 "result" => {
                     n_done += 1;
                     if let Some(is_done) = is_done.get_mut(number) {
@@ -249,7 +278,6 @@ impl Processes {
                 _ => bail!("a process of the replay said '{line}'"),
             }
         }
-        progress.finish();
         performed.wall_s = begin.elapsed().as_secs_f64() - HEAD_START_NS as f64 * 1e-9;
         Ok(Some(performed))
     }
@@ -257,10 +285,10 @@ impl Processes {
 
 impl Performed {
     fn add(&mut self, part: ReplayResult) {
-        for (sum, part) in self.classes.iter_mut().zip(part.classes) {
-            sum.0 += part.0;
-            sum.1 += part.1;
+        for (sum, part) in self.classes.iter_mut().zip(&part.classes) {
+            sum.merge(part);
         }
+        self.waiting.merge(&part.waiting);
         self.order_lost += part.order_lost;
         self.failures += part.failures;
         self.first_failure = self.first_failure.take().or(part.first_failure);

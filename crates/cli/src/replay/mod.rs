@@ -26,8 +26,8 @@ use crate::shared::failure::open_trace;
 use crate::shared::output;
 use crate::shared::progress::Progress;
 
-use coordinate::Interrupted;
-use place::ReplayPlace;
+pub use coordinate::{Interrupted, Performed, ReplaySettings, perform as perform_plan};
+pub use place::ReplayPlace;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,9 +79,9 @@ pub struct Arguments {
 /// The state of the cache at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Cache {
-    /// As after writing the files
+    /// Cached
     Warm,
-    /// Written to storage and dropped from the page cache
+    /// Dropped from the page cache
     Cold,
 }
 
@@ -99,12 +99,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let plan = plan(arguments)?;
     let interrupted = Interrupted::watch()?;
     let place = ReplayPlace::make(&arguments.dir, plan.bytes_needed, arguments.keep_files)?;
-    let settings = coordinate::ReplaySettings {
+    let settings = ReplaySettings {
         think_scale: arguments.think_time,
         is_cold: arguments.cache == Cache::Cold,
         compress_ratio: arguments.compress_ratio,
+        time_limit: None,
+        memory_limit: None,
+        shows_progress: true,
     };
-    let performed = coordinate::perform(&plan, &place, &settings, &interrupted);
+    let performed = perform_plan(&plan, &place, &settings, &interrupted);
     if arguments.keep_files {
         output::say(format_args!("the files are in '{}'", place.path().display()));
     }

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use ioracle_bench::CallTimes;
 use ioracle_forecast::{Action, OpenMode, Step, SyncDepth};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -18,7 +19,7 @@ use rustix::io::Errno;
 use super::data::Data;
 use super::place::ReplayPlace;
 use super::protocol::{ReplayOrders, ReplayResult, monotonic_ns, receive_orders};
-use super::stream::OpenFile;
+use super::stream::{OpenFile, Reached};
 
 /// A wait for another process that takes longer is given up: it may have failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -49,8 +50,7 @@ pub fn run() -> Result<ExitCode> {
             thread::spawn(move || worker.replay(stream, begin))
         })
         .collect();
-    let mut result =
-        ReplayResult { classes: vec![(0, 0); worker.orders.n_classes], ..ReplayResult::default() };
+    let mut result = worker.empty_result();
     for thread in threads {
         let Ok(done) = thread.join() else { bail!("a thread of the replay failed") };
         add(&mut result, done);
@@ -65,10 +65,10 @@ fn say(line: &str) {
 }
 
 fn add(sum: &mut ReplayResult, part: ReplayResult) {
-    for (sum, part) in sum.classes.iter_mut().zip(part.classes) {
-        sum.0 += part.0;
-        sum.1 += part.1;
+    for (sum, part) in sum.classes.iter_mut().zip(&part.classes) {
+        sum.merge(part);
     }
+    sum.waiting.merge(&part.waiting);
     sum.order_lost += part.order_lost;
     sum.failures += part.failures;
     sum.first_failure = sum.first_failure.take().or(part.first_failure);
@@ -118,31 +118,35 @@ impl Worker {
     /// Makes the calls of a stream.
     fn replay(&self, stream: usize, begin_ns: u64) -> ReplayResult {
         let steps = self.orders.process.streams.get(stream).map_or(&[][..], Vec::as_slice);
-        let mut result = ReplayResult {
-            classes: vec![(0, 0); self.orders.n_classes],
-            ..ReplayResult::default()
-        };
+        let mut result = self.empty_result();
+        let end_ns = self.orders.time_limit_ns.map(|limit| begin_ns.saturating_add(limit));
         let mut buffer = self.data.read_buffer();
         let scaled = |ns: u64| (ns as f64 * self.orders.think_scale) as u64;
         pause_until(begin_ns.saturating_add(scaled(self.orders.process.start_ns)));
         let mut calls = 0;
         for step in steps {
+            if end_ns.is_some_and(|end| monotonic_ns() >= end) {
+                break;
+            }
             if step.think_ns > 0 && self.orders.think_scale > 0.0 {
                 pause_until(monotonic_ns().saturating_add(scaled(step.think_ns)));
             }
             let start = Instant::now();
-            let done = self.perform(step, &mut buffer, &mut result);
+            let done = self.perform(step, &mut buffer, end_ns, &mut result);
             let took = start.elapsed().as_nanos() as u64;
-            if let Some(sum) = step.class.and_then(|it| result.classes.get_mut(usize::from(it))) {
-                sum.0 += 1;
-                sum.1 += took;
-                calls += 1;
-                if calls % PROGRESS_STEP == 0 {
+            // What a buffer serves, here as when it was recorded, is no call.
+            let is_call = !step.is_buffered || matches!(done, Ok(Reached::System));
+            if let Some(times) = step.class.and_then(|it| result.classes.get_mut(usize::from(it)))
+                && is_call
+            {
+                times.add(took);
+                calls += u64::from(!step.is_buffered);
+                if calls % PROGRESS_STEP == 0 && !step.is_buffered {
                     say(&format!("calls {PROGRESS_STEP}"));
                 }
             }
             match done {
-                Ok(()) => {}
+                Ok(_) => {}
                 // Other threads may wait for what this one cannot do any more.
                 Err(Errno::NOSPC | Errno::DQUOT) => {
                     say("failed the storage is full; free some space, or name another directory");
@@ -163,9 +167,10 @@ impl Worker {
         &self,
         step: &Step,
         buffer: &mut [u8],
+        end_ns: Option<u64>,
         result: &mut ReplayResult,
-    ) -> Result<(), Errno> {
-        match step.action {
+    ) -> Result<Reached, Errno> {
+        let done = match step.action {
             Action::Open { slot, file, mode } => {
                 let opened = self.open(file, mode);
                 let (kept, done) = match opened {
@@ -189,9 +194,11 @@ impl Worker {
                 }
                 None => Err(Errno::BADF),
             },
-            Action::Read { slot, offset, bytes } => self.file(slot)?.read(buffer, offset, bytes),
+            Action::Read { slot, offset, bytes } => {
+                return self.file(slot)?.read(buffer, offset, bytes);
+            }
             Action::Write { slot, offset, bytes } => {
-                self.file(slot)?.write(&self.data, offset, bytes)
+                return self.file(slot)?.write(&self.data, offset, bytes);
             }
             Action::Sync { slot, depth } => {
                 let file = self.file(slot)?;
@@ -207,20 +214,43 @@ impl Worker {
                 rustix::fs::ftruncate(&opened, bytes)
             }
             Action::Delete { file } => self.place.remove(self.name(file)),
+            Action::Rename { file, number } => {
+                let name = self.name(file);
+                self.place.rename(name, &format!("{name}.renamed-{number}"))
+            }
             Action::Signal(number) => {
                 say(&format!("signal {number}"));
                 Ok(())
             }
             Action::Wait(number) => {
-                let released = self.released();
-                let wait = self
-                    .changed
-                    .wait_timeout_while(released, PATIENCE, |released| !released.contains(&number));
-                let is_lost = wait.map_or(true, |(_, waited)| waited.timed_out());
-                result.order_lost += u64::from(is_lost);
+                self.wait(number, end_ns, result);
                 Ok(())
             }
-        }
+            Action::Meet(number) => {
+                let start = Instant::now();
+                self.wait(number, end_ns, result);
+                result.waiting.add(start.elapsed().as_nanos() as u64);
+                Ok(())
+            }
+        };
+        done.map(|()| Reached::System)
+    }
+
+    /// Waits for a signal, until the replay is to end.
+    fn wait(&self, number: u32, end_ns: Option<u64>, result: &mut ReplayResult) {
+        let left = end_ns.map(|end| Duration::from_nanos(end.saturating_sub(monotonic_ns())));
+        let patience = left.map_or(PATIENCE, |left| left.min(PATIENCE));
+        let released = self.released();
+        let wait = self
+            .changed
+            .wait_timeout_while(released, patience, |released| !released.contains(&number));
+        let is_lost = wait.map_or(true, |(_, waited)| waited.timed_out());
+        result.order_lost += u64::from(is_lost && patience == PATIENCE);
+    }
+
+    fn empty_result(&self) -> ReplayResult {
+        let classes = vec![CallTimes::default(); self.orders.n_classes];
+        ReplayResult { classes, ..ReplayResult::default() }
     }
 
     fn open(&self, file: u32, mode: OpenMode) -> Result<OpenFile, Errno> {

@@ -40,7 +40,8 @@ impl ReplayPlace {
         let room = rustix::fs::statvfs(&real).with_context(|| format!("could not use '{name}'"))?;
         let free = room.f_bavail.saturating_mul(room.f_frsize);
         let wanted = bytes_needed.saturating_add(bytes_needed / SPARE);
-        if wanted > free {
+        // Some FUSE file systems say nothing.
+        if wanted > free && room.f_blocks > 0 {
             bail!(
                 "the replay needs {} in '{name}', where {} are free; free more space, or name \
                  another directory",
@@ -103,6 +104,13 @@ impl ReplayPlace {
     pub fn remove(&self, name: &str) -> Result<(), Errno> {
         let (parent, own) = self.parent(name)?;
         rustix::fs::unlinkat(&parent, own, rustix::fs::AtFlags::empty())
+    }
+
+    /// Renames a file below it, to another name below it.
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), Errno> {
+        let (old, old_name) = self.parent(from)?;
+        let (new, new_name) = self.parent(to)?;
+        rustix::fs::renameat(&old, old_name, &new, new_name)
     }
 
     /// The directory of a file, and its name there.

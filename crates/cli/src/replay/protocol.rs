@@ -10,6 +10,7 @@
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
+use ioracle_bench::CallTimes;
 use ioracle_forecast::{PlannedFile, PlannedProcess};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,7 @@ const MAX_ORDER_BYTES: u64 = 1 << 32;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ReplayOrders {
     /// The directory.
+    #[serde(with = "ioracle_bench::path_bytes")]
     pub place: PathBuf,
     /// All files.
     pub files: Vec<PlannedFile>,
@@ -31,13 +33,17 @@ pub struct ReplayOrders {
     pub think_scale: f64,
     /// How much smaller a compressor could make the data.
     pub compress_ratio: f64,
+    /// When to end, after the beginning, nanoseconds.
+    pub time_limit_ns: Option<u64>,
 }
 
 /// What it did.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ReplayResult {
-    /// Calls and nanoseconds by class.
-    pub classes: Vec<(u64, u64)>,
+    /// Times of the calls by class.
+    pub classes: Vec<CallTimes>,
+    /// How long collective calls waited for each other.
+    pub waiting: CallTimes,
     /// Waits for another process that were given up.
     pub order_lost: u64,
     /// Calls that failed although the recorded ones did not.

@@ -23,6 +23,9 @@ pub struct ReplayDocument {
     original_s: f64,
     /// Time of the same calls now.
     replayed_s: f64,
+    /// Time that collective calls waited for each other, when recorded and now.
+    original_waiting_s: f64,
+    replayed_waiting_s: f64,
     /// From the beginning of the replay to its end.
     wall_s: f64,
     processes: usize,
@@ -50,12 +53,12 @@ struct ClassTimes {
 pub fn document(plan: &ReplayPlan, performed: &Performed) -> ReplayDocument {
     let original = plan.original_by_class();
     let mut classes: Vec<ClassTimes> = (plan.classes.iter().zip(original).zip(&performed.classes))
-        .map(|((class, (calls, original_ns)), (_, replayed_ns))| ClassTimes {
+        .map(|((class, (calls, original_ns)), replayed)| ClassTimes {
             name: class.to_string(),
             class: *class,
             calls,
             original_s: original_ns as f64 * 1e-9,
-            replayed_s: *replayed_ns as f64 * 1e-9,
+            replayed_s: replayed.sum_ns() as f64 * 1e-9,
         })
         .collect();
     classes.sort_by(|one, other| other.original_s.total_cmp(&one.original_s));
@@ -63,6 +66,8 @@ pub fn document(plan: &ReplayPlan, performed: &Performed) -> ReplayDocument {
         format: 1,
         original_s: classes.iter().map(|row| row.original_s).sum(),
         replayed_s: classes.iter().map(|row| row.replayed_s).sum(),
+        original_waiting_s: plan.original_waiting_ns as f64 * 1e-9,
+        replayed_waiting_s: performed.waiting.sum_ns() as f64 * 1e-9,
         wall_s: performed.wall_s,
         processes: plan.processes.len(),
         calls: classes.iter().map(|row| row.calls).sum(),

@@ -5,11 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    ClassForecast, DEVIATIONS, Forecast, MODEL_SD, Terms, UNCOVERED_SD, by_direction, is_empty,
-    kept_s, ratio,
+    ClassForecast, DEVIATIONS, Forecast, Terms, UNCOVERED_SD, by_direction, is_empty, kept_s, ratio,
 };
 use crate::class::{IoClass, Kind};
-use crate::lookup::PairedSystems;
+use crate::lookup::{PairedSystems, Replays};
 use crate::profile::{Direction, OwnTime, Profile};
 use crate::statistics::{mean, rsd};
 use crate::system::System;
@@ -21,6 +20,9 @@ const UNCOVERED_SHARE: f64 = 0.01;
 /// How alike the errors of different classes are: a benchmark that is too fast for
 /// one is likely too fast for the others.
 const CORRELATION: f64 = 0.5;
+
+/// Standard deviation of the change of the waiting, relative to it.
+const WAITING_SD: f64 = 0.3;
 
 /// The runs of a program, class by class.
 struct Mean {
@@ -36,7 +38,7 @@ pub(super) fn forecast(
     terms: Terms,
 ) -> Forecast {
     let n = runs.len().max(1) as f64;
-    let systems = PairedSystems::new(reference, target);
+    let systems = PairedSystems::new(reference, target, terms.lookup());
     let means = class_means(runs, n);
     let mut classes: Vec<ClassForecast> = Vec::with_capacity(means.len());
     let mut uncovered: BTreeMap<Kind, f64> = BTreeMap::new();
@@ -87,7 +89,7 @@ pub(super) fn forecast(
     for system in [reference, target] {
         warnings.extend(system.warnings.iter().map(|text| format!("{}: {text}", system.name)));
     }
-    finish(runs, n, classes, warnings, (reference, target), terms)
+    finish(runs, classes, warnings, &systems, (reference, target), terms)
 }
 
 fn class_means(runs: &[Profile], n: f64) -> BTreeMap<IoClass, Mean> {
@@ -151,24 +153,29 @@ fn cover(
 
 fn finish(
     runs: &[Profile],
-    n: f64,
     mut classes: Vec<ClassForecast>,
     warnings: Vec<String>,
+    paired: &PairedSystems<'_>,
     systems: (&System, &System),
     terms: Terms,
 ) -> Forecast {
+    let n = runs.len().max(1) as f64;
     let before: f64 = classes.iter().map(|row| row.reference_s).sum();
     let after: f64 = classes.iter().map(|row| row.target_s).sum();
     let waiting = runs.iter().map(|run| run.own_s(OwnTime::Waiting)).sum::<f64>() / n;
-    let growth = if terms.waiting && before > 0.0 { after / before } else { 1.0 };
-    let waiting_s = waiting * growth;
+    let waiting_s = if terms.waiting {
+        let others = runs.iter().map(|run| run.processes.len()).max().unwrap_or(1).max(1) - 1;
+        waiting_on_target(paired, waiting, (before, after), others as f64)
+    } else {
+        waiting
+    };
     let kept = runs.iter().map(kept_s).sum::<f64>() / n;
     let total_s = after + waiting_s + kept;
     let reference_s = mean(&totals(runs));
     let by_class = |row: &ClassForecast| row.sd * row.target_s;
     let independent = classes.iter().map(|row| by_class(row).powi(2)).sum::<f64>().sqrt();
     let together: f64 = classes.iter().map(by_class).sum();
-    let of_waiting = waiting_s * MODEL_SD * 2.0 * growth.ln().abs().min(1.0);
+    let of_waiting = WAITING_SD * (waiting_s - waiting).abs();
     let deviation = ((1.0 - CORRELATION) * independent.powi(2) + CORRELATION * together.powi(2))
         .sqrt()
         .hypot(of_waiting);
@@ -202,6 +209,24 @@ fn finish(
     }
 }
 
+/// The time that collective calls wait on the target. What replays show is the
+/// difference between the systems; without them, the part of the waiting that the I/O
+/// of the other ranks explains grows with that I/O.
+fn waiting_on_target(
+    paired: &PairedSystems<'_>,
+    waiting: f64,
+    (before, after): (f64, f64),
+    others: f64,
+) -> f64 {
+    if let Some(times) = paired.replayed(&IoClass::WAITING)
+        && let Some(calls) = times.replayed_calls
+    {
+        return (waiting + calls * (times.target_s - times.reference_s)).max(0.0);
+    }
+    let explained = waiting.min(others * before);
+    if before > 0.0 { waiting + explained * (after / before - 1.0) } else { waiting }
+}
+
 /// The I/O time of the process that does the most of it.
 fn busiest_process_s(run: &Profile) -> f64 {
     let times = run
@@ -213,10 +238,10 @@ fn busiest_process_s(run: &Profile) -> f64 {
 
 /// Spread of the points that are nearest to the classes, weighted by their time.
 fn benchmark_rsd(system: &System, classes: &[ClassForecast]) -> [f64; 3] {
-    let alone = PairedSystems::new(system, system);
+    let alone = PairedSystems::new(system, system, Replays::Used);
     let weighted = |row: &ClassForecast| {
         let times = alone.times(&row.class, row.mean_bytes)?;
-        Some((row.class, row.reference_s, times.reference_sd))
+        Some((row.class, row.reference_s, times.reference_rsd))
     };
     let rows: Vec<_> = classes.iter().filter_map(weighted).collect();
     let spread = by_direction(rows.iter().map(|(class, time, sd)| (class, time * sd)));

@@ -5,7 +5,7 @@
 
 use super::Forecast;
 use crate::class::{ClassPattern, IoClass, Kind, SizeBin};
-use crate::lookup::PairedSystems;
+use crate::lookup::{PairedSystems, Replays};
 use crate::profile::{Direction, Profile};
 use crate::system::System;
 
@@ -56,7 +56,7 @@ impl Forecast {
     /// Each class of small transfers in pieces of a mebibyte, as aggregation or
     /// collective calls would make them.
     fn larger_transfers(&self, target: &System) -> WhatIf {
-        let systems = PairedSystems::new(target, target);
+        let systems = PairedSystems::new(target, target, Replays::Ignored);
         let mut is_collective = false;
         let saves_s = (self.classes.iter())
             .filter(|row| row.class.kind.is_data() && row.class.size.bytes() < LARGE)
@@ -76,7 +76,7 @@ impl Forecast {
 
     /// Every access where the one before it ended.
     fn sequential(&self, target: &System) -> WhatIf {
-        let systems = PairedSystems::new(target, target);
+        let systems = PairedSystems::new(target, target, Replays::Ignored);
         let jumps = |pattern| !matches!(pattern, ClassPattern::Sequential);
         let saves_s = (self.classes.iter())
             .filter(|row| row.class.kind.is_data() && jumps(row.class.pattern))

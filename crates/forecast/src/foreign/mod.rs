@@ -98,5 +98,6 @@ fn point(samples: &[&Sample]) -> Point {
         percentiles_s: samples[0].percentiles_s.unwrap_or(flat),
         interval_s: ((mean_s - half).max(0.0), mean_s + half),
         confidence: CONFIDENCE,
+        replayed: false,
     }
 }

@@ -12,6 +12,7 @@ use ioracle_trace::{Error, Trace};
 use super::extents::Touched;
 use super::mixture::TimeHistogram;
 use super::overlap::{Concurrency, Overlap};
+use super::stream_buffer::{BLOCK, StreamBuffer};
 use super::{
     CallSite, Direction, MAX_CALL_SITES, MAX_CLASSES, OwnTime, ProcessTime, Profile, ProfiledClass,
     StorageFiles,
@@ -22,16 +23,25 @@ use crate::class::{Api, ClassPattern, IoClass, Kind, SizeBin};
 /// bound, what is new counts as sequential, buffered and complete.
 const MAX_FOLLOWED: usize = 1 << 20;
 
-/// The usual buffer of a stream.
-const BUFFER: u64 = 4096;
-
 /// Seek distances are distinguished by these sizes only: finer ones would make a class
 /// of nearly every call of a program that jumps about.
 const DISTANCES: [u64; 5] = [64 << 10, 1 << 20, 16 << 20, 1 << 30, 1 << 40];
 
-/// The class of a call, its bytes, and whether it is a call of its own (the wait for
-/// a request belongs to the call that submitted it); or where else its time belongs.
-pub(crate) type Sorted = Result<(IoClass, u64, bool), OwnTime>;
+/// The class of a call, its bytes, and its part in the class; or where else its time
+/// belongs.
+pub(crate) type Sorted = Result<(IoClass, u64, CallPart), OwnTime>;
+
+/// What a call is to its class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallPart {
+    /// A call of its own.
+    Whole,
+    /// The wait for a request, which belongs to the call that submitted it.
+    Completion,
+    /// A call that the buffer of a stream serves. Its class is that of the call that
+    /// will move the buffer; its time counts as [`OwnTime::Buffered`].
+    Buffered,
+}
 
 /// Sorts all calls, handing each to `each` once the calls inside it are known.
 pub(crate) fn sort_calls(
@@ -163,6 +173,7 @@ struct Survey {
     truncated: FastMap<FileId, Vec<u64>>,
     streams: FastSet<StreamId>,
     span: Option<(u64, u64)>,
+    sees_inside_collectives: bool,
 }
 
 struct Facts {
@@ -172,6 +183,9 @@ struct Facts {
     truncated: FastMap<FileId, Vec<u64>>,
     streams: usize,
     span_ns: u64,
+    /// Whether the calls inside of collective calls were recorded. Then a rank that
+    /// makes none there has handed its data to another one, and waits.
+    sees_inside_collectives: bool,
 }
 
 impl Survey {
@@ -180,10 +194,14 @@ impl Survey {
         self.streams.insert(event.stream);
         let (first, last) = self.span.unwrap_or((call.start_ns, call.end_ns));
         self.span = Some((first.min(call.start_ns), last.max(call.end_ns)));
+        let is_collective = event.function.is_collective();
+        self.sees_inside_collectives |= is_collective && call.has_inner;
         if !may_touch_storage(&call) || !storage.contains(event.file) {
             return;
         }
-        self.overlap.add(call.start_ns, call.end_ns);
+        if !is_collective {
+            self.overlap.add(call.start_ns, call.end_ns);
+        }
         let process = event.stream.rank;
         let (user, is_shared) = self.users.entry(event.file).or_insert((process, false));
         *is_shared |= *user != process;
@@ -202,6 +220,7 @@ impl Survey {
             users: self.users,
             truncated: self.truncated,
             streams: self.streams.len(),
+            sees_inside_collectives: self.sees_inside_collectives,
             span_ns: self.span.map_or(0, |(first, last)| last - first),
         }
     }
@@ -266,6 +285,7 @@ struct Builder<'a> {
     positions: FastMap<(StreamId, FileId), Position>,
     handles: FastMap<(u32, i64), Handle>,
     unsynced: FastMap<(u32, FileId), u64>,
+    buffers: FastMap<(u32, i64), StreamBuffer>,
     requests: FastMap<(u32, u32), IoClass>,
     opened: FastSet<FileId>,
 }
@@ -282,6 +302,7 @@ impl<'a> Builder<'a> {
             positions: FastMap::default(),
             handles: FastMap::default(),
             unsynced: FastMap::default(),
+            buffers: FastMap::default(),
             requests: FastMap::default(),
             opened: FastSet::default(),
         }
@@ -290,7 +311,8 @@ impl<'a> Builder<'a> {
     fn take(&mut self, call: &Finished) -> Sorted {
         let sorted = self.sort(call);
         match sorted {
-            Ok((class, bytes, is_call)) => self.add(class, bytes, is_call, call),
+            Ok((_, _, CallPart::Buffered)) => self.keep(OwnTime::Buffered, call),
+            Ok((class, bytes, part)) => self.add(class, bytes, part, call),
             Err(own) => self.keep(own, call),
         }
         sorted
@@ -306,13 +328,15 @@ impl<'a> Builder<'a> {
             && let Some(request) = event.request()
             && let Some(class) = self.requests.get(&(process, request)).copied()
         {
-            return Ok((class, 0, false));
+            return Ok((class, 0, CallPart::Completion));
         }
         if call.has_inner {
             let collective = event.function.is_collective();
             return Err(if collective { OwnTime::Waiting } else { OwnTime::Library });
         }
-        if event.function.is_collective() && !event.function.access().is_data() {
+        let is_handed_over =
+            self.facts.sees_inside_collectives || !event.function.access().is_data();
+        if event.function.is_collective() && is_handed_over {
             return Err(OwnTime::Waiting);
         }
         if !may_touch_storage(call) {
@@ -330,9 +354,12 @@ impl<'a> Builder<'a> {
             kind => kind,
         };
         let moved = event.transferred();
+        let (through_system, part) = match event.function.layer() {
+            Layer::Stdio if kind.is_data() => self.through_buffer(event, kind, moved),
+            _ => (moved, CallPart::Whole),
+        };
         let bytes = match kind {
-            Kind::Write if is_flush => self.buffered(process, event.file),
-            Kind::Read | Kind::Write => moved,
+            Kind::Read | Kind::Write => through_system,
             Kind::Sync => self.unsynced.remove(&(process, event.file)).unwrap_or(0),
             Kind::Close => {
                 self.handles.get(&(process, event.handle)).map_or(0, |handle| handle.unsynced)
@@ -372,14 +399,25 @@ impl<'a> Builder<'a> {
         {
             self.requests.insert((process, request), class);
         }
-        Ok((class, bytes, true))
+        Ok((class, bytes, part))
     }
 
-    /// What a stream's buffer counts as when it is flushed: a whole one, unless
-    /// nothing is left in it.
-    fn buffered(&self, process: u32, file: FileId) -> u64 {
-        let written = self.unsynced.get(&(process, file)).copied().unwrap_or(0);
-        if written.is_multiple_of(BUFFER) { 0 } else { BUFFER }
+    /// Bytes that a call of stdio moves through the system, or those of a block if
+    /// the stream's buffer serves it.
+    fn through_buffer(&mut self, event: &Event, kind: Kind, moved: u64) -> (u64, CallPart) {
+        let key = (event.stream.rank, event.handle);
+        if !self.buffers.contains_key(&key) && self.buffers.len() >= MAX_FOLLOWED {
+            return (moved, CallPart::Whole);
+        }
+        let buffer = self.buffers.entry(key).or_default();
+        let bytes = match kind {
+            _ if event.function == Function::Fflush => buffer.flush(),
+            // The end of a file is looked for in the file.
+            Kind::Read if moved == 0 => return (0, CallPart::Whole),
+            Kind::Read => buffer.read(event.offset, moved),
+            _ => buffer.write(event.offset, moved),
+        };
+        if bytes > 0 { (bytes, CallPart::Whole) } else { (BLOCK, CallPart::Buffered) }
     }
 
     /// Whether an open creates the file.
@@ -417,6 +455,7 @@ impl<'a> Builder<'a> {
             }
             Kind::Close => {
                 self.handles.remove(&key);
+                self.buffers.remove(&key);
             }
             _ => {}
         }
@@ -448,7 +487,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn add(&mut self, class: IoClass, bytes: u64, is_call: bool, call: &Finished) {
+    fn add(&mut self, class: IoClass, bytes: u64, part: CallPart, call: &Finished) {
+        let is_call = part == CallPart::Whole;
         if self.rows.len() >= MAX_CLASSES && !self.rows.contains_key(&class) {
             return self.keep(OwnTime::Unclassified, call);
         }

@@ -10,6 +10,11 @@ use ioracle_events::{FastMap, FileId, Function};
 /// a read depends on.
 const MAX_LOOKED_AT: usize = 64;
 
+/// Calls that are this far apart did not meet: each rank made its own, one after the
+/// other, and to wait for the later one could be to wait for ever. The clocks of two
+/// nodes differ by less.
+const MAX_SKEW_NS: u64 = 10_000_000;
+
 /// A place in a plan: process, stream and step, by the places they have while the
 /// plan is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,8 +48,9 @@ struct Needed {
 pub(super) struct Order {
     made: FastMap<FileId, Vec<Made>>,
     needed: Vec<Needed>,
-    /// Collective calls by file, function and how many there were before.
-    together: BTreeMap<(FileId, Function, u32), Vec<Place>>,
+    /// Where collective calls begin and end, by file, function and how many there were
+    /// before.
+    together: BTreeMap<(FileId, Function, u32), Vec<(Place, Place)>>,
     counts: FastMap<(u32, FileId, Function), u32>,
 }
 
@@ -54,8 +60,20 @@ pub(super) struct SignalUse {
     /// After the steps at these places, or with them in collective calls.
     pub given_at: Vec<Place>,
     pub awaited_at: Vec<Place>,
-    /// Given before the step at its place instead of after it.
-    pub is_collective: bool,
+    pub purpose: SignalPurpose,
+}
+
+/// What a signal is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum SignalPurpose {
+    /// One process needs what another has made.
+    #[default]
+    Data,
+    /// All begin a collective call.
+    CollectiveBegin,
+    /// All end it: a rank that only hands its data over returns when those who write
+    /// it are done.
+    CollectiveEnd,
 }
 
 impl Order {
@@ -68,25 +86,39 @@ impl Order {
         self.needed.push(Needed { file, extent, place });
     }
 
-    pub(super) fn collective(&mut self, file: FileId, function: Function, place: Place) {
-        let count = self.counts.entry((place.process, file, function)).or_default();
+    pub(super) fn collective(
+        &mut self,
+        file: FileId,
+        function: Function,
+        begin: Place,
+        end_ns: u64,
+    ) {
+        let count = self.counts.entry((begin.process, file, function)).or_default();
         *count += 1;
-        self.together.entry((file, function, *count)).or_default().push(place);
+        let end = Place { time_ns: end_ns, ..begin };
+        self.together.entry((file, function, *count)).or_default().push((begin, end));
     }
 
     /// The signals that keep the order.
     pub(super) fn signals(mut self) -> Vec<SignalUse> {
-        let shared = |places: &Vec<Place>| {
-            places.first().is_some_and(|first| places.iter().any(|it| it.process != first.process))
+        let is_meeting = |places: &Vec<(Place, Place)>| {
+            let first = places.iter().map(|(begin, _)| begin.process).next();
+            let last_begin = places.iter().map(|(begin, _)| begin.time_ns).max().unwrap_or(0);
+            let first_end = places.iter().map(|(_, end)| end.time_ns).min().unwrap_or(0);
+            places.iter().any(|(begin, _)| Some(begin.process) != first)
+                && last_begin <= first_end.saturating_add(MAX_SKEW_NS)
         };
-        let mut signals: Vec<SignalUse> = (self.together.into_values())
-            .filter(shared)
-            .map(|places| SignalUse {
-                given_at: places.clone(),
-                awaited_at: places,
-                is_collective: true,
-            })
-            .collect();
+        let meeting = |places: Vec<Place>, purpose| SignalUse {
+            given_at: places.clone(),
+            awaited_at: places,
+            purpose,
+        };
+        let mut signals: Vec<SignalUse> = Vec::new();
+        for places in self.together.into_values().filter(is_meeting) {
+            let (begins, ends) = places.into_iter().unzip();
+            signals.push(meeting(begins, SignalPurpose::CollectiveBegin));
+            signals.push(meeting(ends, SignalPurpose::CollectiveEnd));
+        }
         self.made.values_mut().for_each(|made| made.sort_by_key(|made| made.end_ns));
         self.needed.sort_by_key(|needed| needed.place.time_ns);
         let mut of_place: BTreeMap<Place, usize> = BTreeMap::new();
@@ -149,11 +181,16 @@ mod tests {
     fn collective_calls_wait_for_all_who_make_them() {
         let (mut order, file) = (Order::default(), FileId(1));
         for process in 0..3 {
-            order.collective(file, Function::MpiWriteAll, place(process, 10));
-            order.collective(FileId(9 + process), Function::MpiWriteAll, place(process, 20));
+            order.collective(file, Function::MpiWriteAll, place(process, 10), 15);
+            order.collective(FileId(9 + process), Function::MpiWriteAll, place(process, 20), 25);
         }
         let signals = order.signals();
-        assert_eq!(signals.len(), 1);
+        assert_eq!(signals.len(), 2);
         assert_eq!(signals[0].given_at.len(), 3);
+        assert_eq!(signals[1].awaited_at[2], place(2, 15));
+        let mut order = Order::default();
+        order.collective(file, Function::MpiOpen, place(0, 10), 15);
+        order.collective(file, Function::MpiOpen, place(1, 1_000_000_000), 1_000_000_005);
+        assert!(order.signals().is_empty());
     }
 }

@@ -8,13 +8,13 @@ use ioracle_events::{Event, FastMap, FastSet, FileId, Function, Layer};
 use ioracle_trace::Trace;
 
 use super::names::safe_names;
-use super::order::{Order, Place};
+use super::order::{Order, Place, SignalPurpose};
 use super::{
     Action, MAX_STEPS, OpenMode, PlannedFile, PlannedProcess, ReplayError, ReplayPlan, Step,
     SyncDepth,
 };
 use crate::class::{Api, IoClass, Kind};
-use crate::profile::{Finished, Sorted, Storage, StorageFiles, sort_calls};
+use crate::profile::{CallPart, Finished, OwnTime, Sorted, Storage, StorageFiles, sort_calls};
 
 /// Classes that steps can refer to; calls of further ones are made but not counted.
 const MAX_PLAN_CLASSES: usize = u16::MAX as usize;
@@ -49,8 +49,10 @@ struct Timed {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    CollectiveSignal,
-    CollectiveWait,
+    EndSignal,
+    EndMeeting,
+    BeginSignal,
+    BeginMeeting,
     Wait,
     Call,
     Signal,
@@ -62,6 +64,7 @@ struct Planner {
     streams: BTreeMap<(u32, u32), Vec<Timed>>,
     classes: BTreeMap<IoClass, u16>,
     class_list: Vec<IoClass>,
+    class_bytes: Vec<u64>,
     files: FastMap<FileId, u32>,
     file_ids: Vec<FileId>,
     /// What must be there before, by number of the file.
@@ -77,6 +80,10 @@ struct Planner {
     order: Order,
     left_out: BTreeMap<String, u64>,
     original_ns: u64,
+    original_waiting_ns: u64,
+    n_renames: u32,
+    /// Where the step of each request is, by process and request.
+    requests: FastMap<(u32, u32), ((u32, u32), usize)>,
 }
 
 impl Planner {
@@ -88,29 +95,55 @@ impl Planner {
             time_ns: call.start_ns,
         };
         if event.function.is_collective() && event.function.layer() == Layer::MpiIo {
-            self.order.collective(event.file, event.function, place);
+            self.order.collective(event.file, event.function, place, call.end_ns);
         }
-        let Ok((class, _, is_call)) = sorted else { return };
-        self.original_ns += call.own_ns;
-        if !is_call || self.n_steps > MAX_STEPS {
+        if sorted == Err(OwnTime::Waiting) {
+            self.original_waiting_ns += call.own_ns;
+        }
+        let Ok((class, bytes, part)) = sorted else { return };
+        if part == CallPart::Completion {
+            self.complete(event, call.own_ns);
+        }
+        if part == CallPart::Completion || self.n_steps > MAX_STEPS {
             return;
         }
         let Some(action) = self.action(event, &class, call.end_ns, place) else {
             *self.left_out.entry(event.function.name().to_owned()).or_default() += 1;
             return;
         };
+        let is_buffered = part == CallPart::Buffered;
         let class = self.class_number(class);
-        self.push(
-            place,
-            call.end_ns,
-            Step { think_ns: 0, action, class, original_ns: call.own_ns },
-        );
+        if !is_buffered {
+            self.original_ns += call.own_ns;
+            if let Some(sum) = class.and_then(|it| self.class_bytes.get_mut(usize::from(it))) {
+                *sum = sum.saturating_add(bytes);
+            }
+        }
+        let original_ns = if is_buffered { 0 } else { call.own_ns };
+        let step = Step { think_ns: 0, action, class, original_ns, is_buffered };
+        let index = self.push(place, call.end_ns, step);
+        if let Some(request) = event.request() {
+            self.requests.insert((place.process, request), ((place.process, place.stream), index));
+        }
     }
 
-    fn push(&mut self, place: Place, end_ns: u64, step: Step) {
+    /// The wait for a request is part of it: a replay has it done at once.
+    fn complete(&mut self, event: &Event, own_ns: u64) {
+        let request = event.request().map(|request| (event.stream.rank, request));
+        let Some((stream, index)) = request.and_then(|key| self.requests.get(&key)) else { return };
+        if let Some(timed) = self.streams.get_mut(stream).and_then(|steps| steps.get_mut(*index)) {
+            timed.step.original_ns += own_ns;
+            self.original_ns += own_ns;
+        }
+    }
+
+    /// Adds a step to its stream and says which it is there.
+    fn push(&mut self, place: Place, end_ns: u64, step: Step) -> usize {
         self.n_steps += 1;
         let timed = Timed { start_ns: place.time_ns, end_ns, rank: Rank::Call, step };
-        self.streams.entry((place.process, place.stream)).or_default().push(timed);
+        let steps = self.streams.entry((place.process, place.stream)).or_default();
+        steps.push(timed);
+        steps.len() - 1
     }
 
     fn action(
@@ -184,8 +217,12 @@ impl Planner {
                 Some(Action::Truncate { file: self.file(event.file), bytes: event.requested })
             }
             Kind::Delete => Some(Action::Delete { file: self.file(event.file) }),
-            // The trace does not say what the new name is.
-            Kind::Rename => None,
+            Kind::Rename => {
+                self.require(event.file, 0);
+                self.n_renames += 1;
+                Some(Action::Rename { file: self.file(event.file), number: self.n_renames })
+            }
+            Kind::Wait => None,
         }
     }
 
@@ -209,7 +246,7 @@ impl Planner {
             ..OpenMode::default()
         };
         let action = Action::Open { slot, file, mode };
-        self.push(place, place.time_ns, Step { think_ns: 0, action, class: None, original_ns: 0 });
+        self.push(place, place.time_ns, Step::uncounted(action));
         slot
     }
 
@@ -247,6 +284,7 @@ impl Planner {
             return None;
         }
         self.class_list.push(class);
+        self.class_bytes.push(0);
         self.classes.insert(class, number);
         Some(number)
     }
@@ -256,15 +294,20 @@ impl Planner {
         let mut signals = Vec::new();
         for (number, signal) in (0..).zip(order.signals()) {
             signals.push(signal.given_at.len() as u32);
-            let (give, wait) = match signal.is_collective {
-                true => (Rank::CollectiveSignal, Rank::CollectiveWait),
-                false => (Rank::Signal, Rank::Wait),
+            let (give, wait, action) = match signal.purpose {
+                SignalPurpose::CollectiveBegin => {
+                    (Rank::BeginSignal, Rank::BeginMeeting, Action::Meet(number))
+                }
+                SignalPurpose::CollectiveEnd => {
+                    (Rank::EndSignal, Rank::EndMeeting, Action::Meet(number))
+                }
+                SignalPurpose::Data => (Rank::Signal, Rank::Wait, Action::Wait(number)),
             };
             for place in signal.given_at {
                 self.insert(place, give, Action::Signal(number));
             }
             for place in signal.awaited_at {
-                self.insert(place, wait, Action::Wait(number));
+                self.insert(place, wait, action);
             }
         }
         let first_ns = self.streams.values().flatten().map(|step| step.start_ns).min().unwrap_or(0);
@@ -303,31 +346,41 @@ impl Planner {
             files,
             processes,
             classes: self.class_list,
+            class_bytes: self.class_bytes,
             signals,
             left_out: self.left_out,
             bytes_needed,
             original_ns: self.original_ns,
+            original_waiting_ns: self.original_waiting_ns,
         }
     }
 
     fn insert(&mut self, place: Place, rank: Rank, action: Action) {
-        let step = Step { think_ns: 0, action, class: None, original_ns: 0 };
+        let step = Step::uncounted(action);
         let timed = Timed { start_ns: place.time_ns, end_ns: place.time_ns, rank, step };
         self.streams.entry((place.process, place.stream)).or_default().push(timed);
     }
 }
 
 /// From times to the pauses between them; the first one counts from the beginning
-/// of all.
+/// of all. Inside a collective call there are none: what the trace shows there is
+/// waiting for other ranks, and the replay waits for them itself.
 fn with_think_times(steps: Vec<Timed>, first_ns: u64) -> Vec<Step> {
-    let mut last_end = first_ns;
-    let thinks = |timed: &Timed| !matches!(timed.rank, Rank::Wait | Rank::Signal);
+    let (mut last_end, mut is_collective) = (first_ns, false);
     let mut planned = Vec::with_capacity(steps.len());
     for timed in steps {
         let mut step = timed.step;
-        if thinks(&timed) {
-            step.think_ns = timed.start_ns.saturating_sub(last_end);
+        let is_end = matches!(timed.rank, Rank::EndSignal | Rank::EndMeeting);
+        if !matches!(timed.rank, Rank::Wait | Rank::Signal) {
+            if !is_collective && !is_end {
+                step.think_ns = timed.start_ns.saturating_sub(last_end);
+            }
             last_end = last_end.max(timed.end_ns);
+        }
+        match timed.rank {
+            Rank::BeginMeeting => is_collective = true,
+            Rank::EndMeeting => is_collective = false,
+            _ => {}
         }
         planned.push(step);
     }
