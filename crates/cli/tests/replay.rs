@@ -125,7 +125,7 @@ fn a_disk_that_fills_up_while_calls_are_replayed_is_one_sentence() {
     // The room was there when it began; somebody else takes it.
     let _ = fs::write(disk.path().join("greedy"), vec![1; 16 << 20]);
     let ended = done(child.wait_with_output().expect("it ends"));
-    ended.fails_saying(1, &["there is no room left"]);
+    ended.fails_saying(1, &["the storage is full; free some space"]);
     assert_eq!(fs::read_dir(disk.path()).expect("a list").count(), 1);
 }
 
