@@ -122,8 +122,12 @@ impl Engine {
         self.graph.take().map(|source| *source)
     }
 
-    /// Bytes of a file when it was opened.
+    /// Bytes of a file when it was first opened. A stream knows them from its first
+    /// use of the file on. Files that the kernel makes up have none.
     pub fn define_size(&mut self, file: FileId, bytes: u64) {
+        if bytes > 0 && self.names.sizes.len() < self.config.max_definitions {
+            self.names.sizes.insert(file, bytes);
+        }
         if let Some(source) = &mut self.graph {
             source.define_size(file, bytes);
         }
@@ -157,6 +161,9 @@ impl Engine {
     /// is, is distinguished.
     pub fn define_frames(&mut self, context: ContextId, frames: &str) {
         self.mpi.define_context(context, frames);
+        if self.config.oracle.improvements.relatives {
+            self.names.relatives.define(context, frames);
+        }
         if let Some(source) = &mut self.graph {
             source.define_context(context, frames);
         }

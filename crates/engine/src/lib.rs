@@ -18,6 +18,7 @@ mod graph_source;
 mod names;
 mod operations;
 mod path;
+mod resemblance;
 pub mod score;
 mod stream;
 mod variables;

@@ -2,14 +2,17 @@
 
 //! Which call stacks and paths the numbers of a source stand for.
 
-use ioracle_events::{ContextId, FastMap, FileId, Operation};
-use ioracle_oracle::{Candidates, Oracle, StackId};
+use ioracle_events::{ContextId, ContextSymbol, FastMap, FileId, Operation};
+use ioracle_oracle::{Candidates, Oracle, Relatives, StackId};
 
 /// What the source defined for its numbers, for all streams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub(crate) contexts: FastMap<ContextId, Meaning>,
     pub(crate) files: FastMap<FileId, Box<str>>,
+    /// Of files that were not empty when they were first opened.
+    pub(crate) sizes: FastMap<FileId, u64>,
+    pub(crate) relatives: Relatives,
     /// Known stacks that a new one was found to be.
     pub(crate) recognised: FastMap<StackId, StackId>,
 }
@@ -61,5 +64,47 @@ impl Names {
         }
         self.contexts.insert(operation.context, Meaning::Is(chosen.unwrap_or(new)));
         if is_certain { Settled::ByItself } else { Settled::ByExpectation }
+    }
+
+    /// The call stack that an operation's new one is to be taken for: a relative
+    /// to which the program has come back, from which the same function was called,
+    /// and always did what this operation does. Of several it is the one expected most, else the first.
+    pub(crate) fn relative(
+        &self,
+        operation: &Operation,
+        oracle: &Oracle,
+    ) -> Option<(StackId, Settled)> {
+        let mut known: Vec<StackId> = Vec::new();
+        for context in self.relatives.of(operation.context) {
+            let Some(symbol) = self.symbol_in(context, operation, oracle) else { continue };
+            let Some(stack) = oracle.stack_of(symbol) else { continue };
+            // Lines of a program that has come to each of them only once are steps of
+            // one thing; a routine that it has come back to is called from elsewhere.
+            let is_relative = oracle.recurs(symbol) && oracle.keeps_habits(symbol, operation);
+            if is_relative && !known.contains(&stack) {
+                known.push(stack);
+            }
+        }
+        let same_function = oracle.predict().iter().filter(|it| it.function == operation.function);
+        let mut expected = same_function.filter_map(|next| oracle.stack_of(next.symbol));
+        let expected = expected.find(|stack| known.contains(stack));
+        let is_certain = known.len() <= 1;
+        let settled = if is_certain { Settled::ByItself } else { Settled::ByExpectation };
+        expected.or(known.first().copied()).map(|stack| (stack, settled))
+    }
+
+    /// The symbol of calls of the same function from another context.
+    fn symbol_in(
+        &self,
+        context: ContextId,
+        operation: &Operation,
+        oracle: &Oracle,
+    ) -> Option<ContextSymbol> {
+        oracle.symbol_in(context, operation.function).or_else(|| {
+            match self.contexts.get(&context) {
+                Some(Meaning::Is(stack)) => oracle.symbol_at(*stack, operation.function),
+                _ => None,
+            }
+        })
     }
 }

@@ -9,6 +9,7 @@ use ioracle_oracle::{Behaviour, Config, LearnedStream, Model, Oracle, Role};
 
 use crate::names::{Meaning, Names, Settled};
 use crate::path::PathAhead;
+use crate::resemblance::Resemblances;
 use crate::score::{ObservedOperation, Score, ScoreBySource};
 
 /// Operations of a stream in which it has had no time to learn much itself.
@@ -47,6 +48,7 @@ pub struct StreamLearner {
     behaviour: Behaviour,
     last_end_ns: Option<u64>,
     score: ScoreBySource,
+    resemblances: Resemblances,
     /// Kept for whoever acts on it.
     pub(crate) path: Option<Box<PathAhead>>,
 }
@@ -67,8 +69,15 @@ impl StreamLearner {
     /// A stream that goes on where this oracle stands.
     pub fn resume(oracle: Oracle) -> StreamLearner {
         let n_known = oracle.operations();
-        let (behaviour, score) = (Behaviour::default(), ScoreBySource::default());
-        StreamLearner { oracle, n_known, behaviour, last_end_ns: None, score, path: None }
+        StreamLearner {
+            oracle,
+            n_known,
+            behaviour: Behaviour::default(),
+            last_end_ns: None,
+            score: ScoreBySource::default(),
+            resemblances: Resemblances::default(),
+            path: None,
+        }
     }
 
     /// When its last operation ended, on the clock of its operations.
@@ -87,6 +96,7 @@ impl StreamLearner {
     /// A new run of the program begins; what was learned stays.
     pub fn begin_run(&mut self) {
         self.oracle.begin_run();
+        self.resemblances = Resemblances::default();
         self.last_end_ns = None;
     }
 
@@ -185,7 +195,14 @@ impl<W: Watcher> StreamIntake<'_, W> {
             let (score, path) = (std::mem::take(&mut self.learner.score), self.learner.path.take());
             *self.learner = StreamLearner { score, path, ..better };
         }
+        if !self.learner.oracle.knows_file(operation.file)
+            && let Some(&bytes) = self.names.sizes.get(&operation.file)
+        {
+            self.learner.oracle.announce_size(operation.file, bytes);
+        }
+        self.learner.resemblances.judge(self.learner.oracle.predict(), &came);
         self.learner.learn(&came, self.watcher);
+        self.learner.resemblances.advance(operation.context, &mut self.learner.oracle);
         let StreamLearner { oracle, path, .. } = &mut *self.learner;
         if let Some(path) = path {
             path.advance(operation, oracle.symbol_of(operation), oracle, self.names);
@@ -195,12 +212,22 @@ impl<W: Watcher> StreamIntake<'_, W> {
     fn define_context(&mut self, operation: &Operation) -> Settled {
         let context = operation.context;
         if self.learner.oracle.knows_context(context) {
+            let StreamLearner { oracle, resemblances, .. } = &mut *self.learner;
+            resemblances.check(operation, oracle);
             return Settled::ByItself;
         }
         let settled = self.names.settle(operation, &self.learner.oracle);
-        if let Some(Meaning::Is(stack)) = self.names.contexts.get(&context) {
-            self.learner.oracle.define_stack(context, *stack);
+        let Some(&Meaning::Is(own)) = self.names.contexts.get(&context) else { return settled };
+        let oracle = &mut self.learner.oracle;
+        if self.learner.resemblances.has_room()
+            && !oracle.knows_stack(own, operation.function)
+            && let Some((relative, settled)) = self.names.relative(operation, oracle)
+        {
+            oracle.define_stack(context, relative);
+            self.learner.resemblances.begin(context, own);
+            return settled;
         }
+        oracle.define_stack(context, own);
         settled
     }
 

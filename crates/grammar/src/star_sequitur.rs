@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::grammar::Grammar;
 use crate::predictors::{Candidate, Predictors};
 use crate::saved::Saved;
-use crate::symbol::{Exponent, OccurrenceId, RuleId, Terminal};
+use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 
 /// A loop that a stream is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,14 @@ impl StarSequitur {
         &self.predictors.candidates
     }
 
+    /// Whether the stream has come back to a symbol after others had come.
+    pub fn recurs(&self, terminal: Terminal) -> bool {
+        let arena = &self.grammar.arena;
+        let latest = arena.first_use(Symbol::Terminal(terminal));
+        !latest.is_none()
+            && (arena.owner(latest) != RuleId::START || !arena.get(latest).next_use.is_none())
+    }
+
     /// The weight of each symbol that may come next: the number of paths that
     /// lead to it, as far as no surprise made the paths incomparable.
     pub fn weights(&self) -> Vec<(Terminal, f64)> {
@@ -172,6 +180,15 @@ impl StarSequitur {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_symbol_recurs_once_others_have_come_between() {
+        let mut stream = StarSequitur::new(Config::new());
+        [1, 2, 2, 2, 2].into_iter().for_each(|terminal| stream.push(terminal));
+        assert!(!stream.recurs(1) && !stream.recurs(2) && !stream.recurs(9));
+        [3, 1, 2, 3].into_iter().for_each(|terminal| stream.push(terminal));
+        assert!(stream.recurs(1) && stream.recurs(2) && stream.recurs(3));
+    }
 
     #[test]
     fn the_turns_are_those_of_the_loops_that_the_stream_is_in() {

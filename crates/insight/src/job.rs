@@ -59,6 +59,11 @@ impl JobAnalysis {
         self.engine.define_file(id, path);
     }
 
+    /// Bytes of a file when it was first opened.
+    pub fn define_size(&mut self, id: FileId, bytes: u64) {
+        self.engine.define_size(id, bytes);
+    }
+
     /// Takes the next event of its stream in.
     pub fn observe(&mut self, event: &Event) {
         self.observe_with(event, &mut ());

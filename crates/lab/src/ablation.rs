@@ -24,13 +24,16 @@ pub struct Ablation {
 type Switch = (&'static str, fn(&mut Config));
 
 /// Everything that can be switched off.
-const SWITCHES: [Switch; 9] = [
+const SWITCHES: [Switch; 12] = [
     ("absolute or relative", |on| on.improvements.absolute_or_relative = false),
     ("file names", |on| on.improvements.name_templates = false),
     ("interleaved files", |on| on.improvements.interleaved_files = false),
     ("following sizes", |on| on.improvements.following_sizes = false),
     ("competing times", |on| on.improvements.competing_times = false),
     ("ends of files", |on| on.improvements.ends_of_files = false),
+    ("sizes at open", |on| on.improvements.sizes_at_open = false),
+    ("middle sizes", |on| on.improvements.middle_sizes = false),
+    ("relatives", |on| on.improvements.relatives = false),
     ("trusted waits", |on| on.improvements.trusted_waits = false),
     ("shared rest", |on| on.grammar.shares_rest = false),
     ("all of them", |on| {
@@ -42,6 +45,9 @@ const SWITCHES: [Switch; 9] = [
             following_sizes: false,
             competing_times: false,
             ends_of_files: false,
+            sizes_at_open: false,
+            middle_sizes: false,
+            relatives: false,
             trusted_waits: false,
         };
     }),

@@ -32,7 +32,12 @@ pub fn engine_for(trace: &Trace, config: Config, model: Model) -> Engine {
     // The trace holds them all in memory already.
     let mut engine = Engine::with_model(Config { max_definitions: usize::MAX, ..config }, model);
     trace.contexts().iter().for_each(|(id, frames)| engine.define_context(id, frames));
-    trace.files().iter().for_each(|(id, path)| engine.define_file(id, path));
+    trace.files().iter().for_each(|(id, path)| {
+        engine.define_file(id, path);
+        if let Some(bytes) = trace.provenance().file_place(id).size_at_open {
+            engine.define_size(id, bytes);
+        }
+    });
     engine
 }
 

@@ -100,6 +100,12 @@ pub struct Improvements {
     pub trusted_waits: bool,
     /// Ends of files found by reads that got less than they asked for.
     pub ends_of_files: bool,
+    /// Lengths of files as the system says when it opens them.
+    pub sizes_at_open: bool,
+    /// The middle of the sizes where no hypothesis is right.
+    pub middle_sizes: bool,
+    /// Call stacks taken for a relative until they behave otherwise, which engines do.
+    pub relatives: bool,
 }
 
 impl Default for Improvements {
@@ -112,6 +118,9 @@ impl Default for Improvements {
             competing_times: true,
             trusted_waits: true,
             ends_of_files: true,
+            sizes_at_open: true,
+            middle_sizes: true,
+            relatives: true,
         }
     }
 }

@@ -97,6 +97,11 @@ impl Contexts {
         self.by_identity.contains_key(&ContextIdentity { frames, function })
     }
 
+    /// The symbol of a function that is called with these frames.
+    pub fn at_stack(&self, StackId(frames): StackId, function: Function) -> Option<u32> {
+        self.by_identity.get(&ContextIdentity { frames, function }).copied()
+    }
+
     /// The call stack of a symbol.
     pub fn stack(&self, symbol: u32) -> Option<StackId> {
         self.identities.get(symbol as usize).map(|identity| StackId(identity.frames))

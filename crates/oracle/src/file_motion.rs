@@ -18,7 +18,7 @@ pub struct FileMotion {
     /// The size, as far as accesses, opens and truncations show it.
     pub size: u64,
     /// Whether nothing can be read beyond `size`: the file was cut or made by
-    /// this stream, or a read found its end.
+    /// this stream, a read found its end, or the source said how long it is.
     pub size_known: bool,
     /// How many opens are not closed.
     pub n_open: u32,
@@ -68,6 +68,11 @@ impl FileMotion {
     /// Whether an access to it can be expected.
     pub fn is_open(&self) -> bool {
         self.n_open > 0 || !self.was_opened
+    }
+
+    /// Takes in how long the file is, by whoever can tell.
+    pub fn know_size(&mut self, bytes: u64) {
+        (self.size, self.size_known) = (bytes, true);
     }
 
     /// The latest gap of exactly this length, else the latest that has room.

@@ -38,6 +38,9 @@ pub struct KnownFiles {
     /// When each file was used last, as far as it was looked at; the oldest first.
     #[serde(skip)]
     by_age: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Bytes of the file that the next operation uses for the first time.
+    #[serde(skip)]
+    announced: Option<(FileId, u64)>,
     clock: u64,
     max_files: usize,
 }
@@ -56,6 +59,7 @@ impl KnownFiles {
             by_name: SeedlessMap::default(),
             defined: SeedlessMap::default(),
             by_age: BinaryHeap::new(),
+            announced: None,
             clock: 0,
             max_files: max_files.clamp(RECENT, 1 << 20),
         }
@@ -83,6 +87,11 @@ impl KnownFiles {
         }
     }
 
+    /// Remembers how long a file is until the next operation, which uses it.
+    pub fn announce_size(&mut self, source: FileId, bytes: u64) {
+        self.announced = Some((source, bytes));
+    }
+
     /// Whether the id needs no definition any more.
     pub fn knows(&self, source: FileId) -> bool {
         self.by_source.contains_key(&source)
@@ -97,6 +106,11 @@ impl KnownFiles {
             None => self.add(source, motions),
         };
         self.known[file as usize].last_used = self.clock;
+        if let Some((announced, bytes)) = self.announced.take()
+            && announced == source
+        {
+            motions.file_mut(file).know_size(bytes);
+        }
         file
     }
 

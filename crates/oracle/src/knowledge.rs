@@ -14,7 +14,7 @@ use crate::motion::{Motions, Move, NONE, reserve_some};
 use crate::names::Opener;
 use crate::offset::{OffsetContext, OffsetKnowledge, Offsets};
 use crate::recall::Recall;
-use crate::size::{SizeContext, SizeKnowledge};
+use crate::size::{SizeContext, SizeKnowledge, VaryingSize};
 use crate::time::{ExpectedWait, TimeStatistics};
 use crate::tracker::{Looked, Tracker};
 use crate::transitions::{Transition, Transitions};
@@ -227,8 +227,7 @@ impl Knowledge {
         if step.access.is_data() && step.is_cut_short {
             known.size.learn_cut_short(size);
         } else if step.access.is_data() {
-            let following = self.improvements.following_sizes;
-            let context = SizeContext { symbol, file, following };
+            let context = self.improvements.size_context(symbol, file);
             let looked = &mut outlook.size;
             known.size.learn(&mut self.sizes, motions, context, size, looked, same_file);
         }
@@ -291,7 +290,7 @@ impl Knowledge {
     /// Bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         let boxed = |known: &SymbolKnowledge| {
-            let size = if known.size.is_varying() { size_of::<Rates>() } else { 0 };
+            let size = if known.size.is_varying() { size_of::<VaryingSize>() } else { 0 };
             let offset = if known.offset.is_none() { 0 } else { size_of::<OffsetKnowledge>() };
             let file = if known.file.is_none() { 0 } else { size_of::<Rates>() };
             size + offset + file
@@ -314,7 +313,7 @@ impl Knowledge {
             && self.offsets.is_valid()
             && self.files.is_valid()
             && self.ranks.is_valid()
-            && self.symbols.iter().all(|symbol| symbol.io_time.is_valid())
+            && self.symbols.iter().all(|it| it.io_time.is_valid() && it.size.is_valid())
     }
 
     /// Takes in a symbol of another model as number `own`.
@@ -373,8 +372,7 @@ impl Knowledge {
             return (None, 0);
         }
         let symbol = outlook.symbol;
-        let following = self.improvements.following_sizes;
-        let context = SizeContext { symbol, file, following };
+        let context = self.improvements.size_context(symbol, file);
         let size = known.size.expect(&self.sizes, motions, context, &mut outlook.size);
         let size = size.unwrap_or(motions.now().size);
         let size = match known.request.always() {
@@ -455,6 +453,13 @@ impl Knowledge {
 
     fn ranks_for(&self, motions: &impl Motions, symbol: u32) -> [Option<i64>; 2] {
         rank_contexts(motions, symbol).map(|context| self.ranks.get(context).map(|rank| rank.value))
+    }
+}
+
+impl Improvements {
+    fn size_context(&self, symbol: u32, file: u32) -> SizeContext {
+        let (following, middle) = (self.following_sizes, self.middle_sizes);
+        SizeContext { symbol, file, following, middle }
     }
 }
 

@@ -126,6 +126,33 @@ impl Oracle {
         self.contexts.knows_stack(stack, function)
     }
 
+    /// The symbol of calls of the function with this call stack, if there were any.
+    pub fn symbol_at(&self, stack: StackId, function: Function) -> Option<ContextSymbol> {
+        self.contexts.at_stack(stack, function).map(ContextSymbol)
+    }
+
+    /// Whether the stream has come back to a symbol after others had come.
+    pub fn recurs(&self, symbol: ContextSymbol) -> bool {
+        self.grammar.recurs(symbol.0)
+    }
+
+    /// Whether an operation does what has held for all operations of a symbol, if
+    /// anything has: one size, contiguous, in the file of the operation before it.
+    pub fn keeps_habits(&self, symbol: ContextSymbol, operation: &Operation) -> bool {
+        let Some(known) = self.knowledge.symbols.get(symbol.0 as usize) else { return true };
+        let file = self.files.by_source(operation.file);
+        if known.file.is_none() && file != Some(self.motions.now.file) {
+            return false;
+        }
+        if !operation.access().is_data() {
+            return true;
+        }
+        let end = file.map_or(0, |file| self.motions.file(file).end);
+        let is_cut_short = operation.requested.is_some_and(|asked| asked > operation.size);
+        (known.offset.is_some() || operation.offset.is_none_or(|offset| offset == end))
+            && (is_cut_short || known.size.is_usual(operation.size))
+    }
+
     /// The call stack of a symbol.
     pub fn stack_of(&self, symbol: ContextSymbol) -> Option<StackId> {
         self.contexts.stack(symbol.0)
@@ -134,6 +161,14 @@ impl Oracle {
     /// Defines the path of a file before an operation names it.
     pub fn define_file(&mut self, file: FileId, path: &str) {
         self.files.define(file, path);
+    }
+
+    /// Says how long a file is that the next operation uses for the first time, as
+    /// the system says when it opens one.
+    pub fn announce_size(&mut self, file: FileId, bytes: u64) {
+        if self.config.improvements.sizes_at_open {
+            self.files.announce_size(file, bytes);
+        }
     }
 
     /// Whether the frames of a call stack were given.
@@ -344,7 +379,9 @@ impl Oracle {
             known.request.learn(requested);
         }
         let varies = step.requested.is_some() && known.request.varies();
-        !varies && self.motions.file(step.file).cuts_short(step)
+        // The first read is taken as it is: its request may follow the length of the
+        // file, and then the next one asks for something else.
+        known.size.is_known() && !varies && self.motions.file(step.file).cuts_short(step)
     }
 
     /// The files that the next operation of `symbol` may name.
@@ -534,12 +571,19 @@ impl Oracle {
     /// With nothing to go by: same file, contiguous, last size, no wait.
     fn unseen(&self) -> Prediction {
         let file = self.motions.now.file;
+        let known_file = self.motions.file(file);
+        let is_read = self.clock.last_data_function.access() == Access::Read;
+        let left = known_file.size.saturating_sub(known_file.end);
+        let size = match is_read && known_file.size_known && left > 0 {
+            true => self.motions.now.size.min(left),
+            false => self.motions.now.size,
+        };
         Prediction {
             symbol: ContextSymbol::UNSEEN,
             function: self.clock.last_data_function,
             file: self.predicted_file(file, None),
-            offset: Some(self.motions.file(file).end),
-            size: self.motions.now.size,
+            offset: Some(known_file.end),
+            size,
             size_spread: Spread::default(),
             offset_spread: Spread::default(),
             from_now_ns: 0,

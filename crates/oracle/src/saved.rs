@@ -25,7 +25,7 @@ use crate::place_calibration::PlaceCalibration;
 use crate::time::{ExpectedWait, WaitTrust};
 
 /// The version of a file that holds one oracle.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 /// What is written; borrowed for writing, owned after reading.
 #[derive(Serialize, Deserialize)]

@@ -23,7 +23,69 @@ pub struct SizeKnowledge {
     /// Sum of squared distances from the mean (Welford).
     squares: f64,
     /// Only once the sizes differ.
-    varying: Option<Box<Rates>>,
+    varying: Option<Box<VaryingSize>>,
+}
+
+/// What is known of sizes that differ.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VaryingSize {
+    /// Which hypotheses were right.
+    rates: Rates,
+    /// About as many sizes are smaller as are larger.
+    middle: f32,
+    /// Where no hypothesis was right often: the part of the larger of two sizes
+    /// that is in both, the one that was chosen and the one that came. It follows
+    /// the latest.
+    chosen_overlap: f32,
+    /// The same for the middle.
+    middle_overlap: f32,
+}
+
+/// A hypothesis that was right less often lately is no better than a guess.
+const SURE: f32 = 0.5;
+/// By how much the middle must overlap more.
+const MARGIN: f32 = 0.02;
+/// How much the latest overlap counts.
+const PACE: f32 = 1.0 / 16.0;
+/// What part of itself the middle moves towards a size.
+const MIDDLE_PACE: f32 = 1.0 / 8.0;
+
+impl VaryingSize {
+    fn new(rates: Rates, size: u64) -> VaryingSize {
+        VaryingSize { rates, middle: size as f32, chosen_overlap: 0.5, middle_overlap: 0.5 }
+    }
+
+    /// The size to state. Where sizes depend on data, as those of compressed
+    /// blocks, what came last or goes on in steps is wrong each time, and the
+    /// middle of them is nearer.
+    fn stated(&self, chosen: Option<i64>, certainty: f32) -> Option<u64> {
+        let is_guess = certainty < SURE;
+        if is_guess && self.middle_overlap > self.chosen_overlap + MARGIN {
+            return Some(self.middle as u64);
+        }
+        chosen.map(|size| size as u64)
+    }
+
+    fn learn(&mut self, chosen: Option<i64>, certainty: f32, size: u64) {
+        let size = size as f32;
+        if certainty < SURE {
+            let chosen_overlap = chosen.map_or(0.0, |chosen| overlap(chosen as f32, size));
+            self.chosen_overlap += PACE * (chosen_overlap - self.chosen_overlap);
+            self.middle_overlap += PACE * (overlap(self.middle, size) - self.middle_overlap);
+        }
+        let step = (self.middle * MIDDLE_PACE).max(1.0);
+        self.middle = size.clamp(self.middle - step, self.middle + step);
+    }
+
+    fn is_valid(&self) -> bool {
+        let are_shares = |share: f32| (0.0..=1.0).contains(&share);
+        self.middle >= 0.0 && are_shares(self.chosen_overlap) && are_shares(self.middle_overlap)
+    }
+}
+
+/// The part of the larger of two sizes that is in both.
+fn overlap(one: f32, other: f32) -> f32 {
+    if one == other { 1.0 } else { one.min(other) / one.max(other) }
 }
 
 impl SizeKnowledge {
@@ -37,11 +99,24 @@ impl SizeKnowledge {
         self.varying.is_some()
     }
 
+    /// Whether a size is the one that all had, if they had one.
+    pub fn is_usual(&self, size: u64) -> bool {
+        self.n == 0 || self.varying.is_some() || size == self.constant
+    }
+
+    /// Whether a size was seen.
+    pub fn is_known(&self) -> bool {
+        self.n > 0
+    }
+
     /// Counts the size of a read that the end of the file cut short.
     pub fn learn_cut_short(&mut self, size: u64) {
-        if self.n > 0 {
-            self.count(size);
-        }
+        self.count(size);
+    }
+
+    /// Whether it could have been made by this code.
+    pub fn is_valid(&self) -> bool {
+        self.varying.as_ref().is_none_or(|varying| varying.is_valid())
     }
 
     /// Range and deviation of the sizes seen.
@@ -69,13 +144,17 @@ impl SizeKnowledge {
             self.constant = size;
         }
         if !was_varying && size != self.constant {
-            self.varying = Some(Box::new(tracker.overall()));
+            self.varying = Some(Box::new(VaryingSize::new(tracker.overall(), self.constant)));
         }
-        if let Some(rates) = &mut self.varying {
-            if !is_fresh || !was_varying {
+        if let Some(varying) = &mut self.varying {
+            let chosen = if is_fresh && was_varying {
+                looked.expected()
+            } else {
                 look(tracker, motions, step, looked);
-            }
-            tracker.learn(looked, rates, size as i64, self.n < YOUNG);
+                looked.choose(&varying.rates)
+            };
+            varying.learn(chosen, looked.certainty(), size);
+            tracker.learn(looked, &mut varying.rates, size as i64, self.n < YOUNG);
         }
         self.count(size);
     }
@@ -89,9 +168,11 @@ impl SizeKnowledge {
         step: SizeContext,
         looked: &mut Looked,
     ) -> Option<u64> {
-        let Some(rates) = &self.varying else { return (self.n > 0).then_some(self.constant) };
+        let Some(varying) = &self.varying else { return (self.n > 0).then_some(self.constant) };
         look(tracker, motions, step, looked);
-        Some(looked.choose(rates).map_or(self.mean as u64, |size| size as u64))
+        let chosen = looked.choose(&varying.rates);
+        let certainty = if step.middle { looked.certainty() } else { 1.0 };
+        Some(varying.stated(chosen, certainty).unwrap_or(self.mean as u64))
     }
 
     /// Adds what another model has seen of the same symbol.
@@ -112,7 +193,8 @@ impl SizeKnowledge {
         self.max = self.max.max(other.max);
         let differs = other.varying.is_some() || self.constant != other.constant;
         if self.varying.is_none() && differs {
-            self.varying = other.varying.clone().or_else(|| Some(Box::new(tracker.overall())));
+            let begin = || Box::new(VaryingSize::new(tracker.overall(), self.constant));
+            self.varying = Some(other.varying.clone().unwrap_or_else(begin));
         }
     }
 
@@ -138,6 +220,8 @@ pub struct SizeContext {
     pub file: u32,
     /// Whether other quantities may be followed.
     pub following: bool,
+    /// Whether the middle of the sizes may be stated.
+    pub middle: bool,
 }
 
 /// What the hypotheses on a size suggest.

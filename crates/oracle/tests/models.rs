@@ -108,7 +108,7 @@ fn what_is_no_model_is_refused_with_a_sentence() {
     assert_eq!(refuse(b"PK\x03\x04 something else entirely"), Error::NotAModel);
     let mut newer = bytes.clone();
     newer[8] = 9;
-    assert_eq!(refuse(&newer), Error::Version { found: 9, supported: 6 });
+    assert_eq!(refuse(&newer), Error::Version { found: 9, supported: 7 });
     let cut = &bytes[..bytes.len() - 1];
     assert!(matches!(refuse(cut), Error::Length { .. }));
     let mut damaged = bytes;

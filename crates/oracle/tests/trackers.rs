@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Noise, Program};
-use ioracle_events::{ContextSymbol, PredictedFile};
+use ioracle_events::{Access, ContextSymbol, PredictedFile};
 use ioracle_oracle::TimeClass;
 
 /// A symbol accesses one file at these places; then the last is expected.
@@ -334,4 +334,55 @@ fn a_read_that_got_less_shows_where_the_file_ends() {
         assert!(n == 0 || program.top().size == 904, "{:?}", program.top());
         program.read_up_to(3, "list", 4096, (4096, 904)).close(4, "list");
     }
+}
+
+#[test]
+fn a_file_is_read_up_to_the_length_that_it_had_when_it_was_opened() {
+    let mut program = Program::new();
+    for (n, length) in [5000, 6000, 300, 9000].into_iter().enumerate() {
+        let name = format!("part_{n}");
+        program.open_of_length(1, &name, length);
+        let mut offset = 0;
+        while offset < length {
+            let size = (length - offset).min(4096);
+            let reads = program.oracle.predict().iter();
+            let mut reads = reads.filter(|it| it.function.access() == Access::Read);
+            assert!(n < 2 || reads.any(|it| it.size == size), "{size} of {name} at {offset}");
+            program.read_up_to(2, &name, offset, (4096, size));
+            offset += size;
+        }
+        program.close(3, &name);
+    }
+}
+
+/// As an interpreter reads its modules: one byte more than there are, then once more.
+#[test]
+fn requests_that_follow_the_length_of_the_file_are_predicted_for_new_files() {
+    let mut program = Program::new();
+    for (n, length) in [5000, 640, 7300, 2100, 9000, 311].into_iter().enumerate() {
+        let name = format!("module_{n}");
+        program.open_of_length(1, &name, length);
+        assert!(n < 4 || program.top().size == length, "{name}: {:?}", program.top());
+        program.read_up_to(2, &name, 0, (length + 1, length));
+        assert!(n < 4 || program.top().size == 0, "{name}: {:?}", program.top());
+        program.read_up_to(2, &name, length, (1, 0)).close(3, &name);
+    }
+}
+
+#[test]
+fn sizes_that_depend_on_data_are_expected_in_the_middle() {
+    let mut program = Program::new();
+    let mut noise = Noise(7);
+    let (mut end, mut overlap) = (0, 0.0);
+    for n in 0..400 {
+        let size = 1000 + noise.below(9000);
+        if n >= 200 {
+            let stated = program.top().size as f64;
+            overlap += stated.min(size as f64) / stated.max(size as f64) / 200.0;
+        }
+        program.write(1, "data", end, size);
+        end += size;
+    }
+    // Two sizes at random overlap by 0.52, the best fixed one and another by 0.64.
+    assert!(overlap > 0.58, "{overlap}");
 }

@@ -9,7 +9,7 @@ use ioracle_events::{ContextId, Event, FileId, Level, PredictedFile, Prediction,
 use ioracle_spool::identity;
 use ioracle_spool::in_process::{CaptureFunctions, Definition, KEPT_RECORDS, StreamStatus};
 use ioracle_spool::layout::{Call, DefinitionKind};
-use ioracle_trace::{Observer, OwnStream, ProcessNumber};
+use ioracle_trace::{Observer, OpenedFile, OwnStream, ProcessNumber};
 
 use crate::prediction::{PredictedName, ioracle_prediction, set_path};
 use crate::prediction_slot::ioracle_basis;
@@ -123,6 +123,10 @@ impl Observer for EngineObserver {
 
     fn file(&mut self, id: FileId, path: &str) {
         self.engine.define_file(id, path);
+    }
+
+    fn file_opened(&mut self, id: FileId, file: &OpenedFile<'_>) {
+        self.engine.define_size(id, file.size);
     }
 
     fn event(&mut self, _: ProcessNumber, event: &Event) {

@@ -28,6 +28,8 @@ pub trait EventSink {
     fn define_source(&mut self, frame: &str, source: FrameSource);
     /// The path of a file.
     fn define_file(&mut self, id: FileId, path: &str);
+    /// Bytes of a file when it was first opened.
+    fn define_size(&mut self, id: FileId, bytes: u64);
     /// The next event of its stream.
     fn observe(&mut self, event: &Event);
     /// The process whose events came has no more.
@@ -49,6 +51,10 @@ macro_rules! analysis {
                 <$type>::define_file(self, id, path);
             }
 
+            fn define_size(&mut self, id: FileId, bytes: u64) {
+                <$type>::define_size(self, id, bytes);
+            }
+
             fn observe(&mut self, event: &Event) {
                 <$type>::observe(self, event);
             }
@@ -66,7 +72,12 @@ analysis!(ReportAnalysis);
 /// Reads all events, with a progress bar; says what could not be read.
 pub fn read(trace: &Trace, analysis: &mut impl EventSink) -> Result<TraceExtent> {
     trace.contexts().iter().for_each(|(id, frames)| analysis.define_context(id, frames));
-    trace.files().iter().for_each(|(id, path)| analysis.define_file(id, path));
+    trace.files().iter().for_each(|(id, path)| {
+        analysis.define_file(id, path);
+        if let Some(bytes) = trace.provenance().file_place(id).size_at_open {
+            analysis.define_size(id, bytes);
+        }
+    });
     define_sources(trace, analysis);
     let mut seen = TraceExtent::default();
     let progress = Progress::new();

@@ -184,6 +184,11 @@ impl ReportAnalysis {
         self.analysis.define_file(id, path);
     }
 
+    /// Bytes of a file when it was first opened.
+    pub fn define_size(&mut self, id: FileId, bytes: u64) {
+        self.analysis.define_size(id, bytes);
+    }
+
     /// Tells when a process started, after the first one.
     pub fn define_start(&mut self, process: u32, start_ns: u64) {
         self.starts_ns.insert(process, start_ns);

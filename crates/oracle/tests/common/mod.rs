@@ -50,6 +50,13 @@ impl Program {
         self.call("open", context, file, None, 0)
     }
 
+    /// Opens a file of which the system says how long it is.
+    pub fn open_of_length(&mut self, context: u32, name: &str, bytes: u64) -> &mut Program {
+        let file = self.file(name);
+        self.oracle.announce_size(file, bytes);
+        self.call("open", context, file, None, 0)
+    }
+
     /// Opens a file that is empty then.
     pub fn create(&mut self, context: u32, name: &str) -> &mut Program {
         self.truncated_to = Some(0);
