@@ -71,6 +71,20 @@ fn evaluation_has_a_row_per_algorithm_and_kind_with_every_field_of_the_contract(
 }
 
 #[test]
+fn the_first_slice_of_each_run_may_be_left_out() {
+    let runs = labelled();
+    let n_patterns = |flags: &[&str]| {
+        let mut arguments = vec!["pattern", "evaluate", runs.path().to_str().unwrap(), "--json"];
+        arguments.extend(["--orders", "1"].iter().chain(flags));
+        let done = ioracle(arguments);
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        done.json()[0]["patterns"].as_f64().unwrap()
+    };
+    // Three labels that read, four runs each, one slice less of each.
+    assert_eq!(n_patterns(&[]) - n_patterns(&["--without-starts"]), 12.0);
+}
+
+#[test]
 fn labels_may_be_given_apart_and_renaming_them_changes_nothing() {
     let runs = labelled();
     let path = runs.path().to_str().unwrap();

@@ -49,6 +49,9 @@ pub struct Arguments {
     /// Servers evaluated at the same time (default: as many as processors)
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
+    /// Leave out the first slice of each run, so that the files do not show where a run begins
+    #[arg(long)]
+    without_starts: bool,
     /// Print one JSON document: an array with an object per algorithm and kind
     #[arg(long)]
     json: bool,
@@ -147,7 +150,11 @@ fn evaluate_server(
     let mut runs = Vec::new();
     for file in files {
         let label = labels.binary_search(&&file.label).unwrap_or_default() as u32;
-        runs.push(LabelledRun { label, patterns: patterns(file, config)? });
+        let mut patterns = patterns(file, config)?;
+        if arguments.without_starts && !patterns.is_empty() {
+            patterns.remove(0);
+        }
+        runs.push(LabelledRun { label, patterns });
         progress.advance(1);
     }
     let mut reports = Vec::new();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use ioracle_pattern::{
-    KnownPattern, Pattern, PatternMatcher, PatternWatcher, RecognisedSlice, Slicer,
+    KnownPattern, Pattern, PatternConfig, PatternMatcher, PatternWatcher, RecognisedSlice, Slicer,
 };
 use serde::Serialize;
 
@@ -156,7 +156,10 @@ fn for_each_slice(path: &Path, preset: Preset, mut take: impl FnMut(&str, Patter
             if let Some((name, mut slicer)) = slicer.take() {
                 slicer.finish().into_iter().for_each(|pattern| take(&name, pattern));
             }
-            slicer = Some((server.to_owned(), Slicer::new(preset.config())));
+            slicer = Some((
+                server.to_owned(),
+                Slicer::new(PatternConfig { splits_at_loads: true, ..preset.config() }),
+            ));
         }
         let Some((name, slicer)) = &mut slicer else { return Ok(()) };
         slicer.observe(request).into_iter().for_each(|pattern| take(name, pattern));

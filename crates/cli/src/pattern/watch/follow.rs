@@ -121,8 +121,24 @@ impl Following {
         if let Some(tuner) = &mut self.tuner {
             tuner.tick(&mut self.watcher, slice.family, began, bytes_per_s);
         }
+        self.report(&slice, seconds, bytes_per_s);
+    }
+
+    /// Another load has begun: ends the slice of the one before. It is too short
+    /// for a reward, and nothing is to be set for what is over.
+    fn cut(&mut self) {
+        let began = std::mem::replace(&mut self.began, Instant::now());
+        let elapsed = began.elapsed();
+        let bytes_per_s =
+            std::mem::take(&mut self.n_bytes) as f64 / elapsed.as_secs_f64().max(1e-3);
+        if let Some(slice) = self.watcher.cut(elapsed.as_nanos() as u64) {
+            self.report(&slice, elapsed.as_secs_f64().max(1e-3), bytes_per_s);
+        }
+    }
+
+    fn report(&self, slice: &RecognisedSlice, seconds: f64, bytes_per_s: f64) {
         let requests_per_s = (slice.counts.requests() as f64 / seconds) as u64;
-        self.show(&slice, requests_per_s, bytes_per_s as u64);
+        self.show(slice, requests_per_s, bytes_per_s as u64);
     }
 
     fn show(&self, found: &RecognisedSlice, requests_per_s: u64, bytes_per_s: u64) {
@@ -197,6 +213,9 @@ impl Observer for Following {
         if let Some(request) = request_of(event) {
             self.n_bytes = self.n_bytes.saturating_add(request.size);
             self.watcher.observe(&request);
+            if self.watcher.load_has_changed() {
+                self.cut();
+            }
         }
     }
 }

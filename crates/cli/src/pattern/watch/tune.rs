@@ -31,6 +31,9 @@ pub struct TuneFile {
     /// A command that runs for longer is killed.
     #[serde(default = "five_seconds")]
     timeout_s: f64,
+    /// An option shows in rewards only so long after it was applied.
+    #[serde(default = "one_second")]
+    settle_s: f64,
     /// Whether the options are values of one parameter, in order.
     #[serde(default)]
     ordered: bool,
@@ -58,6 +61,10 @@ struct TunedOption {
 
 fn five_seconds() -> f64 {
     5.0
+}
+
+fn one_second() -> f64 {
+    1.0
 }
 
 impl TuneFile {
@@ -95,6 +102,9 @@ impl TuneFile {
                 bail!("{name} is {seconds}; give seconds from 0.1 to 86400");
             }
         }
+        if !(0.0..=86_400.0).contains(&self.settle_s) {
+            bail!("settle_s is {}; give seconds from 0 to 86400", self.settle_s);
+        }
         for (index, option) in self.options.iter().enumerate() {
             if option.apply.trim().is_empty() || option.name.trim().is_empty() {
                 bail!("option {} has no name or no command; give both", index + 1);
@@ -118,10 +128,25 @@ pub struct Tuner {
     to_apply: Sender<usize>,
     applied: Receiver<(usize, Result<String, String>)>,
     measuring: Option<Measuring>,
+    trial: Option<OptionTrial>,
     reward_warned: bool,
     /// Options that were set, by number.
     pub n_applied: Vec<u64>,
 }
+
+/// An option that was applied and has brought no reward yet. Until it has, no
+/// other is tried under the same load: it would be for nothing.
+#[derive(Clone, Copy, Debug)]
+struct OptionTrial {
+    /// What it was chosen for.
+    family: Option<PatternId>,
+    option: usize,
+    /// It is over without a reward then.
+    until: Instant,
+}
+
+/// Seconds for a reward to come after an option has settled.
+const REWARD_WITHIN: Duration = Duration::from_secs(4);
 
 /// The thread that runs the reward's command.
 struct Measuring {
@@ -158,6 +183,7 @@ impl Tuner {
             to_apply,
             applied,
             measuring,
+            trial: None,
             reward_warned: false,
             n_applied: vec![0; n_options],
         }
@@ -190,8 +216,10 @@ impl Tuner {
     ) {
         self.take_applied(watcher);
         self.take_measured(watcher);
-        // Only what was in force all the time gets the reward.
-        let option = self.in_force.filter(|(_, since)| *since <= slice_began);
+        // Only what was in force all the time, and for long enough to show, gets the
+        // reward.
+        let settle = Duration::from_secs_f64(self.file.settle_s);
+        let option = self.in_force.filter(|(_, since)| *since + settle <= slice_began);
         let option = option.filter(|_| self.applying.is_none()).map(|(option, _)| option);
         if let Some(option) = option {
             self.credit(watcher, pattern, option, bytes_per_s);
@@ -208,7 +236,7 @@ impl Tuner {
         bytes_per_s: f64,
     ) {
         match &mut self.measuring {
-            None => learn(watcher, pattern, option, bytes_per_s),
+            None => self.learn(watcher, pattern, option, bytes_per_s),
             Some(measuring) if measuring.of.is_some() => {}
             Some(measuring) => {
                 let asked = measuring.to_measure.send(());
@@ -225,13 +253,21 @@ impl Tuner {
             // A choice that cannot be applied would count as one that was tried.
             return;
         }
+        let family = watcher.expected();
+        let is_same = |trial: &OptionTrial| trial.family == family && Instant::now() < trial.until;
+        if self.trial.as_ref().is_some_and(is_same) {
+            return;
+        }
         let wanted = self.usable(watcher.propose());
         let is_set = self.in_force.is_some_and(|(option, _)| Some(option) == wanted);
         if let (Some(option), false) = (wanted, is_set)
             && self.to_apply.send(option).is_ok()
         {
+            let (now, file) = (Instant::now(), &self.file);
+            let settle = Duration::from_secs_f64(file.timeout_s + file.settle_s);
+            self.trial = Some(OptionTrial { family, option, until: now + settle + REWARD_WITHIN });
             self.applying = Some(option);
-            self.last_started = Some(Instant::now());
+            self.last_started = Some(now);
         }
     }
 
@@ -254,6 +290,7 @@ impl Tuner {
                 self.applying = None;
                 // Nobody knows what is in force now.
                 self.in_force = None;
+                self.trial = None;
                 self.failures[option] += 1;
                 let name = &self.file.options[option].name;
                 let left = match self.failures[option] {
@@ -276,7 +313,7 @@ impl Tuner {
         let Some(measuring) = &mut self.measuring else { return };
         let Ok(result) = measuring.measured.try_recv() else { return };
         match (result, measuring.of.take()) {
-            (Ok(reward), Some((pattern, option))) => learn(watcher, pattern, option, reward),
+            (Ok(reward), Some((pattern, option))) => self.learn(watcher, pattern, option, reward),
             (Err(reason), _) if !self.reward_warned => {
                 say(format_args!(
                     "the reward's command: {reason}; seconds without a reward teach nothing"
@@ -286,11 +323,18 @@ impl Tuner {
             _ => {}
         }
     }
-}
 
-fn learn(watcher: &mut PatternWatcher, pattern: PatternId, option: usize, reward: f64) {
-    // Numbers that are not finite were refused already.
-    let _ = watcher.reward_of(pattern, option, reward);
+    fn learn(
+        &mut self,
+        watcher: &mut PatternWatcher,
+        pattern: PatternId,
+        option: usize,
+        reward: f64,
+    ) {
+        // Numbers that are not finite were refused already.
+        let _ = watcher.reward_of(pattern, option, reward);
+        self.trial = self.trial.filter(|trial| trial.option != option);
+    }
 }
 
 fn measure(source: RewardSource, limit: Duration, ended: Arc<AtomicBool>) -> Measuring {
@@ -340,6 +384,7 @@ mod tests {
             ("[[option]]\nname = \"a\"\napply = \"true\"\n", &["1 options", "from 2"]),
             (&format!("period_s = 0\n{TWO}"), &["period_s"]),
             (&format!("timeout_s = nan\n{TWO}"), &["timeout_s"]),
+            (&format!("settle_s = -1\n{TWO}"), &["settle_s"]),
             (&format!("{TWO}[[option]]\nname = \"a\"\napply = \"x\"\n"), &["'a'"]),
             ("\u{0}", &["line 1"]),
         ] {
