@@ -383,6 +383,6 @@ fn sizes_that_depend_on_data_are_expected_in_the_middle() {
         program.write(1, "data", end, size);
         end += size;
     }
-    // Two sizes at random overlap by 0.52, the best fixed one and another by 0.64.
-    assert!(overlap > 0.58, "{overlap}");
+    // Two sizes at random overlap by 0.58, the best fixed one and another by 0.67.
+    assert!(overlap > 0.62, "{overlap}");
 }
