@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use super::data::Data;
 use super::place::ReplayPlace;
 use super::protocol::{ReplayOrders, ReplayResult, monotonic_ns, receive_orders};
-use super::stream::{OpenFile, Reached};
+use super::stream::{OpenFile, ServedBy};
 
 /// A wait for another process that takes longer is given up: it may have failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -135,7 +135,7 @@ impl Worker {
             let done = self.perform(step, &mut buffer, end_ns, &mut result);
             let took = start.elapsed().as_nanos() as u64;
             // What a buffer serves, here as when it was recorded, is no call.
-            let is_call = !step.is_buffered || matches!(done, Ok(Reached::System));
+            let is_call = !step.is_buffered || matches!(done, Ok(ServedBy::System));
             if let Some(times) = step.class.and_then(|it| result.classes.get_mut(usize::from(it)))
                 && is_call
             {
@@ -169,7 +169,7 @@ impl Worker {
         buffer: &mut [u8],
         end_ns: Option<u64>,
         result: &mut ReplayResult,
-    ) -> Result<Reached, Errno> {
+    ) -> Result<ServedBy, Errno> {
         let done = match step.action {
             Action::Open { slot, file, mode } => {
                 let opened = self.open(file, mode);
@@ -233,7 +233,7 @@ impl Worker {
                 Ok(())
             }
         };
-        done.map(|()| Reached::System)
+        done.map(|()| ServedBy::System)
     }
 
     /// Waits for a signal, until the replay is to end.

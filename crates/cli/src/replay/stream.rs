@@ -14,9 +14,9 @@ use super::data::{Data, aligned};
 /// If a file system tells no block size that makes sense.
 const BLOCK: u64 = 4096;
 
-/// How far an access came.
+/// What served an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached {
+pub enum ServedBy {
     /// The buffer of the file served it.
     Buffer,
     /// The system was asked.
@@ -56,9 +56,9 @@ impl OpenFile {
     }
 
     /// Reads up to the end of the file.
-    pub fn read(&self, buffer: &mut [u8], offset: u64, bytes: u64) -> Result<Reached, Errno> {
+    pub fn read(&self, buffer: &mut [u8], offset: u64, bytes: u64) -> Result<ServedBy, Errno> {
         let Some(held) = &self.buffer else {
-            return self.read_through(buffer, offset, bytes).map(|_| Reached::System);
+            return self.read_through(buffer, offset, bytes).map(|_| ServedBy::System);
         };
         let mut held = held.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let (mut at, end) = (offset, offset.saturating_add(bytes));
@@ -66,21 +66,21 @@ impl OpenFile {
             at = end.min(held.read.1);
         }
         if at >= end {
-            return Ok(Reached::Buffer);
+            return Ok(ServedBy::Buffer);
         }
         let whole = (end - at) / held.block * held.block;
         if whole > 0 {
             let got = self.read_through(buffer, at, whole)?;
             at += got;
             if got < whole {
-                return Ok(Reached::System);
+                return Ok(ServedBy::System);
             }
         }
         if at < end {
             let got = self.read_through(buffer, at, held.block)?;
             held.read = (at, at + got);
         }
-        Ok(Reached::System)
+        Ok(ServedBy::System)
     }
 
     fn read_through(&self, buffer: &mut [u8], offset: u64, bytes: u64) -> Result<u64, Errno> {
@@ -100,35 +100,35 @@ impl OpenFile {
     }
 
     /// Writes.
-    pub fn write(&self, data: &Data, offset: u64, bytes: u64) -> Result<Reached, Errno> {
+    pub fn write(&self, data: &Data, offset: u64, bytes: u64) -> Result<ServedBy, Errno> {
         let Some(held) = &self.buffer else {
-            return self.write_through(data, offset, bytes).map(|()| Reached::System);
+            return self.write_through(data, offset, bytes).map(|()| ServedBy::System);
         };
         let mut held = held.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         held.read = (0, 0);
         let (mut start, mut length) = (offset, bytes);
-        let mut reached = Reached::Buffer;
+        let mut reached = ServedBy::Buffer;
         match held.pending.take() {
             Some((begin, waiting)) if begin + waiting == offset => {
                 let room = held.block - waiting;
                 if bytes < room {
                     held.pending = Some((begin, waiting + bytes));
-                    return Ok(Reached::Buffer);
+                    return Ok(ServedBy::Buffer);
                 }
                 self.write_through(data, begin, held.block)?;
-                reached = Reached::System;
+                reached = ServedBy::System;
                 (start, length) = (offset + room, bytes - room);
             }
             Some((begin, waiting)) => {
                 self.write_through(data, begin, waiting)?;
-                reached = Reached::System;
+                reached = ServedBy::System;
             }
             None => {}
         }
         let whole = length / held.block * held.block;
         if whole > 0 {
             self.write_through(data, start, whole)?;
-            reached = Reached::System;
+            reached = ServedBy::System;
         }
         if length > whole {
             held.pending = Some((start + whole, length - whole));
