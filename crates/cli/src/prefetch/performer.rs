@@ -162,7 +162,8 @@ impl Shared {
         loop {
             let (mut read, source) = self.next();
             let done = match (source, read.descriptor.take()) {
-                (None, _) => Err(Outcome::Refused),
+                // The program has opened it anew since this was ordered.
+                (None, _) => Err(Outcome::OtherFile),
                 (Some(source), Some(descriptor)) => {
                     read_through(&source.path, &descriptor, &read, &mut buffer)
                 }
