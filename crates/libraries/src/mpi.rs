@@ -114,6 +114,10 @@ impl Mpi {
     }
 
     fn broadcast_exactly(&self, bytes: &mut [u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            // The address of no bytes is 1, which Open MPI takes for MPI_IN_PLACE.
+            return Ok(());
+        }
         let length = bytes.len() as c_int;
         // SAFETY: the slice has `length` bytes.
         checked(|error| unsafe { ioracle_mpi_broadcast(bytes.as_mut_ptr().cast(), length, error) })
