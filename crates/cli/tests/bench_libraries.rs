@@ -26,6 +26,10 @@ fn by_ranks(n: u32, directory: &Path, arguments: &[&str]) -> Option<Done> {
     if launcher.contains("openmpi") {
         mpirun.args(["--allow-run-as-root", "--oversubscribe"]);
     }
+    // Jobs of Open MPI that begin and end at the same time remove each other's
+    // directories below the one for temporary files.
+    let temporary = tempfile::tempdir().unwrap();
+    mpirun.env("TMPDIR", temporary.path());
     let output = mpirun
         .arg(command().get_program())
         .arg("bench")
