@@ -92,7 +92,7 @@ extern "C" fn look(sp: usize, fp: usize) {
 #[inline(never)]
 fn n_found_by_backtrace() -> usize {
     let mut room = [std::ptr::null_mut(); 96];
-    // SAFETY: as long as told.
+    // SAFETY: the buffer is as long as the call says.
     unsafe { backtrace(room.as_mut_ptr(), 96) as usize }
 }
 

@@ -229,13 +229,25 @@ pub(crate) fn formatted(fd: i32, real: impl FnOnce() -> i32) -> i32 {
 pub(crate) fn on_file_with_error(
     function: Function,
     fd: i32,
+    range: (i64, u64),
+    real: impl FnOnce() -> i32,
+) -> i32 {
+    on_range(function, fd, range, 0, real)
+}
+
+/// A call on a range of a file that says what is to become of it. Whatever it returns
+/// other than 0 is a failure.
+pub(crate) fn on_range(
+    function: Function,
+    fd: i32,
     (offset, requested): (i64, u64),
+    purpose: i32,
     real: impl FnOnce() -> i32,
 ) -> i32 {
     let Some(entry) = file_of(fd) else { return real() };
     observe(real, |error| {
         let result = if error == 0 { 0 } else { -1 };
         let call = call(function, entry.file(), fd, result);
-        Some(Call { offset, requested, ..call })
+        Some(Call { offset, requested, detail: purpose as u32, ..call })
     })
 }

@@ -14,7 +14,7 @@ use crate::calls::descriptors as fds;
 use crate::calls::memory;
 use crate::calls::paths;
 use crate::interpose::interpose;
-use crate::observe::{Start, data, on_file, on_file_with_error, vectored};
+use crate::observe::{Start, data, on_file, on_file_with_error, on_range, vectored};
 
 interpose! {
     variadic [open, open64] (path: *const c_char, flags: c_int, mode: mode_t) -> c_int
@@ -106,17 +106,17 @@ interpose! {
     libc [ftruncate64] (fd: c_int, length: off64_t) -> c_int
         => |real| on_file(Function::Ftruncate, fd, (-1, length as u64), real);
     libc [fallocate] (fd: c_int, mode: c_int, offset: off_t, length: off_t) -> c_int
-        => |real| on_file(Function::Fallocate, fd, (offset, length as u64), real);
+        => |real| on_range(Function::Fallocate, fd, (offset, length as u64), mode, real);
     libc [fallocate64] (fd: c_int, mode: c_int, offset: off64_t, length: off64_t) -> c_int
-        => |real| on_file(Function::Fallocate, fd, (offset, length as u64), real);
+        => |real| on_range(Function::Fallocate, fd, (offset, length as u64), mode, real);
     libc [posix_fallocate] (fd: c_int, offset: off_t, length: off_t) -> c_int
         => |real| on_file_with_error(Function::PosixFallocate, fd, (offset, length as u64), real);
     libc [posix_fallocate64] (fd: c_int, offset: off64_t, length: off64_t) -> c_int
         => |real| on_file_with_error(Function::PosixFallocate, fd, (offset, length as u64), real);
     libc [posix_fadvise] (fd: c_int, offset: off_t, length: off_t, advice: c_int) -> c_int
-        => |real| on_file_with_error(Function::PosixFadvise, fd, (offset, length as u64), real);
+        => |real| on_range(Function::PosixFadvise, fd, (offset, length as u64), advice, real);
     libc [posix_fadvise64] (fd: c_int, offset: off64_t, length: off64_t, advice: c_int) -> c_int
-        => |real| on_file_with_error(Function::PosixFadvise, fd, (offset, length as u64), real);
+        => |real| on_range(Function::PosixFadvise, fd, (offset, length as u64), advice, real);
 
     libc [truncate] (path: *const c_char, length: off_t) -> c_int
         => |real| paths::on_path(Function::Truncate, libc::AT_FDCWD, path, length as u64, real);

@@ -11,8 +11,8 @@ use core::sync::atomic::{Ordering, compiler_fence};
 use super::cell;
 use crate::sys;
 
-/// Does something inside the section, in a hook whose caller's stack pointer is
-/// told. None: this is a call that interrupts it.
+/// Does something inside the section, in a hook whose caller has the stack pointer
+/// `sp`. None: this is a call that interrupts it.
 #[inline(always)]
 pub(super) fn guarded<R>(sp: usize, work: impl FnOnce() -> R) -> Option<R> {
     if !enter(sp) {

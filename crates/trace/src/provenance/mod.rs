@@ -162,7 +162,7 @@ impl Provenance {
         !self.threads.is_empty()
     }
 
-    /// Every frame that is known with its places, as they were told.
+    /// Every frame that is known with its places, in the order they were added.
     pub(crate) fn frames(&self) -> impl Iterator<Item = (&str, &[SourcePlace])> {
         let mut frames: Vec<_> = self.frames.iter().collect();
         frames.sort_unstable_by_key(|(_, places)| places.start);
@@ -176,7 +176,7 @@ impl Provenance {
         self.file_places.iter().map(|(file, place)| (*file, *place))
     }
 
-    /// The modules of all processes, as they were told.
+    /// The modules of all processes, in the order they were added.
     pub fn modules(&self) -> &[LoadedModule] {
         &self.modules
     }

@@ -29,6 +29,15 @@ const FLAGS: [(i32, &str); 13] = [
     (libc::O_PATH, "PATH"),
 ];
 
+const ALLOCATION_FLAGS: [(i32, &str); 6] = [
+    (libc::FALLOC_FL_KEEP_SIZE, "KEEP_SIZE"),
+    (libc::FALLOC_FL_PUNCH_HOLE, "PUNCH_HOLE"),
+    (libc::FALLOC_FL_COLLAPSE_RANGE, "COLLAPSE_RANGE"),
+    (libc::FALLOC_FL_ZERO_RANGE, "ZERO_RANGE"),
+    (libc::FALLOC_FL_INSERT_RANGE, "INSERT_RANGE"),
+    (libc::FALLOC_FL_UNSHARE_RANGE, "UNSHARE_RANGE"),
+];
+
 /// In the place of a name that is not known.
 const UNKNOWN: &str = "?";
 
@@ -39,6 +48,8 @@ pub(crate) fn detail(function: Function, recorded: u32) -> Box<str> {
         Function::Fopen | Function::Freopen | Function::Fdopen => mode(recorded).into(),
         Function::Lseek | Function::Fseek | Function::MpiSeek => whence(recorded).into(),
         Function::Mmap => protection(recorded).into(),
+        Function::PosixFadvise => advice(recorded).into(),
+        Function::Fallocate => named_flags(recorded as i32, &ALLOCATION_FLAGS).into(),
         Function::MpiOpen => format!("amode={recorded}").into(),
         // The same number in submission and completion.
         Function::MpiWait | Function::MpiTest | Function::MpiRequestFree => request(recorded),
@@ -149,6 +160,24 @@ fn protection(recorded: u32) -> String {
     text
 }
 
+fn named_flags(recorded: i32, names: &[(i32, &'static str)]) -> String {
+    let set: Vec<&str> =
+        names.iter().filter(|(flag, _)| recorded & flag != 0).map(|(_, name)| *name).collect();
+    set.join("|")
+}
+
+fn advice(recorded: u32) -> &'static str {
+    match recorded as i32 {
+        libc::POSIX_FADV_NORMAL => "NORMAL",
+        libc::POSIX_FADV_RANDOM => "RANDOM",
+        libc::POSIX_FADV_SEQUENTIAL => "SEQUENTIAL",
+        libc::POSIX_FADV_WILLNEED => "WILLNEED",
+        libc::POSIX_FADV_DONTNEED => "DONTNEED",
+        libc::POSIX_FADV_NOREUSE => "NOREUSE",
+        _ => "",
+    }
+}
+
 fn whence(recorded: u32) -> &'static str {
     match recorded as i32 {
         libc::SEEK_SET => "SET",
@@ -186,6 +215,15 @@ mod tests {
     fn a_seek_tells_what_it_counts_from() {
         let texts = [0, 1, 2, 7].map(|whence| detail(Function::Lseek, whence));
         assert_eq!(texts.each_ref().map(|text| &**text), ["SET", "CUR", "END", ""]);
+    }
+
+    #[test]
+    fn advice_and_allocations_tell_what_they_are_for() {
+        assert_eq!(&*detail(Function::PosixFadvise, libc::POSIX_FADV_DONTNEED as u32), "DONTNEED");
+        assert_eq!(&*detail(Function::PosixFadvise, 99), "");
+        let punch = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        assert_eq!(&*detail(Function::Fallocate, punch as u32), "KEEP_SIZE|PUNCH_HOLE");
+        assert_eq!(&*detail(Function::Fallocate, 0), "");
     }
 
     #[test]

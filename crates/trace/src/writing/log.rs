@@ -79,7 +79,7 @@ pub(crate) enum LogEntry {
     Loss(LossMark),
     /// More about a process that was defined before.
     Details(ProcessDetails),
-    /// When a process ended, on the clock that told its start.
+    /// When a process ended, on the clock of its start.
     End {
         process: u32,
         end_ns: u64,
