@@ -24,7 +24,7 @@ pub struct Ablation {
 type Switch = (&'static str, fn(&mut Config));
 
 /// Everything that can be switched off.
-const SWITCHES: [Switch; 12] = [
+const SWITCHES: [Switch; 13] = [
     ("absolute or relative", |on| on.improvements.absolute_or_relative = false),
     ("file names", |on| on.improvements.name_templates = false),
     ("interleaved files", |on| on.improvements.interleaved_files = false),
@@ -34,6 +34,7 @@ const SWITCHES: [Switch; 12] = [
     ("sizes at open", |on| on.improvements.sizes_at_open = false),
     ("middle sizes", |on| on.improvements.middle_sizes = false),
     ("relatives", |on| on.improvements.relatives = false),
+    ("stated together", |on| on.improvements.stated_together = false),
     ("trusted waits", |on| on.improvements.trusted_waits = false),
     ("shared rest", |on| on.grammar.shares_rest = false),
     ("all of them", |on| {
@@ -48,6 +49,8 @@ const SWITCHES: [Switch; 12] = [
             sizes_at_open: false,
             middle_sizes: false,
             relatives: false,
+            renamed_files: false,
+            stated_together: false,
             trusted_waits: false,
         };
     }),

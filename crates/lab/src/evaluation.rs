@@ -33,6 +33,8 @@ pub struct Evaluation {
     pub calibration_error: Option<f64>,
     /// The same of the probability of operation, file and place together.
     pub place_calibration_error: Option<f64>,
+    /// What that would be by chance alone if each statement held as often as it says.
+    pub place_calibration_by_chance: Option<f64>,
     /// Symbols right in a row, relative to the operations left (at most 1000),
     /// 0 to 1, at 1000 positions of the second half.
     pub horizon_share: Option<f64>,

@@ -76,6 +76,7 @@ impl RankScores {
             context_brier: context.brier(),
             calibration_error: context.calibration().error(),
             place_calibration_error: place.calibration.error(),
+            place_calibration_by_chance: place.calibration.error_by_chance(),
             horizon_share: share(self.horizon, *operations),
             grammar_size: self.grammar_size,
             sequitur_grammar_size: self.sequitur_grammar_size,

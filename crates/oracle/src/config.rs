@@ -106,6 +106,10 @@ pub struct Improvements {
     pub middle_sizes: bool,
     /// Call stacks taken for a relative until they behave otherwise, which engines do.
     pub relatives: bool,
+    /// Files that have another name than in earlier runs.
+    pub renamed_files: bool,
+    /// What is stated of operation and place together, by how often that held.
+    pub stated_together: bool,
 }
 
 impl Default for Improvements {
@@ -121,6 +125,8 @@ impl Default for Improvements {
             sizes_at_open: true,
             middle_sizes: true,
             relatives: true,
+            renamed_files: true,
+            stated_together: true,
         }
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::file_motion::FileMotion;
 use crate::hash::{self, SeedlessMap, combine};
 use crate::motion::{Motions, NONE, RECENT, RealMotions};
+use crate::renames::Renames;
 use crate::tracker::Evidence;
 
 /// A file that the stream has used, or that a loaded model knows.
@@ -42,9 +43,16 @@ pub struct KnownFiles {
     #[serde(skip)]
     announced: Option<(FileId, u64)>,
     clock: u64,
+    /// The clock when this run began.
+    run_began: u64,
+    renames: Renames,
+    /// Files that have another name in this run, and the one that they had.
+    former: Vec<(u32, Box<str>)>,
     max_files: usize,
 }
 
+/// Files that may have another name in one run.
+const MAX_FORMER: usize = 256;
 /// Paths given in advance; further ones are ignored until some are used.
 const MAX_DEFINED: usize = 1 << 16;
 /// Longer paths are cut in the table, which only makes them unknown names.
@@ -61,6 +69,9 @@ impl KnownFiles {
             by_age: BinaryHeap::new(),
             announced: None,
             clock: 0,
+            run_began: 0,
+            renames: Renames::default(),
+            former: Vec::new(),
             max_files: max_files.clamp(RECENT, 1 << 20),
         }
     }
@@ -97,14 +108,16 @@ impl KnownFiles {
         self.by_source.contains_key(&source)
     }
 
-    /// The number of a file that an operation uses; a new one if it is new. At
-    /// the ceiling the closed file unused for longest is forgotten.
-    pub fn use_file(&mut self, source: FileId, motions: &mut RealMotions) -> u32 {
+    /// The number of a file that an operation uses; a new one if `known` says that
+    /// it has none. At the ceiling the closed file unused for longest is forgotten.
+    pub fn use_file(
+        &mut self,
+        known: Option<u32>,
+        source: FileId,
+        motions: &mut RealMotions,
+    ) -> u32 {
         self.clock += 1;
-        let file = match self.by_source.get(&source) {
-            Some(&file) => file,
-            None => self.add(source, motions),
-        };
+        let file = known.unwrap_or_else(|| self.add(source, motions));
         self.known[file as usize].last_used = self.clock;
         if let Some((announced, bytes)) = self.announced.take()
             && announced == source
@@ -140,17 +153,102 @@ impl KnownFiles {
         (self.name(file) == Some(name)).then_some(file)
     }
 
+    /// What a file is called in this run, as far as can be told before it is used.
+    pub fn name_now(&self, name: &str) -> Option<String> {
+        self.renames.now(name)
+    }
+
+    /// The file that had this name in earlier runs and has another now.
+    pub fn by_former_name(&self, name: &str) -> Option<u32> {
+        self.former.iter().find(|(_, former)| **former == *name).map(|(file, _)| *file)
+    }
+
+    /// What a file was called in earlier runs that has another name now.
+    pub fn former_name(&self, file: u32) -> Option<&str> {
+        self.former.iter().find(|(renamed, _)| *renamed == file).map(|(_, name)| &**name)
+    }
+
+    /// The file of earlier runs that this number of the source must be, by its name
+    /// and by what is called otherwise in this run.
+    pub fn renamed(&self, source: FileId) -> Option<u32> {
+        let before = self.renames.before(self.defined.get(&source)?)?;
+        self.by_name(&before).filter(|&file| self.is_of_earlier_runs(file))
+    }
+
+    /// Whether there are no earlier runs.
+    pub fn is_first_run(&self) -> bool {
+        self.run_began == 0
+    }
+
+    /// Whether a file is known from earlier runs, and this one has not used it.
+    pub fn is_of_earlier_runs(&self, file: u32) -> bool {
+        let known = self.known.get(file as usize);
+        known.is_some_and(|known| known.source.is_none() && known.last_used <= self.run_began)
+    }
+
+    /// Takes in that such a file has this number now, and the name defined for it.
+    /// Nothing happens where that is no name of the same kind.
+    pub fn rename(&mut self, file: u32, source: FileId, motions: &mut RealMotions) {
+        let known = &mut self.known[file as usize];
+        let (Some(former), Some(name)) = (&known.name, self.defined.get(&source)) else { return };
+        if self.former.len() >= MAX_FORMER || variable(former) != variable(name) {
+            return;
+        }
+        self.by_name.remove(&hash::text(former));
+        self.by_name.insert(hash::text(name), file);
+        self.by_source.insert(source, file);
+        self.renames.learn(former, name);
+        // How long the other one was says nothing.
+        motions.file_mut(file).size_known = false;
+        known.source = Some(source);
+        if let Some(former) = std::mem::replace(&mut known.name, self.defined.remove(&source)) {
+            self.former.push((file, former));
+        }
+    }
+
+    /// Takes in that the former name of a file is used after all: it was another file
+    /// that came in its place, and gets a number of its own. `None` if there is no
+    /// such file.
+    pub fn restore(&mut self, source: FileId, motions: &mut RealMotions) -> Option<u32> {
+        let name = self.defined.get(&source)?;
+        let at = self.former.iter().position(|(_, former)| former == name)?;
+        let (file, name) = self.former.swap_remove(at);
+        self.defined.remove(&source);
+        self.renames.clear();
+        let known = &mut self.known[file as usize];
+        let taken = known.name.replace(name.clone());
+        let taken_source = known.source.replace(source);
+        known.last_used = self.clock;
+        let stands = *motions.file(file);
+        *motions.file_mut(file) = FileMotion { tag: stands.tag, ..FileMotion::NEW };
+        self.by_source.insert(source, file);
+        self.by_name.insert(hash::text(&name), file);
+        let tag = taken.as_deref().map_or(0, hash::text);
+        let other = self.insert(taken, taken_source, tag, motions);
+        let tag = motions.file(other).tag;
+        *motions.file_mut(other) = FileMotion { tag, ..stands };
+        let now = &mut motions.now;
+        let last = now.opened.iter_mut().chain(&mut now.used).chain([&mut now.file]);
+        last.filter(|used| **used == file).for_each(|used| *used = other);
+        Some(file)
+    }
+
     /// Bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         self.known.capacity() * size_of::<KnownFile>()
             + self.known.iter().filter_map(|file| file.name.as_deref()).map(str::len).sum::<usize>()
             + (self.by_source.capacity() + self.by_name.capacity() + self.by_age.capacity()) * 16
             + self.defined.values().map(|name| name.len() + 24).sum::<usize>()
+            + self.former.iter().map(|(_, name)| name.len() + 24).sum::<usize>()
     }
 
     /// Whether it could have been made by this code.
     pub fn is_valid(&self) -> bool {
-        (RECENT..=1 << 20).contains(&self.max_files) && self.known.len() <= self.max_files
+        (RECENT..=1 << 20).contains(&self.max_files)
+            && self.known.len() <= self.max_files
+            && self.renames.is_valid()
+            && self.former.len() <= MAX_FORMER
+            && self.former.iter().all(|(file, _)| *file < self.len())
     }
 
     /// Forgets the numbers of the source: a new run will give its own.
@@ -158,6 +256,9 @@ impl KnownFiles {
         self.known.iter_mut().for_each(|known| known.source = None);
         self.by_source.clear();
         self.defined.clear();
+        self.renames.clear();
+        self.former.clear();
+        self.run_began = self.clock;
     }
 
     /// Takes in a file of another model; the one of the same name if there is
@@ -251,6 +352,7 @@ impl KnownFiles {
         if let Some(name) = &known.name {
             self.by_name.remove(&hash::text(name));
         }
+        self.former.retain(|(renamed, _)| *renamed != file);
     }
 }
 
@@ -270,6 +372,11 @@ pub fn neighbour(last: &str, own: &str) -> Option<String> {
     let (path, _) = last.split_once(SEPARATOR)?;
     let (_, variable) = own.split_once(SEPARATOR)?;
     Some(format!("{path}{SEPARATOR}{variable}"))
+}
+
+/// The variable that a name stands for; `None` if it is that of a file.
+fn variable(name: &str) -> Option<&str> {
+    name.split_once(SEPARATOR).map(|(_, variable)| variable)
 }
 
 /// Which files an operation can work on: those that are open and those that it is

@@ -67,6 +67,7 @@ mod oracle;
 mod place_calibration;
 mod recall;
 mod relatives;
+mod renames;
 mod role;
 mod saved;
 mod size;

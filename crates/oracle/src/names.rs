@@ -84,13 +84,15 @@ impl Opener {
         self.upcoming.as_deref()
     }
 
-    /// Learns which hypotheses were right on the name that was opened.
-    pub fn learn(&mut self, name: &str, companion: Option<&str>) {
+    /// Learns which hypotheses were right on the name that was opened; `former` is
+    /// what its file was called in earlier runs, if otherwise.
+    pub fn learn(&mut self, name: &str, companion: Option<&str>, former: Option<&str>) {
         for hypothesis in 0..=MAX_PERIOD {
             let Some(suggested) = self.suggest(hypothesis, companion) else { continue };
             learn_rate(&mut self.rates[hypothesis], suggested == name);
         }
-        if let Some(is_right) = self.as_last_run().map(|suggested| suggested == name) {
+        if let Some(suggested) = self.as_last_run() {
+            let is_right = suggested == name || Some(suggested) == former;
             learn_rate(&mut self.first_rate, is_right);
         }
         self.advance(name);
@@ -214,7 +216,7 @@ mod tests {
         let (last, first) = names.split_last().expect("names");
         let mut opener = Opener::default();
         for name in first {
-            opener.learn(name, None);
+            opener.learn(name, None, None);
         }
         assert_eq!(opener.expect(None).as_deref(), Some(*last));
     }
@@ -238,7 +240,7 @@ mod tests {
             numbers
                 .map(|number| {
                     let is_right = opener.expect(None) == Some(name(number));
-                    opener.learn(&name(number), None);
+                    opener.learn(&name(number), None, None);
                     usize::from(is_right)
                 })
                 .sum::<usize>()
@@ -276,7 +278,7 @@ mod tests {
     fn the_counters_of_a_companion_are_taken_over() {
         let mut opener = Opener::default();
         for number in [4200, 7560, 13160, 13990, 17000] {
-            opener.learn(&format!("step{number}.xmf"), Some(&format!("step{number}.h5")));
+            opener.learn(&format!("step{number}.xmf"), Some(&format!("step{number}.h5")), None);
         }
         assert_eq!(opener.expect(Some("step18840.h5")).as_deref(), Some("step18840.xmf"));
     }
@@ -285,8 +287,8 @@ mod tests {
     fn numbers_that_do_not_fit_are_no_counters() {
         let huge = "9".repeat(40);
         let mut opener = Opener::default();
-        opener.learn("a1", None);
-        opener.learn(&format!("a{huge}"), None);
+        opener.learn("a1", None, None);
+        opener.learn(&format!("a{huge}"), None, None);
         assert_eq!(opener.expect(None), None);
     }
 }

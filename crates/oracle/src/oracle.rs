@@ -47,6 +47,8 @@ pub struct Oracle {
     pub(crate) candidates: Vec<Option<usize>>,
     /// For each prediction, what its place counts for.
     pub(crate) place_cells: Vec<PlaceCell>,
+    /// What is stated first, before it is corrected by how often that held.
+    pub(crate) stated: f32,
     /// What the first prediction was concluded from.
     pub(crate) outlook: Box<ExpectationSource>,
     /// Room for the same of the others.
@@ -100,6 +102,7 @@ impl Oracle {
             predictions: Vec::new(),
             candidates: Vec::new(),
             place_cells: Vec::new(),
+            stated: 0.0,
             outlook: Box::default(),
             other_outlook: Box::default(),
             path: None,
@@ -211,8 +214,11 @@ impl Oracle {
     pub fn observe(&mut self, operation: &Operation) {
         let n_known = self.knowledge.symbols.len();
         let symbol = self.symbol_for(operation);
-        let file = self.files.use_file(operation.file, &mut self.motions);
-        self.learn_place((n_known > symbol as usize).then_some(symbol), file, operation);
+        let known_symbol = (n_known > symbol as usize).then_some(symbol);
+        let known_file = self.files.by_source(operation.file);
+        let known_file = known_file.or_else(|| self.renamed_file(known_symbol, operation.file));
+        let file = self.files.use_file(known_file, operation.file, &mut self.motions);
+        self.learn_place(known_symbol, file, operation);
         let interarrival_ns =
             self.clock.last_end_ns.map(|end_ns| operation.start_ns.saturating_sub(end_ns));
         let mut step = Move {
@@ -384,6 +390,34 @@ impl Oracle {
         known.size.is_known() && !varies && self.motions.file(step.file).cuts_short(step)
     }
 
+    /// The file of earlier runs that a new one of the source must be: the one that has
+    /// its name but for what is called otherwise in this run, or the one that was
+    /// expected in its place.
+    #[cold]
+    fn renamed_file(&mut self, symbol: Option<u32>, source: FileId) -> Option<u32> {
+        if !self.config.improvements.renamed_files || self.files.is_first_run() {
+            return None;
+        }
+        if let Some(file) = self.files.restore(source, &mut self.motions) {
+            return Some(file);
+        }
+        let file = match (self.files.renamed(source), symbol) {
+            (Some(file), _) => file,
+            (None, Some(symbol)) => {
+                let names = self.expected_names(symbol);
+                let outlook = &mut self.other_outlook;
+                let expected = self.knowledge.expect(&self.motions, symbol, names, outlook)?;
+                expected.file
+            }
+            (None, None) => return None,
+        };
+        if !self.files.is_of_earlier_runs(file) {
+            return None;
+        }
+        self.files.rename(file, source, &mut self.motions);
+        self.files.by_source(source)
+    }
+
     /// The files that the next operation of `symbol` may name.
     fn expected_names(&self, symbol: u32) -> ExpectedNames {
         if !self.may_name(symbol) {
@@ -419,8 +453,12 @@ impl Oracle {
         supposed: impl Fn(&str) -> Option<u32>,
     ) -> ExpectedNames {
         let numbered = |name: String| {
-            let file = self.files.by_name(&name).or_else(|| supposed(&name)).unwrap_or(NONE);
-            ExpectedName { file, name }
+            let files = &self.files;
+            let file = files.by_name(&name).or_else(|| supposed(&name));
+            match file.or_else(|| files.by_former_name(&name)) {
+                Some(file) => ExpectedName { file, name },
+                None => ExpectedName { file: NONE, name: files.name_now(&name).unwrap_or(name) },
+            }
         };
         let next = opener.and_then(|opener| {
             if self.always_names(symbol) {
@@ -454,7 +492,7 @@ impl Oracle {
         self.knowledge.symbols[step.symbol as usize].names_files = true;
         let companion = self.files.name(self.companion(&self.motions));
         let opener = self.knowledge.openers.entry(step.symbol).or_default();
-        opener.learn(name, companion);
+        opener.learn(name, companion, self.files.former_name(step.file));
         if !self.config.naming.is_by(step.access) {
             opener.prepare();
         }
@@ -464,22 +502,25 @@ impl Oracle {
     /// named the file and offset of the operation that came.
     fn learn_place(&mut self, symbol: Option<u32>, file: u32, operation: &Operation) {
         let stated_symbol = symbol.map_or(ContextSymbol::UNSEEN, ContextSymbol);
-        let mut predictions = self.predictions.iter().zip(&self.place_cells);
-        let Some((stated, cell)) = predictions.find(|(it, _)| it.symbol == stated_symbol) else {
-            return;
+        let mut predictions = self.predictions.iter().zip(&self.place_cells).enumerate();
+        let found = predictions.find(|(_, (it, _))| it.symbol == stated_symbol);
+        let Some((rank, (stated, cell))) = found else {
+            return self.places.learn_stated(self.stated, false);
         };
         let is_file = match &stated.file {
             PredictedFile::Known(id) => *id == operation.file,
             PredictedFile::New(name) => self.files.name(file) == Some(name),
         };
-        self.places.learn(symbol, *cell, is_file && stated.offset == operation.offset);
+        let is_right = is_file && stated.offset == operation.offset;
+        self.places.learn_stated(self.stated, rank == 0 && is_right);
+        self.places.learn(symbol, *cell, is_right);
     }
 
     /// Turns what the trackers claim of places into probabilities of operations
     /// and places together.
     fn calibrate_places(&mut self, predictions: &mut [Prediction]) {
         self.place_cells.clear();
-        for prediction in predictions {
+        for prediction in &mut *predictions {
             let symbol = prediction.symbol;
             let symbol = (symbol != ContextSymbol::UNSEEN).then_some(symbol.0);
             let cell = self.places.cell(symbol, prediction.probability);
@@ -487,6 +528,21 @@ impl Oracle {
             prediction.probability = prediction.operation_probability * there;
             self.place_cells.push(cell);
         }
+        if let Some(first) = predictions.first_mut() {
+            self.stated = first.probability as f32;
+            if self.config.improvements.stated_together {
+                let corrected = self.places.corrected(self.stated);
+                first.probability = corrected.min(first.operation_probability);
+            }
+        }
+    }
+
+    /// What part of the probability of the first prediction was left when it was
+    /// corrected by how often such statements held.
+    pub(crate) fn doubt_of_first(&self) -> f64 {
+        let stated = f64::from(self.stated);
+        let corrected = self.predictions.first().map_or(stated, |first| first.probability);
+        if corrected < stated { corrected / stated } else { 1.0 }
     }
 
     /// Makes the predictions that [`predict`](Self::predict) gives.
@@ -601,7 +657,10 @@ impl Oracle {
         match (new_name, self.files.source(file), self.files.name(file)) {
             (Some(name), _, _) => PredictedFile::New(name),
             (None, Some(source), _) => PredictedFile::Known(source),
-            (None, None, Some(name)) => PredictedFile::New(name.to_string()),
+            (None, None, Some(name)) => {
+                let now = self.files.name_now(name);
+                PredictedFile::New(now.unwrap_or_else(|| name.to_string()))
+            }
             (None, None, None) => PredictedFile::Known(FileId::UNKNOWN),
         }
     }

@@ -12,9 +12,14 @@
 //! A cell that has seen little is estimated from coarser ones: from all symbols
 //! with such a record, these from all with that claim, and these from the whole
 //! stream. A young symbol so begins with what holds for young symbols of this
-//! stream, not with a number that was right for another program. Estimates from
-//! few outcomes are too sure of themselves; by how much, is counted too, and
-//! taken off.
+//! stream, not with a number that was right for another program; a young stream
+//! begins half-way between the claim and not knowing. Estimates from few outcomes
+//! are too sure of themselves; by how much, is counted too, and taken off.
+//!
+//! What is stated in the end, that the operation comes and there, is the product of
+//! two such estimates. Those that are too sure of the operation and those that are
+//! too sure of the place meet in it, so the most probable statement is compared
+//! with what came once more, and corrected by how far such statements were off.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +37,10 @@ const N_STEPS: usize = 12;
 
 /// How many outcomes the coarser estimate is worth in a fresh cell.
 const PRIOR: f32 = 8.0;
-/// How many outcomes say that nothing is to be corrected.
+/// How many outcomes say that nothing is to be corrected: of places, and of
+/// operation and place together, which were corrected before.
 const UNCORRECTED: f32 = 16.0;
+const STATED_UNCORRECTED: f32 = 32.0;
 /// Outcomes after which a cell forgets half of them, to follow changes.
 const MAX_OUTCOMES: u16 = 1024;
 /// What outcomes of earlier runs are worth at most.
@@ -51,6 +58,8 @@ pub(crate) struct PlaceCalibration {
     all: Outcomes,
     /// By what was estimated from all of these.
     corrections: [Correction; N_STEPS],
+    /// By what was stated of operation and place together.
+    stated: [Correction; N_STEPS],
     /// By symbol.
     records: Vec<Record>,
     /// Of symbols never seen.
@@ -133,8 +142,8 @@ impl Correction {
     }
 
     /// At most half of the way to certainty, on either side.
-    fn corrected(&self, estimate: f32) -> f32 {
-        let corrected = estimate - self.excess / (f32::from(self.outcomes) + UNCORRECTED);
+    fn corrected(&self, estimate: f32, uncorrected: f32) -> f32 {
+        let corrected = estimate - self.excess / (f32::from(self.outcomes) + uncorrected);
         corrected.clamp(estimate / 2.0, (1.0 + estimate) / 2.0)
     }
 
@@ -186,6 +195,7 @@ impl PlaceCalibration {
             by_claim: [Outcomes::default(); N_CLAIMS],
             all: Outcomes::default(),
             corrections: [Correction::default(); N_STEPS],
+            stated: [Correction::default(); N_STEPS],
             records: Vec::new(),
             unseen: Record::default(),
         }
@@ -199,20 +209,21 @@ impl PlaceCalibration {
             Some(symbol) => self.records.get(symbol as usize).copied().unwrap_or_default(),
             None => self.unseen,
         };
-        let claim = n_below(&LIMITS, claim) as u8;
-        let cell = PlaceCell { age: record.age(), share: record.share(), claim, estimate: 0.0 };
-        PlaceCell { estimate: self.estimate(cell), ..cell }
+        let step = n_below(&LIMITS, claim) as u8;
+        let (age, share) = (record.age(), record.share());
+        let cell = PlaceCell { age, share, claim: step, estimate: 0.0 };
+        PlaceCell { estimate: self.estimate(cell, claim as f32), ..cell }
     }
 
     /// How probable it is that a place of this cell is right.
     pub fn probability(&self, cell: PlaceCell) -> f64 {
         let estimate = cell.estimate;
-        let corrected = self.corrections[step_of(estimate)].corrected(estimate);
+        let corrected = self.corrections[step_of(estimate)].corrected(estimate, UNCORRECTED);
         f64::from(corrected).clamp(0.0, 1.0)
     }
 
-    fn estimate(&self, cell: PlaceCell) -> f32 {
-        let all = self.all.estimate(0.5);
+    fn estimate(&self, cell: PlaceCell, claim: f32) -> f32 {
+        let all = self.all.estimate(0.25 + claim / 2.0);
         let by_claim = self.by_claim[usize::from(cell.claim)].estimate(all);
         let by_record = self.by_record[cell.record()].estimate(by_claim);
         self.cells[cell.place()].estimate(by_record)
@@ -240,11 +251,24 @@ impl PlaceCalibration {
         record.learn(is_right);
     }
 
+    /// How probable it is that operation and place are as stated with this
+    /// probability.
+    pub fn corrected(&self, stated: f32) -> f64 {
+        let correction = &self.stated[step_of(stated)];
+        f64::from(correction.corrected(stated, STATED_UNCORRECTED)).clamp(0.0, 1.0)
+    }
+
+    /// Takes in whether they were.
+    pub fn learn_stated(&mut self, stated: f32, is_right: bool) {
+        self.stated[step_of(stated)].learn(stated, is_right);
+    }
+
     /// A new run begins: what was seen so far counts little from now on.
     pub fn begin_run(&mut self) {
         let cells = self.cells.iter_mut().chain(&mut self.by_record).chain(&mut self.by_claim);
         cells.chain([&mut self.all]).for_each(Outcomes::fade);
         self.corrections = [Correction::default(); N_STEPS];
+        self.stated = [Correction::default(); N_STEPS];
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -260,7 +284,7 @@ impl PlaceCalibration {
             && self.records.len() <= n_symbols
             && cells.all(Outcomes::is_valid)
             && self.all.is_valid()
-            && self.corrections.iter().all(Correction::is_valid)
+            && self.corrections.iter().chain(&self.stated).all(Correction::is_valid)
     }
 }
 
@@ -304,6 +328,17 @@ mod tests {
         let (right, wrong) = (after(0..20, 3, true), after(0..20, 3, false));
         assert!(right.probability(right.cell(Some(99), 0.9)) > 0.9);
         assert!(wrong.probability(wrong.cell(Some(99), 0.9)) < 0.1);
+    }
+
+    #[test]
+    fn statements_that_are_too_sure_are_corrected() {
+        let mut calibration = PlaceCalibration::new();
+        for n in 0..400 {
+            calibration.learn_stated(0.8, n % 2 == 0);
+        }
+        let corrected = calibration.corrected(0.8);
+        assert!((corrected - 0.5).abs() < 0.05, "{corrected}");
+        assert_eq!(calibration.corrected(0.2), f64::from(0.2f32), "nothing is known of these");
     }
 
     #[test]

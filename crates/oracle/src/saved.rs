@@ -25,7 +25,7 @@ use crate::place_calibration::PlaceCalibration;
 use crate::time::{ExpectedWait, WaitTrust};
 
 /// The version of a file that holds one oracle.
-pub(crate) const VERSION: u32 = 7;
+pub(crate) const VERSION: u32 = 8;
 
 /// What is written; borrowed for writing, owned after reading.
 #[derive(Serialize, Deserialize)]
@@ -107,6 +107,7 @@ impl Oracle {
             predictions: Vec::new(),
             candidates: Vec::new(),
             place_cells: Vec::new(),
+            stated: 0.0,
             outlook: Box::default(),
             other_outlook: Box::default(),
             path: None,

@@ -62,7 +62,8 @@ impl Supposed {
             outlook: ExpectationSource::default(),
             elapsed_ns: 0,
             operation_probability: 1.0,
-            names_certainty: 1.0,
+            // Names go on from what is stated first, and are no more certain than it.
+            names_certainty: oracle.doubt_of_first(),
         }
     }
 

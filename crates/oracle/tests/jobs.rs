@@ -171,7 +171,7 @@ fn every_flipped_byte_and_every_cut_of_a_job_is_refused() {
     let mut newer = bytes;
     newer[8] = 9;
     let error = Model::load(&newer).expect_err("refused");
-    assert_eq!(error, Error::Version { found: 9, supported: 7 });
+    assert_eq!(error, Error::Version { found: 9, supported: 8 });
 }
 
 #[test]

@@ -277,6 +277,7 @@ pub(super) fn ablation(subjects: &[Subject]) -> String {
                 percent(e.hit_ratio),
                 percent(e.hit_ratio_stationary),
                 seconds(e.time_error_s),
+                number(e.place_calibration_error, 4),
             ]);
         }
     }
@@ -289,6 +290,7 @@ pub(super) fn ablation(subjects: &[Subject]) -> String {
         "hit ratio, %",
         "second half",
         "time error, s",
+        "place calibration error",
     ];
     format!(
         "## What each improvement is worth\n\nThe same evaluation with one of the oracle's improvements \

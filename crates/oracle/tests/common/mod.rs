@@ -120,6 +120,18 @@ impl Program {
         self.name_of(self.top())
     }
 
+    /// The name of a file that the program has used.
+    pub fn name(&self, file: FileId) -> &str {
+        &self.names[file.0 as usize - 1]
+    }
+
+    /// Makes an operation of another program.
+    pub fn again(&mut self, operation: &Operation, name: &str) -> &mut Program {
+        let file = self.file(name);
+        let Operation { function, context, offset, size, .. } = operation;
+        self.call(function.name(), context.0, file, *offset, *size)
+    }
+
     fn file(&mut self, name: &str) -> FileId {
         let known = self.names.iter().position(|known| known == name);
         let place = known.unwrap_or_else(|| {
