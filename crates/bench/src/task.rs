@@ -55,7 +55,7 @@ pub enum TaskStep {
     /// Writes the whole files that a workload reads or overwrites, and syncs
     /// them; not timed.
     Fill(Workload),
-    /// Creates, opens, renames and deletes files, timed.
+    /// Creates, opens, looks at, renames and deletes files, timed.
     Metadata(MetadataWorkload),
 }
 
@@ -443,6 +443,9 @@ fn on_files(
             drop(file.take());
             Ok(())
         })?;
+    }
+    for number in 0..workload.n_files {
+        timed(Kind::Stat, 0, &mut || fs::metadata(path(number)).map(|_| ()))?;
     }
     for number in 0..workload.n_files {
         timed(Kind::Rename, 0, &mut || fs::rename(path(number), renamed(number)))?;

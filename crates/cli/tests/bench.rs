@@ -54,7 +54,7 @@ fn a_directory_is_measured_and_left_as_it_was() {
     let has = |kind: Kind, n_tasks: u16| {
         system.points.iter().any(|it| it.class.kind == kind && it.class.concurrency == n_tasks)
     };
-    for kind in [Kind::Read, Kind::Write, Kind::Open, Kind::Create, Kind::Delete, Kind::Rename] {
+    for kind in [Kind::Read, Kind::Write, Kind::Open, Kind::Create, Kind::Delete, Kind::Stat] {
         assert!(has(kind, 1) && has(kind, 2), "{}", kind.name());
     }
     for cached in [false, true] {

@@ -62,6 +62,8 @@ pub enum Kind {
     Delete,
     /// A file is renamed.
     Rename,
+    /// It is asked what a file is, or whether it may be used.
+    Stat,
     /// A collective call waits for the other ranks. No call of a trace is of this
     /// kind: replays measure it.
     Wait,
@@ -69,7 +71,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 11] = [
         Kind::Read,
         Kind::Write,
         Kind::Open,
@@ -79,6 +81,7 @@ impl Kind {
         Kind::Truncate,
         Kind::Delete,
         Kind::Rename,
+        Kind::Stat,
         Kind::Wait,
     ];
 
@@ -94,6 +97,7 @@ impl Kind {
             Kind::Truncate => "truncate",
             Kind::Delete => "delete",
             Kind::Rename => "rename",
+            Kind::Stat => "stat",
             Kind::Wait => "wait",
         }
     }

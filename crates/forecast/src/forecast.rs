@@ -49,6 +49,11 @@ const MODEL_SD: f64 = 0.12;
 /// peculiarity to be carried over.
 const HALF_CARRIED: f64 = 1.0;
 
+/// How far the program's calls usually are from the measured ones, as the standard
+/// deviation of a logarithm. What is measured less exactly than this is carried over the
+/// less.
+const PECULIARITY_SD: f64 = 0.25;
+
 /// A cache is visible if uncached reads take so many times longer.
 const VISIBLE_CACHE: f64 = 1.5;
 
@@ -184,7 +189,7 @@ fn ratio(
     systems: &PairedSystems<'_>,
     class: &IoClass,
     bytes: u64,
-    mean_s: f64,
+    (mean_s, application_sd): (f64, f64),
     terms: Terms,
 ) -> Option<Ratio> {
     let class = simplified(class, terms);
@@ -214,20 +219,31 @@ fn ratio(
         }
     }
     let log_ratio = (target_s / reference_s).ln();
+    if log_ratio == 0.0 {
+        // The same measurements on both sides: nothing is forecast.
+        return Some(Ratio {
+            ratio: 1.0,
+            sd: application_sd,
+            cached_share,
+            instead: times.instead,
+        });
+    }
     let peculiarity = (mean_s / reference_s).ln();
-    let carried =
-        if terms.shrinking { HALF_CARRIED / (HALF_CARRIED + log_ratio.abs()) } else { 1.0 };
+    let noise = application_sd.hypot(times.reference_sd);
+    let carried = if terms.shrinking {
+        let known = PECULIARITY_SD.powi(2) / (PECULIARITY_SD.powi(2) + noise.powi(2));
+        known * HALF_CARRIED / (HALF_CARRIED + log_ratio.abs())
+    } else {
+        1.0
+    };
     // ratio * mean_s = target_s * exp(carried * peculiarity)
     let ratio = (target_s / mean_s) * (carried * peculiarity).exp();
-    let lost = (1.0 - carried) * peculiarity.abs() * 0.5;
-    let variance = times.reference_sd.powi(2)
-        + times.target_sd.powi(2)
+    let variance = times.target_sd.powi(2)
         + times.unlike_sd.powi(2)
-        + MODEL_SD.powi(2)
-        + lost.powi(2);
-    // The same measurements on both sides: nothing is forecast.
-    let sd = if log_ratio == 0.0 { 0.0 } else { variance.sqrt() };
-    Some(Ratio { ratio, sd, cached_share, instead: times.instead })
+        + (carried * noise).powi(2)
+        + ((1.0 - carried) * PECULIARITY_SD).powi(2)
+        + MODEL_SD.powi(2);
+    Some(Ratio { ratio, sd: variance.sqrt(), cached_share, instead: times.instead })
 }
 
 /// Sums by direction: reads, writes, all.
@@ -256,7 +272,7 @@ fn kept_s(profile: &Profile) -> f64 {
     kept.iter().map(|own| profile.own_s(*own)).sum()
 }
 
-/// Whether a class moves nothing, so that no storage decides its time.
+/// Whether a class moves nothing: reads at the end of a file.
 fn is_empty(class: &IoClass) -> bool {
     class.kind.is_data() && class.size == SizeBin::EMPTY
 }

@@ -32,8 +32,8 @@ pub use profile::{
     Storage, TwoSpeeds,
 };
 pub use replay::{
-    Action, MAX_STEPS, OpenMode, PlannedFile, PlannedProcess, ReplayError, ReplayPlan, Step,
-    SyncDepth,
+    Action, CacheAdvice, MAX_STEPS, OpenMode, PlannedFile, PlannedProcess, ReplayError, ReplayPlan,
+    Step, SyncDepth,
 };
 pub use system::{
     MAX_POINTS, MAX_SYSTEM_BYTES, Percentiles, Point, System, SystemDescription, SystemError,

@@ -3,7 +3,7 @@
 //! Plans a replay: which process makes which calls on which files, and when.
 //!
 //! The calls that touch storage are made again: opens, closes, reads, writes,
-//! syncs, truncations, renames and removals, at any depth, by the same process and thread,
+//! syncs, truncations, allocations, renames, removals and questions about files, at any depth, by the same process and thread,
 //! with the same offsets and sizes. Seeks are left out, as every access is given its
 //! offset, and so is what a library does in memory: it becomes part of the time
 //! before the next call.
@@ -21,6 +21,7 @@ mod planner;
 
 use std::collections::BTreeMap;
 
+use ioracle_events::{Event, Function};
 use ioracle_trace::Trace;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -153,12 +154,41 @@ pub enum Action {
         /// What.
         depth: SyncDepth,
     },
-    /// Sets the length of a file.
+    /// Sets the length of a file, by its name.
     Truncate {
         /// The file.
         file: u32,
         /// Its new length.
         bytes: u64,
+    },
+    /// Sets the length of an open file.
+    Resize {
+        /// The slot.
+        slot: u32,
+        /// Its new length.
+        bytes: u64,
+    },
+    /// Reserves room for a part of a file.
+    Allocate {
+        /// The slot.
+        slot: u32,
+        /// Where.
+        offset: u64,
+        /// How much.
+        bytes: u64,
+        /// The file does not become longer by it.
+        keeps_length: bool,
+    },
+    /// Says how a part of a file is going to be used.
+    Advise {
+        /// The slot.
+        slot: u32,
+        /// Where.
+        offset: u64,
+        /// How much; 0 for the rest of the file.
+        bytes: u64,
+        /// How.
+        advice: CacheAdvice,
     },
     /// Removes a file.
     Delete {
@@ -172,6 +202,16 @@ pub enum Action {
         file: u32,
         /// Which rename of the replay this is.
         number: u32,
+    },
+    /// Asks what a file is, by its name.
+    Stat {
+        /// The file.
+        file: u32,
+    },
+    /// Asks what an open file is.
+    StatOpen {
+        /// The slot.
+        slot: u32,
     },
     /// Tells others that this point is reached.
     Signal(u32),
@@ -196,6 +236,37 @@ pub struct OpenMode {
     pub durable: bool,
     /// Accesses go through a buffer, as those of stdio do.
     pub buffered: bool,
+}
+
+/// What a program says about its use of a file (`posix_fadvise`). It decides what is
+/// cached, so replays say it too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "as POSIX names them")]
+pub enum CacheAdvice {
+    Normal,
+    Random,
+    Sequential,
+    WillNeed,
+    DontNeed,
+    NoReuse,
+}
+
+impl CacheAdvice {
+    /// What a call says, if it is one that succeeded and the trace knows.
+    pub(crate) fn of(event: &Event) -> Option<CacheAdvice> {
+        if event.function != Function::PosixFadvise || event.failed() {
+            return None;
+        }
+        Some(match &*event.detail {
+            "NORMAL" => CacheAdvice::Normal,
+            "RANDOM" => CacheAdvice::Random,
+            "SEQUENTIAL" => CacheAdvice::Sequential,
+            "WILLNEED" => CacheAdvice::WillNeed,
+            "DONTNEED" => CacheAdvice::DontNeed,
+            "NOREUSE" => CacheAdvice::NoReuse,
+            _ => return None,
+        })
+    }
 }
 
 /// What a sync forces.
@@ -255,13 +326,11 @@ impl ReplayPlan {
         sums
     }
 
-    /// How long the calls and pauses of the busiest thread took when recorded,
-    /// nanoseconds.
-    pub fn span_ns(&self) -> u64 {
+    /// The pauses of the thread that makes the longest ones, with the time before it
+    /// begins, nanoseconds.
+    pub fn pauses_ns(&self) -> u64 {
         let of_stream = |steps: &Vec<Step>| {
-            steps.iter().fold(0, |sum: u64, step| {
-                sum.saturating_add(step.think_ns).saturating_add(step.original_ns)
-            })
+            steps.iter().fold(0, |sum: u64, step| sum.saturating_add(step.think_ns))
         };
         let of_process = |process: &PlannedProcess| {
             let longest = process.streams.iter().map(of_stream).max().unwrap_or(0);

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use ioracle_forecast::{
-    Action, Api, ClassPattern, Direction, Forecast, IoClass, Kind, OwnTime, Percentiles, Point,
-    Profile, ReplayPlan, SizeBin, Storage, SyncDepth, System, SystemDescription, Terms,
+    Action, Api, CacheAdvice, ClassPattern, Direction, Forecast, IoClass, Kind, OwnTime,
+    Percentiles, Point, Profile, ReplayPlan, SizeBin, Storage, SyncDepth, System,
+    SystemDescription, Terms,
 };
 use ioracle_trace::{Encoding, ReadOptions, Trace, TraceFiles};
 
@@ -153,6 +154,44 @@ fn a_plan_makes_the_same_calls_again() {
     assert_eq!(steps[6].action, Action::Read { slot: 0, offset: 0, bytes: 262_144 });
     assert_eq!(steps[6].think_ns, 580_000);
     assert_eq!(plan.original_by_class().iter().map(|sum| sum.1).sum::<u64>(), 1_520_000);
+}
+
+/// A program such as fio reserves room for its file, and drops it from the cache before
+/// it reads it: replays that left this out wrote at other speeds and read from memory.
+#[test]
+fn what_decides_over_room_and_caches_is_made_again() {
+    let rows = "\
+0,0,0,posix,open,1,1,3,-1,0,3,0,10000,0,RDWR|CREAT|TRUNC
+0,0,1,posix,fallocate,1,1,3,0,65536,0,10000,20000,0,KEEP_SIZE
+0,0,2,posix,fallocate,1,1,3,0,65536,0,20000,30000,0,PUNCH_HOLE|KEEP_SIZE
+0,0,3,posix,ftruncate,1,1,3,-1,65536,0,30000,40000,0,
+0,0,4,posix,pwrite,1,1,3,0,4096,4096,40000,50000,0,
+0,0,5,posix,pread,1,1,3,0,4096,4096,51000,60000,0,
+0,0,6,posix,posix_fadvise,1,1,3,0,0,0,60000,70000,0,DONTNEED
+0,0,7,posix,pread,1,1,3,0,4096,4096,70000,80000,0,
+";
+    let names = classes(&profile(rows));
+    assert!(names.contains(&"POSIX truncate x3 30us".to_owned()), "{names:?}");
+    // The first read finds what was written, the second finds it dropped.
+    let reads = names.iter().filter(|name| name.contains("read"));
+    let (cached, uncached): (Vec<&String>, Vec<&String>) =
+        reads.partition(|name| name.contains("cached"));
+    assert_eq!((cached.len(), uncached.len()), (1, 1), "{names:?}");
+    let plan = ReplayPlan::of(&trace(rows), &Storage::Busiest, |_| {}).unwrap();
+    let actions: Vec<Action> =
+        plan.processes[0].streams[0].iter().map(|step| step.action).collect();
+    let slot = 0;
+    assert_eq!(
+        actions[1..3],
+        [
+            Action::Allocate { slot, offset: 0, bytes: 65536, keeps_length: true },
+            Action::Resize { slot, bytes: 65536 },
+        ]
+    );
+    let advice = CacheAdvice::DontNeed;
+    assert_eq!(actions[5], Action::Advise { slot, offset: 0, bytes: 0, advice });
+    assert_eq!(plan.left_out["fallocate"], 1);
+    assert_eq!(plan.bytes_needed, 65536);
 }
 
 /// The last call of a thread came after all calls of the others: `fio --thread` wrote

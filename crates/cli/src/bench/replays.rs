@@ -28,8 +28,8 @@ use crate::shared::failure::open_trace;
 
 /// The share of the time of a benchmark that replays may take.
 const SHARE: f64 = 0.5;
-/// Replays of each kind at least, however long one takes: one alone has no spread.
-const LEAST: u32 = 2;
+/// Replays of each kind that there should be time for: one alone has no spread.
+const WANTED: u32 = 2;
 
 /// A trace that was replayed.
 pub struct ReplayedTrace {
@@ -149,7 +149,7 @@ impl ReplaySession<'_> {
             let n = round + 1;
             // The next round would take about as long as those before.
             let is_late = start.elapsed() + start.elapsed() / n > self.time;
-            if n >= rule.min.min(LEAST) && is_late || is_known(&rule, &sums) {
+            if is_late || is_known(&rule, &sums) {
                 break;
             }
         }
@@ -160,10 +160,12 @@ impl ReplaySession<'_> {
     }
 
     fn once(&self, cache: CacheState, n_caches: usize) -> Result<Performed> {
-        let most = self.time / (LEAST * n_caches as u32);
-        // Half of it for the pauses, if they are long.
-        let span_s = self.plan.span_ns() as f64 * 1e-9;
-        let think_scale = (most.as_secs_f64() / 2.0 / span_s).min(1.0);
+        // A whole replay tells more than the beginnings of two.
+        let most = self.time / n_caches as u32;
+        // Pauses are shortened only if they would take half of the time that each of the
+        // wanted replays has: storage that writes behind the program's back does so then.
+        let pauses_s = self.plan.pauses_ns() as f64 * 1e-9;
+        let think_scale = (most.as_secs_f64() / f64::from(2 * WANTED) / pauses_s).min(1.0);
         let settings = ReplaySettings {
             think_scale,
             is_cold: cache == CacheState::Cold,

@@ -160,7 +160,15 @@ fn metadata_line(points: &[Point]) -> Option<String> {
         })?;
         Some(format!("{} {}", kind.name(), seconds(Some(point.mean_s))))
     };
-    let kinds = [Kind::Create, Kind::Open, Kind::Close, Kind::Truncate, Kind::Rename, Kind::Delete];
+    let kinds = [
+        Kind::Create,
+        Kind::Open,
+        Kind::Close,
+        Kind::Stat,
+        Kind::Truncate,
+        Kind::Rename,
+        Kind::Delete,
+    ];
     let parts: Vec<String> = kinds.into_iter().filter_map(of).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }

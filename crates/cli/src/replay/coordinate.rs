@@ -15,13 +15,15 @@ use ioracle_bench::{CallTimes, MemoryLimit};
 use ioracle_forecast::ReplayPlan;
 use rustix::fs::{Advice, OFlags};
 
-use super::data::Data;
+use super::data::{CacheFiller, Data};
 use super::place::ReplayPlace;
 use super::protocol::{ReplayOrders, ReplayResult, monotonic_ns, send_orders};
 use crate::shared::progress::Progress;
 
 /// Bytes that are written at a time when files are prepared.
 const CHUNK: u64 = 4 << 20;
+/// What is read before the start: more than the caches that processors share hold.
+const FILLER_BYTES: usize = 64 << 20;
 /// From "go" to the beginning, so that all processes have read it.
 const HEAD_START_NS: u64 = 20_000_000;
 /// How often a ctrl-C is looked for.
@@ -132,6 +134,8 @@ fn prepare(
             let _ = rustix::fs::fadvise(&made, 0, None, Advice::DontNeed);
         }
     }
+    // What is cached in memory is not in the processor's caches when a program starts.
+    CacheFiller::new(FILLER_BYTES).read_all();
     Ok(!interrupted.is_set())
 }
 

@@ -19,10 +19,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
+use ioracle_bench::MemoryLimit;
 use ioracle_forecast::{ReplayPlan, Storage};
 use ioracle_trace::ReadOptions;
 
 use crate::shared::failure::open_trace;
+use crate::shared::numbers::parse_bytes;
 use crate::shared::output;
 use crate::shared::progress::Progress;
 
@@ -58,6 +60,9 @@ pub struct Arguments {
     /// How many times smaller a compressor could make the data that is written
     #[arg(long, value_name = "RATIO", default_value_t = 1.0, value_parser = ratio)]
     compress_ratio: f64,
+    /// Run the processes in a control group with this much memory, page cache included
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory_limit: Option<u64>,
     /// Replay only files below this directory or mount point of the trace; / for all (default: those
     /// on the file system that moved the most bytes)
     #[arg(long, value_name = "DIR")]
@@ -104,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         is_cold: arguments.cache == Cache::Cold,
         compress_ratio: arguments.compress_ratio,
         time_limit: None,
-        memory_limit: None,
+        memory_limit: arguments.memory_limit.map(MemoryLimit::new).transpose()?,
         shows_progress: true,
     };
     let performed = perform_plan(&plan, &place, &settings, &interrupted);

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, Write};
+use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread;
@@ -12,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use ioracle_bench::CallTimes;
-use ioracle_forecast::{Action, OpenMode, Step, SyncDepth};
-use rustix::fs::OFlags;
+use ioracle_forecast::{Action, CacheAdvice, OpenMode, Step, SyncDepth};
+use rustix::fs::{Advice, FallocateFlags, OFlags};
 use rustix::io::Errno;
 
-use super::data::Data;
+use super::data::{CacheFiller, Data};
 use super::place::ReplayPlace;
 use super::protocol::{ReplayOrders, ReplayResult, monotonic_ns, receive_orders};
 use super::stream::{OpenFile, ServedBy};
@@ -26,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Sleeping ends late by about this much; the rest of a pause is spent busily, as
 /// the program itself did.
 const SLEEP_SLACK_NS: u64 = 100_000;
+/// What is read in pauses: more than the caches of one processor hold.
+const FILLER_BYTES: usize = 4 << 20;
 /// Calls between two reports of progress.
 const PROGRESS_STEP: u64 = 1024;
 
@@ -92,13 +95,15 @@ struct Worker {
     slots: Vec<Slot>,
     released: Mutex<HashSet<u32>>,
     changed: Condvar,
+    filler: CacheFiller,
 }
 
 impl Worker {
     fn new(orders: ReplayOrders, place: ReplayPlace, data: Data) -> Worker {
         let slots = (0..orders.process.slots).map(|_| Slot::new()).collect();
         let (released, changed) = (Mutex::default(), Condvar::new());
-        Worker { orders, place, data, slots, released, changed }
+        let filler = CacheFiller::new(FILLER_BYTES);
+        Worker { orders, place, data, slots, released, changed, filler }
     }
 
     /// Takes in which signals were given.
@@ -122,14 +127,15 @@ impl Worker {
         let end_ns = self.orders.time_limit_ns.map(|limit| begin_ns.saturating_add(limit));
         let mut buffer = self.data.read_buffer();
         let scaled = |ns: u64| (ns as f64 * self.orders.think_scale) as u64;
-        pause_until(begin_ns.saturating_add(scaled(self.orders.process.start_ns)));
+        let start_ns = begin_ns.saturating_add(scaled(self.orders.process.start_ns));
+        pause_until(start_ns, &self.filler);
         let mut calls = 0;
         for step in steps {
             if end_ns.is_some_and(|end| monotonic_ns() >= end) {
                 break;
             }
             if step.think_ns > 0 && self.orders.think_scale > 0.0 {
-                pause_until(monotonic_ns().saturating_add(scaled(step.think_ns)));
+                pause_until(monotonic_ns().saturating_add(scaled(step.think_ns)), &self.filler);
             }
             let start = Instant::now();
             let done = self.perform(step, &mut buffer, end_ns, &mut result);
@@ -213,10 +219,37 @@ impl Worker {
                 let opened = self.place.open(self.name(file), OFlags::WRONLY)?;
                 rustix::fs::ftruncate(&opened, bytes)
             }
+            Action::Resize { slot, bytes } => {
+                rustix::fs::ftruncate(self.file(slot)?.descriptor(), bytes)
+            }
+            Action::Allocate { slot, offset, bytes, keeps_length } => {
+                let mut flags = FallocateFlags::empty();
+                flags.set(FallocateFlags::KEEP_SIZE, keeps_length);
+                let file = self.file(slot)?;
+                match rustix::fs::fallocate(file.descriptor(), flags, offset, bytes) {
+                    // Programs go on without it.
+                    Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+                    done => done,
+                }
+            }
+            Action::Advise { slot, offset, bytes, advice } => {
+                let file = self.file(slot)?;
+                let length = NonZeroU64::new(bytes);
+                let _ = rustix::fs::fadvise(file.descriptor(), offset, length, advised(advice));
+                Ok(())
+            }
             Action::Delete { file } => self.place.remove(self.name(file)),
             Action::Rename { file, number } => {
                 let name = self.name(file);
                 self.place.rename(name, &format!("{name}.renamed-{number}"))
+            }
+            Action::Stat { file } => {
+                // Programs ask about files that are not there.
+                self.place.stat(self.name(file));
+                Ok(())
+            }
+            Action::StatOpen { slot } => {
+                rustix::fs::fstat(self.file(slot)?.descriptor()).map(|_| ())
             }
             Action::Signal(number) => {
                 say(&format!("signal {number}"));
@@ -288,12 +321,23 @@ impl Worker {
     }
 }
 
-fn pause_until(time_ns: u64) {
+fn advised(advice: CacheAdvice) -> Advice {
+    match advice {
+        CacheAdvice::Normal => Advice::Normal,
+        CacheAdvice::Random => Advice::Random,
+        CacheAdvice::Sequential => Advice::Sequential,
+        CacheAdvice::WillNeed => Advice::WillNeed,
+        CacheAdvice::DontNeed => Advice::DontNeed,
+        CacheAdvice::NoReuse => Advice::NoReuse,
+    }
+}
+
+fn pause_until(time_ns: u64, filler: &CacheFiller) {
     let left = time_ns.saturating_sub(monotonic_ns());
     if left > SLEEP_SLACK_NS {
         thread::sleep(Duration::from_nanos(left - SLEEP_SLACK_NS));
     }
     while monotonic_ns() < time_ns {
-        std::hint::spin_loop();
+        filler.read_some();
     }
 }

@@ -106,6 +106,12 @@ impl ReplayPlace {
         rustix::fs::unlinkat(&parent, own, rustix::fs::AtFlags::empty())
     }
 
+    /// Asks what a file below it is. Nothing changes by it, so links on the way are not
+    /// looked for.
+    pub fn stat(&self, name: &str) {
+        let _ = rustix::fs::statat(&self.root, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+    }
+
     /// Renames a file below it, to another name below it.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Errno> {
         let (old, old_name) = self.parent(from)?;

@@ -57,13 +57,15 @@ pub(super) fn forecast(
             cached_share: None,
             instead: None,
         };
-        if row.time_s > 0.0 && !is_empty(&class) {
+        // How long the end of a file takes to find, only replays tell.
+        let is_kept = is_empty(&class) && systems.replayed(&class).is_none();
+        if row.time_s > 0.0 && !is_kept {
             let mean_s = row.time_s / row.calls.max(1.0);
-            match ratio(&systems, &class, mean_bytes, mean_s, terms) {
+            match ratio(&systems, &class, mean_bytes, (mean_s, application_sd), terms) {
                 Some(found) => {
                     forecast.ratio = found.ratio;
                     forecast.target_s = row.time_s * found.ratio;
-                    forecast.sd = found.sd.hypot(application_sd);
+                    forecast.sd = found.sd;
                     forecast.cached_share = found.cached_share;
                     forecast.instead = found.instead;
                     if let Some(other) = found.instead {

@@ -18,6 +18,7 @@ use super::{
     StorageFiles,
 };
 use crate::class::{Api, ClassPattern, IoClass, Kind, SizeBin};
+use crate::replay::CacheAdvice;
 
 /// Entries of each table that follows positions, handles and requests; at the
 /// bound, what is new counts as sequential, buffered and complete.
@@ -158,6 +159,10 @@ fn kind_of(event: &Event) -> Option<Kind> {
         Access::Define => match event.function {
             Function::Unlink | Function::MpiDelete => Some(Kind::Delete),
             Function::Rename => Some(Kind::Rename),
+            Function::Fallocate | Function::PosixFallocate => Some(Kind::Truncate),
+            Function::Stat | Function::Lstat | Function::Fstat | Function::Access => {
+                Some(Kind::Stat)
+            }
             _ => None,
         },
     }
@@ -171,9 +176,17 @@ struct Survey {
     /// The first process that used a file, and whether there is another one.
     users: FastMap<FileId, (u32, bool)>,
     truncated: FastMap<FileId, Vec<u64>>,
+    dropped: FastMap<FileId, Vec<Dropped>>,
     streams: FastSet<StreamId>,
     span: Option<(u64, u64)>,
     sees_inside_collectives: bool,
+}
+
+/// Bytes that the program has dropped from the cache (`posix_fadvise`).
+struct Dropped {
+    time_ns: u64,
+    start: u64,
+    end: u64,
 }
 
 struct Facts {
@@ -181,6 +194,7 @@ struct Facts {
     touched: Touched,
     users: FastMap<FileId, (u32, bool)>,
     truncated: FastMap<FileId, Vec<u64>>,
+    dropped: FastMap<FileId, Vec<Dropped>>,
     streams: usize,
     span_ns: u64,
     /// Whether the calls inside of collective calls were recorded. Then a rank that
@@ -196,7 +210,19 @@ impl Survey {
         self.span = Some((first.min(call.start_ns), last.max(call.end_ns)));
         let is_collective = event.function.is_collective();
         self.sees_inside_collectives |= is_collective && call.has_inner;
-        if !may_touch_storage(&call) || !storage.contains(event.file) {
+        if CacheAdvice::of(event) == Some(CacheAdvice::DontNeed) && storage.contains(event.file) {
+            let start = event.offset.unwrap_or(0);
+            // No length stands for the rest of the file.
+            let end = match event.requested {
+                0 => u64::MAX,
+                length => start.saturating_add(length),
+            };
+            let time_ns = call.end_ns;
+            self.dropped.entry(event.file).or_default().push(Dropped { time_ns, start, end });
+        }
+        // Who only looks at a file does not share it, and keeps nobody waiting.
+        let is_look = kind_of(event) == Some(Kind::Stat);
+        if is_look || !may_touch_storage(&call) || !storage.contains(event.file) {
             return;
         }
         if !is_collective {
@@ -219,6 +245,7 @@ impl Survey {
             touched: self.touched,
             users: self.users,
             truncated: self.truncated,
+            dropped: self.dropped,
             streams: self.streams.len(),
             sees_inside_collectives: self.sees_inside_collectives,
             span_ns: self.span.map_or(0, |(first, last)| last - first),
@@ -227,6 +254,17 @@ impl Survey {
 }
 
 impl Facts {
+    /// Whether the program has dropped some of these bytes from the cache after it
+    /// touched them. If it touched them again since, they count as dropped all the same:
+    /// only the first touch is known.
+    fn is_dropped(&self, file: FileId, start: u64, end: u64, now: u64) -> bool {
+        let Some(since) = self.touched.since(file, start, end) else { return false };
+        let dropped = self.dropped.get(&file).into_iter().flatten();
+        dropped
+            .into_iter()
+            .any(|it| since < it.time_ns && it.time_ns <= now && it.start < end && start < it.end)
+    }
+
     /// Whether these bytes were touched before, and not cut off since.
     fn is_known(&self, file: FileId, start: u64, end: u64, now: u64) -> bool {
         let Some(since) = self.touched.since(file, start, end) else { return false };
@@ -373,7 +411,7 @@ impl<'a> Builder<'a> {
         let end = start.saturating_add(moved);
         let is_known = self.facts.is_known(event.file, start, end, call.start_ns);
         let cached = match kind {
-            Kind::Read => is_known,
+            Kind::Read => is_known && !self.facts.is_dropped(event.file, start, end, call.start_ns),
             Kind::Write => is_known || self.existed(event.file, end),
             _ => false,
         };
@@ -386,7 +424,7 @@ impl<'a> Builder<'a> {
             } else {
                 ClassPattern::Sequential
             },
-            shared: shared && kind != Kind::Delete && kind != Kind::Rename,
+            shared: shared && !matches!(kind, Kind::Delete | Kind::Rename | Kind::Stat),
             concurrency: self.facts.concurrency.during(call.start_ns, call.end_ns),
             synchronous: !is_submission(event.function),
             direct: handle.direct && kind.is_data(),

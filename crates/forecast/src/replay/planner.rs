@@ -10,8 +10,8 @@ use ioracle_trace::Trace;
 use super::names::safe_names;
 use super::order::{Order, Place, SignalPurpose};
 use super::{
-    Action, MAX_STEPS, OpenMode, PlannedFile, PlannedProcess, ReplayError, ReplayPlan, Step,
-    SyncDepth,
+    Action, CacheAdvice, MAX_STEPS, OpenMode, PlannedFile, PlannedProcess, ReplayError, ReplayPlan,
+    Step, SyncDepth,
 };
 use crate::class::{Api, IoClass, Kind};
 use crate::profile::{CallPart, Finished, OwnTime, Sorted, Storage, StorageFiles, sort_calls};
@@ -71,6 +71,8 @@ struct Planner {
     before: Vec<Option<u64>>,
     is_made: FastSet<FileId>,
     written: FastMap<FileId, (u64, u64)>,
+    /// Where the last byte that room was reserved for ends.
+    allocated: FastMap<FileId, u64>,
     slots: FastMap<u32, u32>,
     /// By process and descriptor.
     handles: FastMap<(u32, i64), (u32, FileId)>,
@@ -99,6 +101,13 @@ impl Planner {
         }
         if sorted == Err(OwnTime::Waiting) {
             self.original_waiting_ns += call.own_ns;
+        }
+        if let (Err(OwnTime::Memory), Some(advice)) = (sorted, CacheAdvice::of(event))
+            && let Some((slot, _)) = self.handles.get(&(place.process, event.handle)).copied()
+        {
+            let (offset, bytes) = (event.offset.unwrap_or(0), event.requested);
+            let action = Action::Advise { slot, offset, bytes, advice };
+            self.push(place, call.end_ns, Step::uncounted(action));
         }
         let Ok((class, bytes, part)) = sorted else { return };
         if part == CallPart::Completion {
@@ -154,6 +163,9 @@ impl Planner {
         place: Place,
     ) -> Option<Action> {
         let process = place.process;
+        if class.kind == Kind::Stat {
+            return Some(self.stat(event, place));
+        }
         if event.failed() {
             let is_open = matches!(class.kind, Kind::Open | Kind::Create);
             // What is not there now may be there later; then it is opened.
@@ -213,16 +225,52 @@ impl Planner {
                 let slot = self.slot(event, class.api, place);
                 Some(Action::Sync { slot, depth })
             }
-            Kind::Truncate => {
-                Some(Action::Truncate { file: self.file(event.file), bytes: event.requested })
-            }
+            Kind::Truncate => self.resize(event, class.api, place),
             Kind::Delete => Some(Action::Delete { file: self.file(event.file) }),
             Kind::Rename => {
                 self.require(event.file, 0);
                 self.n_renames += 1;
                 Some(Action::Rename { file: self.file(event.file), number: self.n_renames })
             }
-            Kind::Wait => None,
+            Kind::Stat | Kind::Wait => None,
+        }
+    }
+
+    /// What is asked about a file of another kind, or one that is not there, is asked about
+    /// a file with no bytes, or none.
+    fn stat(&mut self, event: &Event, place: Place) -> Action {
+        if let Some(&(slot, file)) = self.handles.get(&(place.process, event.handle))
+            && file == event.file
+            && event.function == Function::Fstat
+        {
+            return Action::StatOpen { slot };
+        }
+        if !event.failed() {
+            self.require(event.file, 0);
+        }
+        Action::Stat { file: self.file(event.file) }
+    }
+
+    fn resize(&mut self, event: &Event, api: Api, place: Place) -> Option<Action> {
+        let bytes = event.requested;
+        match event.function {
+            Function::Fallocate | Function::PosixFallocate => {
+                let keeps_length = match &*event.detail {
+                    "" => false,
+                    "KEEP_SIZE" => true,
+                    // Holes and moved ranges are not made again.
+                    _ => return None,
+                };
+                let offset = event.offset.unwrap_or(0);
+                let allocated = self.allocated.entry(event.file).or_default();
+                *allocated = (*allocated).max(offset.saturating_add(bytes));
+                let slot = self.slot(event, api, place);
+                Some(Action::Allocate { slot, offset, bytes, keeps_length })
+            }
+            Function::Ftruncate => {
+                Some(Action::Resize { slot: self.slot(event, api, place), bytes })
+            }
+            _ => Some(Action::Truncate { file: self.file(event.file), bytes }),
         }
     }
 
@@ -340,8 +388,12 @@ impl Planner {
             .collect();
         let before: u64 =
             self.before.iter().flatten().fold(0, |sum, bytes| sum.saturating_add(*bytes));
-        let made = self.written.values().map(|(bytes, largest)| (*bytes).min(*largest));
-        let bytes_needed = made.fold(before, u64::saturating_add);
+        let mut made = self.allocated;
+        for (file, (bytes, largest)) in self.written {
+            let needed = made.entry(file).or_default();
+            *needed = (*needed).max(bytes.min(largest));
+        }
+        let bytes_needed = made.into_values().fold(before, u64::saturating_add);
         ReplayPlan {
             files,
             processes,
