@@ -188,7 +188,23 @@ fn known(place: &Path) -> String {
     let file = place.join("knowledge.db").to_str().unwrap().to_owned();
     std::fs::write(place.join("data"), vec![7; 10_000]).unwrap();
     assert_eq!(run_with(&file, place)["runs"], 1);
+    merged(&file);
     file
+}
+
+/// Waits for the process that a run leaves behind to merge it: whoever looks at the
+/// repository first does the same, and afterwards nobody has it open.
+fn merged(file: &str) {
+    let listed = ioracle(["knowledge", "list", "--knowledge", file]);
+    assert_eq!(listed.code, Some(0), "{}", listed.err);
+    let log = format!("{file}-wal");
+    for _ in 0..500 {
+        if !Path::new(&log).exists() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("'{log}' is still there");
 }
 
 /// What a run of `cat` says about knowledge in its summary. However the repository
@@ -259,12 +275,14 @@ fn a_run_goes_on_where_the_repository_cannot_be_written() {
     std::fs::write(place.path().join("data"), vec![7; 10_000]).unwrap();
     let file = disk.path().join("knowledge.db").to_str().unwrap().to_owned();
     assert_eq!(run_with(&file, place.path())["runs"], 1);
+    merged(&file);
     // What is left of the disk.
     let _ = std::fs::write(disk.path().join("all"), vec![1; 1 << 20]);
     let why = refused(&file, place.path());
     assert!(why.contains("could not use"), "{why}");
     std::fs::remove_file(disk.path().join("all")).unwrap();
     assert_eq!(run_with(&file, place.path())["runs"], 2, "what was there is as it was");
+    merged(&file);
     let options = ["-o", "remount,ro"];
     let mounted = std::process::Command::new("mount").args(options).arg(disk.path()).status();
     assert!(mounted.unwrap().success());

@@ -87,6 +87,39 @@ fn variables_are_shown_with_their_part_and_how_certain_they_are() {
     assert!(document["predicted"]["file_accuracy"].as_f64().unwrap() > 30.0, "{document}");
 }
 
+/// The graph of an earlier run is the third source: it knows the next variable from the
+/// start, and where its bytes lie.
+#[test]
+fn the_knowledge_of_earlier_runs_stands_beside_it() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("runs.db");
+    let knowledge = ["--knowledge", file.to_str().unwrap()];
+    ioracle([&["predict", H5BENCH][..], &knowledge].concat()).fails_saying(1, &["runs.db"]);
+    let learned = ioracle([&["knowledge", "learn", H5BENCH][..], &knowledge].concat());
+    assert_eq!(learned.code, Some(0), "{}", learned.err);
+    let predict = [&["predict", H5BENCH, "-n", "4"][..], &knowledge].concat();
+    let document = ioracle([&predict[..], &["--after", "1000", "--variables", "--json"]].concat());
+    let document = document.json();
+    let (graph, observed) = (&document["graph"], document["observed"].as_array().unwrap());
+    assert_eq!(graph["runs"], 1);
+    assert!(graph["predicted_percent"].as_f64().unwrap() > 90.0, "{graph}");
+    let ahead = graph["ahead"].as_array().unwrap();
+    assert_eq!(ahead.len(), 4);
+    for (expected, came) in ahead.iter().zip(observed) {
+        assert_eq!(expected["access"], came["access"], "{graph}");
+        assert!(expected["probability"].as_f64().unwrap() > 0.9, "{graph}");
+        let name =
+            |of: &serde_json::Value| of.as_str().unwrap().rsplit('/').next().map(str::to_owned);
+        assert_eq!(name(&expected["variable"]), name(&came["variable"]), "{graph}");
+    }
+    let text = ioracle(predict.clone()).out;
+    assert!(text.contains("What the knowledge graph of") && text.contains("1 run;"), "{text}");
+    let document = ioracle([&predict[..], &["--from-start", "--json"]].concat()).json();
+    assert_eq!(document["graph"]["visits"], 0);
+    assert_eq!(document["graph"]["ahead"].as_array().unwrap().len(), 4, "{document}");
+    ioracle([&predict[..], &["--name", "nobody"]].concat()).fails_saying(1, &["nobody"]);
+}
+
 #[test]
 fn a_trace_without_variables_is_reported() {
     let trace = Written::new(&checkpoints(3, 1));

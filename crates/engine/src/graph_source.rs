@@ -63,6 +63,7 @@ impl GraphSource {
     pub(crate) fn observe(&mut self, event: &Event) {
         self.refresh();
         let Some(visit) = self.run.observe(event).cloned() else { return };
+        self.is_stale |= self.run.take_learned();
         if self.graph.runs() == 0 {
             return;
         }
@@ -102,7 +103,7 @@ impl GraphSource {
 
     /// How likely it is that a step of a path comes.
     pub fn probability(navigator: &Navigator, step: &GraphStep) -> f64 {
-        navigator.record().trust() * step.probability
+        navigator.record().trust() * navigator.probability(step)
     }
 
     /// Files on the paths whose layout is not known; each is named once.

@@ -17,6 +17,7 @@ use ioracle_events::{
 };
 
 use crate::graph::{Content, DataObject, KnowledgeGraph, RunVisit, VisitKind, hash_of, united};
+use crate::layouts::RunLayouts;
 use crate::netcdf::ClassicLayout;
 use crate::part::Part;
 use crate::role::{FileRole, RoleFile, RunFiles, without_numbers};
@@ -28,6 +29,8 @@ const MAX_VISITS: usize = 1 << 18;
 const MAX_STREAMS: usize = 1024;
 /// Files that are followed.
 const MAX_FILES: usize = 1 << 16;
+/// Parts of which it was learned where they lie, after which paths are derived anew.
+const MUCH_LEARNED: usize = 16;
 /// Ranges of one visit.
 const MAX_RANGES: usize = 64;
 
@@ -56,6 +59,10 @@ pub struct VisitCollector {
     streams: BTreeMap<StreamId, StreamVisits>,
     mpi: MpiInternals,
     n_left_out: u64,
+    /// Where things lie in files whose headers are not understood.
+    learned: RunLayouts,
+    /// Parts that were learned since paths were derived.
+    n_learned: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -88,6 +95,8 @@ impl VisitCollector {
             streams: BTreeMap::new(),
             mpi: MpiInternals::default(),
             n_left_out: 0,
+            learned: RunLayouts::default(),
+            n_learned: 0,
         }
     }
 
@@ -129,6 +138,21 @@ impl VisitCollector {
     /// What is known about where things lie in a file.
     pub fn layout(&self, path: &str) -> Option<&KnownFileLayout> {
         self.layouts.get(&hash_of(path))
+    }
+
+    /// Where things lie in files whose headers are not understood, as far as this run tells.
+    pub(crate) fn learned(&self) -> &RunLayouts {
+        &self.learned
+    }
+
+    /// Whether so much was learned about where things lie since the last time that a path
+    /// derived anew would be longer.
+    pub fn take_learned(&mut self) -> bool {
+        let is_much = self.n_learned >= MUCH_LEARNED;
+        if is_much {
+            self.n_learned = 0;
+        }
+        is_much
     }
 
     /// The files of the run.
@@ -217,6 +241,7 @@ impl VisitCollector {
             self.n_left_out += 1;
             return None;
         }
+        self.learn_last(event.stream, path_hash);
         let stream = self.stream(event.stream)?;
         let number = stream.visits.len();
         stream.visits.push(RunVisit { shape, ..visit });
@@ -225,6 +250,18 @@ impl VisitCollector {
             stream.headers.insert(path_hash, number);
         }
         stream.visits.last()
+    }
+
+    /// Learns from the last visit of a stream, which is over; the next one is to the file
+    /// `path_hash`.
+    fn learn_last(&mut self, id: StreamId, path_hash: u64) {
+        let Some(stream) = self.streams.get(&id) else { return };
+        let Some(visit) = stream.open.and_then(|number| stream.visits.get(number)) else { return };
+        self.n_learned += usize::from(self.learned.learn(visit));
+        if visit.path_hash != path_hash && self.n_learned > 0 {
+            // The next file may be laid out like this one.
+            self.n_learned = MUCH_LEARNED;
+        }
     }
 
     /// Whether a call is on standard input, output or error as the program was given

@@ -21,6 +21,7 @@ mod phase;
 mod role;
 mod time;
 
+mod layouts;
 mod netcdf;
 
 mod collect;
@@ -47,5 +48,5 @@ mod repository;
 #[cfg(feature = "persistence")]
 pub use repository::{
     ApplicationRow, Contributed, IfMissing, Repository, RepositoryError, RepositoryPlace,
-    contribute,
+    contribute, leave_contribution, merge_contributions,
 };

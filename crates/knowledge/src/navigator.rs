@@ -18,19 +18,23 @@ use std::ops::Range;
 use crate::collect::{KnownFileLayout, VisitCollector};
 use crate::graph::{
     Content, FileProgression, Follower, GraphRecord, KnowledgeGraph, RunVisit, Sequence, Token,
-    TokenId, Tokeniser, VertexId, VisitKind, shortened, united,
+    TokenId, Tokeniser, VertexId, VisitKind, hash_of, shortened, united,
 };
+use crate::layouts::is_same_layout;
 use crate::part::{Part, PartMotion};
 
 /// Steps of the path ahead.
 const HORIZON: usize = 4096;
-/// Steps that are added for each visit.
-const STEPS_PER_VISIT: usize = 16;
+/// Steps of a path that is derived anew, which may happen with every visit; steps that are
+/// added for each visit that came as expected, up to so many. Who acts on the path makes it
+/// longer.
+const STEPS_DERIVED: usize = 4;
+const STEPS_PER_VISIT: usize = 2;
+const STEPS_IN_STOCK: usize = 64;
+/// Probabilities of steps are kept above this, so that they stay numbers.
+const SMALL_REACH: f64 = 1e-100;
 /// A path that is less likely than this to hold is not followed further.
 const MIN_PROBABILITY: f64 = 0.25;
-/// Files whose size differs by no more than this share have the layout that was
-/// learned.
-const SAME_LAYOUT: f64 = 0.02;
 
 /// Where ties are broken at random, it is from here.
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -50,12 +54,12 @@ pub struct GraphStep {
     /// The bytes of the file that will be accessed, as far as that is known, in the
     /// order of the file.
     pub extents: Vec<Range<u64>>,
-    /// From the end of the last visit to the start of this one.
-    pub from_now_ns: u64,
     /// How long the visit takes.
     pub io_time_ns: u64,
-    /// That the path holds up to here.
-    pub probability: f64,
+    /// When it starts, and how likely the path holds up to here, from where the path was
+    /// derived: see [`Navigator::from_now_ns`] and [`Navigator::probability`].
+    at_ns: u64,
+    reach: f64,
     index: u32,
     token: TokenId,
 }
@@ -80,8 +84,12 @@ pub struct Navigator {
     end: Position,
     /// Number of the first step; every step has its own.
     first_number: u64,
+    /// The end of the last visit, and how likely it was, like the steps of the path: so
+    /// nothing has to be changed in them when one is passed.
+    now_ns: u64,
+    now_reach: f64,
     end_ns: u64,
-    end_probability: f64,
+    end_reach: f64,
     is_whole: bool,
     /// Files whose layout would make the path more exact.
     wanted: Vec<String>,
@@ -110,8 +118,10 @@ impl Navigator {
             position,
             path: VecDeque::new(),
             first_number: 0,
+            now_ns: 0,
+            now_reach: 1.0,
             end_ns: 0,
-            end_probability: 1.0,
+            end_reach: 1.0,
             is_whole: false,
             wanted: Vec::new(),
             counts: NavigationCounts::default(),
@@ -134,7 +144,9 @@ impl Navigator {
         let is_next = first.is_some_and(|step| {
             Some(step.vertex) == vertex
                 && (step.kind, step.index) == (visit.kind, visit.index)
-                && is_same_part(&step.part, &visit.part, visit.shape.as_deref())
+                // Which part is written is not predicted: nobody could do anything with it.
+                && (visit.kind == VisitKind::Write
+                    || is_same_part(&step.part, &visit.part, visit.shape.as_deref()))
         });
         if first.is_some() {
             self.record.add(is_next);
@@ -154,16 +166,18 @@ impl Navigator {
         if is_next && let Some(step) = self.path.pop_front() {
             self.counts.predicted += 1;
             self.first_number += 1;
-            let passed_ns = step.from_now_ns.saturating_add(step.io_time_ns);
-            self.path.iter_mut().for_each(|it| {
-                it.from_now_ns = it.from_now_ns.saturating_sub(passed_ns);
-                it.probability = (it.probability / step.probability.max(0.01)).min(1.0);
-            });
-            self.end_ns = self.end_ns.saturating_sub(passed_ns);
-            self.end_probability = (self.end_probability / step.probability.max(0.01)).min(1.0);
+            self.now_ns = step.at_ns.saturating_add(step.io_time_ns);
+            self.now_reach = step.reach;
+            if self.now_reach < SMALL_REACH {
+                self.path.iter_mut().for_each(|it| it.reach /= step.reach);
+                self.end_reach /= step.reach;
+                self.now_reach = 1.0;
+            }
             self.position.recent = [b, c, step.token];
             self.passed = Some(step);
-            self.extend(graph, run, STEPS_PER_VISIT);
+            if self.path.len() < STEPS_IN_STOCK {
+                self.extend(graph, run, STEPS_PER_VISIT);
+            }
             return;
         }
         let known = graph.find_token(&token).or_else(|| self.nearest(graph, &token));
@@ -176,9 +190,10 @@ impl Navigator {
         self.first_number += self.path.len() as u64;
         self.path.clear();
         self.end = self.position.clone();
-        (self.end_ns, self.end_probability, self.is_whole) = (0, 1.0, false);
+        (self.now_ns, self.now_reach) = (0, 1.0);
+        (self.end_ns, self.end_reach, self.is_whole) = (0, 1.0, false);
         self.n_derived += 1;
-        self.extend(graph, run, 4 * STEPS_PER_VISIT);
+        self.extend(graph, run, STEPS_DERIVED);
     }
 
     /// Adds at most so many steps to the path.
@@ -192,6 +207,16 @@ impl Navigator {
                 None => self.is_whole = true,
             }
         }
+    }
+
+    /// From the end of the last visit to the start of a step of the path.
+    pub fn from_now_ns(&self, step: &GraphStep) -> u64 {
+        step.at_ns.saturating_sub(self.now_ns)
+    }
+
+    /// That the path holds up to a step of it.
+    pub fn probability(&self, step: &GraphStep) -> f64 {
+        (step.reach / self.now_reach).min(1.0)
     }
 
     /// The steps ahead, the nearest first.
@@ -287,11 +312,11 @@ impl Navigator {
             true => 1.0,
             false => visits as f64 / total.max(1) as f64,
         };
-        let probability = self.end_probability * share;
-        if probability < MIN_PROBABILITY {
+        let reach = self.end_reach * share;
+        if reach < MIN_PROBABILITY * self.now_reach {
             return None;
         }
-        Some(self.take_step(graph, run, best, probability))
+        Some(self.take_step(graph, run, best, reach))
     }
 
     /// One of several that are as likely, at random as in the paper, but the same in
@@ -350,12 +375,15 @@ impl Navigator {
         let file_bytes = path.as_deref().and_then(|path| run.file_bytes(path));
         let shape = match (&vertex.object.content, layout) {
             (Content::Bytes, _) if is_read && file_bytes.is_some() => Vec::from_iter(file_bytes),
-            (Content::Variable(name), Some(layout)) => match &layout.classic {
+            (Content::Variable(name), Some(KnownFileLayout { classic: Some(classic), .. })) => {
                 // A variable that this file does not have is not read from it.
-                Some(classic) => classic.shape(name)?.to_vec(),
-                None => vertex.shape.clone(),
-            },
-            _ => vertex.shape.clone(),
+                classic.shape(name)?.to_vec()
+            }
+            _ => {
+                let file = path.as_deref().map(hash_of).zip(file_bytes);
+                let seen = file.and_then(|file| run.learned().shape(&vertex.object, file));
+                seen.map_or_else(|| vertex.shape.clone(), <[u64]>::to_vec)
+            }
         };
         if layout.is_none()
             && is_read
@@ -364,8 +392,9 @@ impl Navigator {
         {
             self.wanted.push(path.clone());
         }
+        // Of whatever file, as when the token was learned: programs that go round several
+        // files read the next record of each in its turn.
         let last = self.end.tokeniser.last_part(token.vertex, token.kind);
-        let last = last.filter(|(file, _)| *file == index || token.part == PartMotion::Again);
         let part = match (token.part, is_read) {
             (_, false) => Part::default(),
             (PartMotion::Next(_) | PartMotion::Carry(_) | PartMotion::Jump(..), _)
@@ -396,36 +425,25 @@ impl Navigator {
         graph: &KnowledgeGraph,
         run: &VisitCollector,
         candidate: Candidate,
-        probability: f64,
+        reach: f64,
     ) -> GraphStep {
         let Candidate { token, id, index, path, part, .. } = candidate;
         let Token { vertex, kind, .. } = *graph.token(id);
         let known = graph.vertex(vertex);
         let [_, b, c] = self.end.recent;
         let wait_ns = graph.wait(c, id).map_or(0.0, |wait| wait.mean_ns);
-        let from_now_ns = self.end_ns.saturating_add(wait_ns as u64);
+        let at_ns = self.end_ns.saturating_add(wait_ns as u64);
         let io_time_ns = known.stats(kind).io_time.mean_ns as u64;
         let extents = match (&path, kind) {
             (Some(path), VisitKind::Read) => extents(graph, run, vertex, path, &part),
             _ => Vec::new(),
         };
-        self.end_ns = from_now_ns.saturating_add(io_time_ns);
-        self.end_probability = probability;
+        self.end_ns = at_ns.saturating_add(io_time_ns);
+        self.end_reach = reach;
         self.end.recent = [b, c, token];
         let role = known.object.role.clone();
         self.end.tokeniser.move_to(vertex, role, kind, index, part.clone());
-        GraphStep {
-            vertex,
-            kind,
-            path,
-            part,
-            extents,
-            from_now_ns,
-            io_time_ns,
-            probability,
-            index,
-            token,
-        }
+        GraphStep { vertex, kind, path, part, extents, io_time_ns, at_ns, reach, index, token }
     }
 }
 
@@ -455,6 +473,12 @@ fn extents(
     let vertex = graph.vertex(vertex);
     let layout = run.layout(path);
     let file_bytes = run.file_bytes(path);
+    let is_like_learned = file_bytes.is_none_or(|it| is_same_layout(it, vertex.file_bytes));
+    // What this run has read of such files; earlier ones may have read others.
+    let seen = || {
+        let bytes = file_bytes?;
+        run.learned().extents(&vertex.object, (hash_of(path), bytes), part)
+    };
     match &vertex.object.content {
         Content::Bytes => match (part.is_unbounded(), file_bytes) {
             (true, Some(bytes)) => one(0..bytes),
@@ -467,8 +491,8 @@ fn extents(
             match (classic, file_bytes) {
                 // What else was read belongs to that file's layout.
                 (Some(classic), Some(bytes)) => one(0..classic.header_bytes.max(8192).min(bytes)),
-                (None, Some(bytes)) if !is_same_layout(bytes, vertex.file_bytes) => {
-                    one(0..8192.min(bytes))
+                (None, Some(bytes)) if !is_like_learned => {
+                    seen().unwrap_or_else(|| one(0..8192.min(bytes)))
                 }
                 _ => united(learned.collect(), usize::MAX),
             }
@@ -477,27 +501,22 @@ fn extents(
             (Some(KnownFileLayout { classic: Some(classic), .. }), _) => {
                 classic.extents(name, part)
             }
-            (_, Some(bytes)) if is_same_layout(bytes, vertex.file_bytes) => {
-                match part.is_unbounded() {
-                    true => {
-                        let all = vertex.extents.values().flatten().cloned();
-                        united(all.collect(), usize::MAX)
-                    }
-                    false => vertex.extents.get(&part.starts).cloned().unwrap_or_default(),
+            (_, Some(_)) if is_like_learned => match part.is_unbounded() {
+                true => {
+                    let all = vertex.extents.values().flatten().cloned();
+                    united(all.collect(), usize::MAX)
                 }
-            }
-            _ => Vec::new(),
+                false => {
+                    vertex.extents.get(&part.starts).cloned().or_else(seen).unwrap_or_default()
+                }
+            },
+            _ => seen().unwrap_or_default(),
         },
     }
 }
 
 fn one(range: Range<u64>) -> Vec<Range<u64>> {
     std::iter::once(range).collect()
-}
-
-fn is_same_layout(bytes: u64, learned: u64) -> bool {
-    let difference = bytes.abs_diff(learned) as f64;
-    learned > 0 && difference <= SAME_LAYOUT * learned as f64
 }
 
 /// Whether a part that came is the one that was expected; the last one of an object

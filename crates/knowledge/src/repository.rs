@@ -21,6 +21,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionB
 use rustix::fs::{
     Access, AtFlags, CWD, FlockOperation, StatVfsMountFlags, accessat, flock, statfs, statvfs,
 };
+use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::graph::KnowledgeGraph;
@@ -51,6 +52,8 @@ const CONTRIBUTION: &[u8; 8] = b"ioknow01";
 /// The longest contribution that is read, and how many are merged at a time.
 const MAX_CONTRIBUTION_BYTES: u64 = 1 << 30;
 const MAX_CONTRIBUTIONS: usize = 100_000;
+/// How long is slept before a lock is tried again.
+const RETRY_AFTER: Duration = Duration::from_millis(5);
 
 /// Why a repository could not be used.
 #[derive(Debug, Error)]
@@ -215,6 +218,8 @@ impl Repository {
         patience: Duration,
     ) -> Result<Repository, RepositoryError> {
         let name: Arc<str> = path.to_string_lossy().into();
+        // Asked before the file: once a contribution has been merged, there is one.
+        let is_awaited = !contributions_of(path).is_empty();
         let length = match fs::metadata(path) {
             Ok(found) if !found.is_file() => {
                 let reason = "it is no regular file".to_owned();
@@ -222,7 +227,7 @@ impl Repository {
             }
             Ok(found) => found.len(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if if_missing == IfMissing::Fail && contributions_of(path).is_empty() {
+                if if_missing == IfMissing::Fail && !is_awaited {
                     let reason = "there is no such file".to_owned();
                     return Err(RepositoryError::Unusable { path: name, reason });
                 }
@@ -237,12 +242,7 @@ impl Repository {
         }
         let is_changeable = is_changeable(path);
         if length == 0 && !is_changeable {
-            let directory = directory_of(path);
-            let reason = match directory.is_dir() {
-                true => "its directory may not be written to".to_owned(),
-                false => format!("there is no directory '{}'", directory.display()),
-            };
-            return Err(RepositoryError::Unusable { path: name, reason });
+            return Err(not_creatable(path, name));
         }
         let lock = match place {
             RepositoryPlace::Network if is_changeable => Some(lock(path, &name, patience)?),
@@ -272,13 +272,8 @@ impl Repository {
         patience: Duration,
     ) -> Result<(), RepositoryError> {
         self.check(self.connection.busy_timeout(patience))?;
-        let pragma = |connection: &Connection, name: &str| {
-            connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0))
-        };
-        let application = self.check(pragma(&self.connection, "application_id"))?;
-        let count = "SELECT count(*) FROM sqlite_master";
-        let n_tables: i64 = self.check(self.connection.query_row(count, [], |row| row.get(0)))?;
-        let version = self.check(pragma(&self.connection, "user_version"))?;
+        let header = read_header(&mut self.connection);
+        let DatabaseHeader { application, version, n_tables } = self.check(header)?;
         if application != APPLICATION_ID && (application, version, n_tables) != (0, 0, 0) {
             let (path, reason) = (self.path.clone(), "it is the database of another program");
             return Err(RepositoryError::Foreign { path, reason: reason.to_owned() });
@@ -297,14 +292,10 @@ impl Repository {
             };
         }
         let journal = match place {
-            RepositoryPlace::Local => "WAL",
-            RepositoryPlace::Network => "DELETE",
+            RepositoryPlace::Local => "wal",
+            RepositoryPlace::Network => "delete",
         };
-        let set =
-            self.connection.query_row(&format!("PRAGMA journal_mode = {journal}"), [], |row| {
-                row.get::<_, String>(0)
-            });
-        self.check(set)?;
+        self.check(set_journal(&self.connection, journal, patience))?;
         if version < VERSION {
             let migrated = migrate(&mut self.connection);
             self.check(migrated)?;
@@ -434,6 +425,16 @@ fn is_changeable(path: &Path) -> bool {
     accessat(CWD, directory_of(path), rights, AtFlags::EACCESS).is_ok()
 }
 
+/// Why a repository that is missing cannot be made.
+fn not_creatable(path: &Path, name: Arc<str>) -> RepositoryError {
+    let directory = directory_of(path);
+    let reason = match directory.is_dir() {
+        true => "its directory may not be written to".to_owned(),
+        false => format!("there is no directory '{}'", directory.display()),
+    };
+    RepositoryError::Unusable { path: name, reason }
+}
+
 /// Whether a repository that is only read must be taken as it lies there, because SQLite
 /// cannot make the files of its log: nobody changes it on a read-only mount, nor while
 /// there is no log of its own.
@@ -461,6 +462,40 @@ fn immutable_uri(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
+/// Leaves a run beside a repository for whoever opens it next, which takes a fraction of
+/// the time of a transaction. [`merge_contributions`] may be that, in another process.
+pub fn leave_contribution(
+    path: &Path,
+    (application, build): (&str, Option<&str>),
+    graph: &KnowledgeGraph,
+) -> Result<(), RepositoryError> {
+    let name: Arc<str> = path.to_string_lossy().into();
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            let reason = "it is no regular file".to_owned();
+            return Err(RepositoryError::Foreign { path: name, reason });
+        }
+        Err(_) if !is_changeable(path) => return Err(not_creatable(path, name)),
+        _ => {}
+    }
+    // One that nobody could merge would wait for ever.
+    let may_write = accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS);
+    if matches!(may_write, Err(Errno::ACCESS | Errno::ROFS | Errno::PERM)) {
+        return Err(RepositoryError::ReadOnly { path: name });
+    }
+    let written = write_contribution(path, application, build, graph, Durability::Soon);
+    written.map_err(|error| not_left(&name, &error))
+}
+
+/// Merges what waits beside a repository into it, which is made if it is missing.
+pub fn merge_contributions(
+    path: &Path,
+    place: RepositoryPlace,
+    patience: Duration,
+) -> Result<(), RepositoryError> {
+    Repository::open(path, place, IfMissing::Create, patience).map(drop)
+}
+
 /// Adds a run to a repository, directly or by a contribution that waits.
 pub fn contribute(
     path: &Path,
@@ -479,18 +514,52 @@ pub fn contribute(
             Err(error) => return Err(error),
         }
     }
-    write_contribution(path, application, build, graph).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            RepositoryError::ReadOnly { path: name.clone() }
-        }
-        _ => unusable(&name, &error),
-    })?;
+    write_contribution(path, application, build, graph, Durability::Now)
+        .map_err(|error| not_left(&name, &error))?;
     // Whoever comes first merges; if it is not us, somebody else will.
     let merged = Repository::open(path, place, IfMissing::Create, Duration::from_millis(200));
     match merged {
         Ok(repository) => Ok((Contributed::Merged, repository.load(application)?)),
         Err(RepositoryError::Locked { .. }) => Ok((Contributed::Waiting, None)),
         Err(error) => Err(error),
+    }
+}
+
+/// What tells whose a database is, and of which version.
+struct DatabaseHeader {
+    application: i32,
+    version: i32,
+    n_tables: i64,
+}
+
+/// Read in one transaction: between two, another process may make the tables.
+fn read_header(connection: &mut Connection) -> rusqlite::Result<DatabaseHeader> {
+    let transaction = connection.transaction()?;
+    let pragma = |name: &str| transaction.pragma_query_value(None, name, |row| row.get(0));
+    Ok(DatabaseHeader {
+        application: pragma("application_id")?,
+        version: pragma("user_version")?,
+        n_tables: transaction
+            .query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?,
+    })
+}
+
+/// Sets the journal mode. SQLite does not wait for others by itself here, so this does.
+fn set_journal(connection: &Connection, journal: &str, patience: Duration) -> rusqlite::Result<()> {
+    let started = Instant::now();
+    let mode = |statement: &str| connection.query_row(statement, [], |row| row.get::<_, String>(0));
+    loop {
+        let set = match mode("PRAGMA journal_mode") {
+            Ok(present) if present == journal => return Ok(()),
+            Ok(_) => mode(&format!("PRAGMA journal_mode = {journal}")).map(drop),
+            Err(error) => Err(error),
+        };
+        match set {
+            Err(error) if is_busy(&error) && started.elapsed() < patience => {
+                std::thread::sleep(RETRY_AFTER);
+            }
+            set => return set,
+        }
     }
 }
 
@@ -563,6 +632,11 @@ fn add(
     Ok(merged)
 }
 
+fn is_busy(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
 fn failure(path: &Arc<str>, error: &rusqlite::Error) -> RepositoryError {
     let path = path.clone();
     let reason = match error {
@@ -570,9 +644,7 @@ fn failure(path: &Arc<str>, error: &rusqlite::Error) -> RepositoryError {
         _ => error.to_string(),
     };
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            RepositoryError::Locked { path }
-        }
+        _ if is_busy(error) => RepositoryError::Locked { path },
         Some(ErrorCode::ReadOnly) => RepositoryError::ReadOnly { path },
         Some(ErrorCode::NotADatabase) => RepositoryError::Foreign { path, reason },
         Some(ErrorCode::DatabaseCorrupt) => RepositoryError::Damaged { path, reason },
@@ -614,7 +686,7 @@ fn lock(path: &Path, name: &Arc<str>, patience: Duration) -> Result<File, Reposi
             Err(_) if started.elapsed() >= patience => {
                 return Err(RepositoryError::Locked { path: name.clone() });
             }
-            Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            Err(_) => std::thread::sleep(RETRY_AFTER),
         }
     }
 }
@@ -629,11 +701,30 @@ fn contributions_of(path: &Path) -> Vec<PathBuf> {
     files
 }
 
+fn not_left(path: &Arc<str>, error: &io::Error) -> RepositoryError {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            RepositoryError::ReadOnly { path: path.clone() }
+        }
+        _ => unusable(path, error),
+    }
+}
+
+/// When a contribution is to survive the end of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Durability {
+    /// Before anybody sees it.
+    Now,
+    /// When it is merged, or the system writes it.
+    Soon,
+}
+
 fn write_contribution(
     path: &Path,
     application: &str,
     build: Option<&str>,
     graph: &KnowledgeGraph,
+    durability: Durability,
 ) -> io::Result<()> {
     let directory = beside(path, ".waiting");
     // Not its parents: a directory that is missing was named by mistake.
@@ -647,7 +738,9 @@ fn write_contribution(
     file.write_all(CONTRIBUTION)?;
     file.write_all(&crc32fast::hash(&content).to_le_bytes())?;
     file.write_all(&content)?;
-    file.as_file().sync_all()?;
+    if durability == Durability::Now {
+        file.as_file().sync_all()?;
+    }
     let mut place = file.path().to_owned();
     place.set_extension("run");
     file.persist(place)?;

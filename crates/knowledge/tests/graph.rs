@@ -207,6 +207,42 @@ fn a_run_is_predicted_from_its_start() {
     assert_eq!(predicted(&graph, "a X", 1, 9), "b0 C d0");
 }
 
+/// As cdo does it: a record of each file, then the next record of each.
+#[test]
+fn files_that_are_read_in_turns_go_on_with_their_next_records() {
+    let run =
+        |n: u32| -> String { (0..n).map(|n| format!("a0.{n} b0.{n} a1.{n} b1.{n} ")).collect() };
+    let graph = KnowledgeGraph::of_run(&[visits(&run(5), 2)]);
+    assert_eq!(
+        predicted(&graph, "a0.0 b0.0 a1.0 b1.0", 2, 9),
+        "a0.1 b0.1 a1.1 b1.1 a0.2 b0.2 a1.2 b1.2 a0.3"
+    );
+}
+
+/// A program may make a million small accesses, so none may cost as much as a path is long;
+/// and far along a path probabilities are still those of what is ahead.
+#[test]
+fn the_path_of_a_stream_that_nobody_acts_on_stays_short() {
+    let run = |n: u32| (0..n).map(|n| format!("a0.{n} ")).collect::<String>();
+    let graph = graph(&[&format!("{}b0", run(1000)), &run(3000)]);
+    let files = RunFiles::new(
+        &["sim".to_owned(), "/in0.nc".to_owned()],
+        "/",
+        graph.outputs(),
+        std::sync::Arc::new(Inputs(vec!["/in0.nc".to_owned()])),
+    );
+    let mut collector = VisitCollector::new(files);
+    let mut navigator = Navigator::new(GraphRecord::default());
+    navigator.derive(&graph, &mut collector);
+    for visit in visits(&run(2000), 1) {
+        navigator.observe(&visit, &graph, &mut collector);
+        assert!(navigator.path().len() <= 128);
+    }
+    let first = navigator.path().next().expect("a step");
+    assert!(navigator.probability(first) > 0.9, "{}", navigator.probability(first));
+    assert_eq!((navigator.from_now_ns(first), navigator.counts().predicted), (5, 2000));
+}
+
 #[test]
 fn the_most_visited_branch_is_taken_and_a_longer_sequence_decides() {
     let branches = graph(&["1 2 3 5", "1 2 3 5", "1 2 8 5"]);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use ioracle_knowledge::{
     ApplicationRow, Content, Contributed, DataObject, FileRole, IfMissing, KnowledgeGraph, Part,
     Repository, RepositoryError, RepositoryPlace, RunVisit, VisitKind, contribute,
+    leave_contribution,
 };
 use rusqlite::Connection;
 
@@ -167,6 +168,30 @@ fn a_locked_repository_gets_the_run_later() {
     drop(repository);
     // It was merged once.
     assert_eq!(open(&path, RepositoryPlace::Local).unwrap().get("a").unwrap().runs(), 2);
+}
+
+/// A run that has ended leaves a process that merges it, while the user already looks.
+#[test]
+fn whoever_opens_a_repository_that_others_are_making_finds_what_waited() {
+    for place in [RepositoryPlace::Local, RepositoryPlace::Network] {
+        for _ in 0..40 {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("knowledge.db");
+            leave_contribution(&path, ("mean", None), &run(&["a", "b"])).unwrap();
+            let all_ready = std::sync::Barrier::new(4);
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        all_ready.wait();
+                        let patience = Duration::from_secs(20);
+                        let opened = Repository::open(&path, place, IfMissing::Fail, patience);
+                        assert_eq!(opened.unwrap().get("mean").unwrap().runs(), 1);
+                    });
+                }
+            });
+            check_integrity(&path);
+        }
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use ioracle_events::PredictionSource;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Call sites whose times are kept; reads of further ones share one entry.
 const MAX_SITES: usize = 4096;
@@ -18,7 +18,8 @@ const MAX_SITES: usize = 4096;
 const FEW: usize = 3;
 
 /// What prefetching did in a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PrefetchReport {
     /// Bytes that were read ahead.
     pub bytes: u64,
@@ -45,7 +46,8 @@ pub struct PrefetchReport {
 }
 
 /// Bytes by the source of the predictions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SourceBytes {
     /// The grammar of this run.
     pub grammar: u64,

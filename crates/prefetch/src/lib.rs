@@ -19,6 +19,8 @@ mod planner;
 
 mod account;
 mod coverage;
+mod demand;
+mod draft;
 mod settings;
 mod storage;
 mod trust;

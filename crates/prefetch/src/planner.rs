@@ -17,6 +17,8 @@ use ioracle_events::PredictionSource;
 
 use crate::account::{Compared, HelpExtent, PrefetchReport, ReadTimes, SourceBytes};
 use crate::coverage::RangeMap;
+use crate::demand::Demand;
+use crate::draft::{Draft, Drafted};
 use crate::settings::{PAGE_BYTES, PrefetchSettings};
 use crate::storage::StorageModel;
 use crate::trust::{StopReason, Trust};
@@ -31,10 +33,6 @@ const REQUESTS_AHEAD: u64 = 8;
 /// Requests in a row that found everything in the cache: the rest of the file is
 /// taken to be there, too, until the program waits for it.
 const RESIDENT_IN_A_ROW: u32 = 4;
-/// The same for all files together: the program is left alone until it waits for a
-/// read. Each time that turns out to be wrong and was right after all, half as many
-/// are enough.
-const MAX_RESIDENT: u32 = 8;
 /// Bytes whose fate is known before wrong predictions end it all.
 const JUDGED_BYTES: u64 = 8 << 20;
 /// Where a smaller part than this of what is used is there in time, it is not worth it.
@@ -196,48 +194,6 @@ impl FileState {
     }
 }
 
-/// Whether there is anything to wait for on a storage.
-#[derive(Clone, Copy, Debug)]
-struct Demand {
-    /// Somebody has waited for it, the program or a request of ours, since everything
-    /// seemed to be in the cache.
-    has_waited: bool,
-    /// Requests that found everything in the cache one after the other, and how many of
-    /// them are enough.
-    resident_in_a_row: u32,
-    resident_enough: u32,
-}
-
-impl Default for Demand {
-    fn default() -> Demand {
-        Demand { has_waited: false, resident_in_a_row: 0, resident_enough: MAX_RESIDENT }
-    }
-}
-
-impl Demand {
-    /// Somebody had to wait for the storage.
-    fn wait(&mut self) {
-        self.has_waited = true;
-        self.resident_in_a_row = 0;
-    }
-
-    /// A request has found everything in the cache.
-    fn find_resident(&mut self) {
-        self.resident_in_a_row += 1;
-        if self.resident_in_a_row >= self.resident_enough && self.has_waited {
-            self.has_waited = false;
-            self.resident_enough = (self.resident_enough / 2).max(1);
-            self.resident_in_a_row = self.resident_enough;
-        }
-    }
-
-    /// Whether all seems to be in the cache. With foreknowledge it is tried out.
-    fn is_dormant(&self, has_foreknowledge: bool) -> bool {
-        let may_try = has_foreknowledge && self.resident_in_a_row < self.resident_enough;
-        !self.has_waited && !may_try
-    }
-}
-
 #[derive(Debug)]
 struct InFlight {
     file: FileKey,
@@ -313,6 +269,7 @@ impl Planner {
     /// has waited for anything.
     pub fn begin_with_foreknowledge(&mut self) {
         self.has_foreknowledge = true;
+        self.trust.begin_with_foreknowledge();
     }
 
     /// A storage is going to be read from.
@@ -337,6 +294,7 @@ impl Planner {
         let ObservedRead { file, storage, site, start_ns, end_ns, expected, .. } = *read;
         let took_ns = end_ns.saturating_sub(start_ns);
         let bytes = read.bytes.end.saturating_sub(read.bytes.start);
+        self.demand(storage).is_read = true;
         if bytes == 0 {
             return;
         }
@@ -399,7 +357,8 @@ impl Planner {
         expected: impl IntoIterator<Item = ExpectedRead>,
     ) -> (Vec<PrefetchRequest>, usize) {
         let slots = self.slots(situation);
-        self.plan_likely(situation, expected, slots, self.settings.min_probability)
+        let alone = self.slots_alone(situation.now_ns);
+        self.plan_likely(situation, expected, (slots, alone), self.settings.min_probability)
     }
 
     /// The same for reads of a branch that is not the likeliest one: they are asked
@@ -413,17 +372,17 @@ impl Planner {
         let has_room = self.in_flight_bytes + self.warm_bytes < self.settings.lead_bytes / 2;
         let is_idle = self.in_flight.is_empty() && !situation.inside_call;
         let slots = if has_room && is_idle { self.slots(situation) } else { 0 };
-        self.plan_likely(situation, expected, slots, self.settings.min_branch_probability).0
+        self.plan_likely(situation, expected, (slots, 0), self.settings.min_branch_probability).0
     }
 
     fn plan_likely(
         &mut self,
         situation: Situation,
         expected: impl IntoIterator<Item = ExpectedRead>,
-        slots: usize,
+        (slots, slots_alone): (usize, usize),
         min_probability: f64,
     ) -> (Vec<PrefetchRequest>, usize) {
-        if slots == 0 {
+        if slots.max(slots_alone) == 0 {
             return (Vec::new(), 0);
         }
         let next_id = RequestId(self.n_requests);
@@ -454,6 +413,11 @@ impl Planner {
                 draft.n_planned += 1;
                 continue;
             }
+            let (slots, max_bytes) = match self.is_untouched(read.storage) {
+                true if slots_alone > slots => (slots_alone, self.settings.max_request_bytes),
+                _ => (slots, max_bytes),
+            };
+            draft.slots = slots;
             if !self.add(&mut draft, &read, max_bytes) {
                 is_full = true;
                 break;
@@ -504,9 +468,7 @@ impl Planner {
                 self.late += (end - bytes.start).saturating_sub(n_in_time);
                 self.storage.learn(fetched.max(1), took_ns, at_a_time);
                 state.resident_in_a_row = 0;
-                let demand = self.demand(storage);
-                demand.resident_enough = MAX_RESIDENT;
-                demand.wait();
+                self.demand(storage).fetch();
             }
             PrefetchOutcome::Resident => {
                 state.resident_in_a_row += 1;
@@ -640,12 +602,30 @@ impl Planner {
         }
     }
 
-    /// How many requests may be made now.
-    fn slots(&self, Situation { now_ns, inside_call }: Situation) -> usize {
-        if self.stopped.is_some() || self.is_dormant() || !self.is_worth_it(now_ns) {
+    /// Whether a request may be made now.
+    fn may_ask(&self, now_ns: u64) -> bool {
+        let is_rested = self.settings.rate_bytes_per_s.is_none() || now_ns >= self.next_allowed_ns;
+        self.stopped.is_none() && !self.is_dormant() && self.is_worth_it(now_ns) && is_rested
+    }
+
+    /// How many requests may be made to a storage that the program has not read from yet, as
+    /// while it starts: they keep nobody waiting, whether predictions are right or not.
+    fn slots_alone(&self, now_ns: u64) -> usize {
+        let is_far_ahead = self.in_flight_bytes + self.warm_bytes >= self.settings.lead_bytes / 2;
+        if !self.has_foreknowledge || is_far_ahead || !self.may_ask(now_ns) {
             return 0;
         }
-        if self.settings.rate_bytes_per_s.is_some() && now_ns < self.next_allowed_ns {
+        self.settings.max_in_flight.saturating_sub(self.in_flight.len())
+    }
+
+    /// Whether the program has read nothing from a storage so far.
+    fn is_untouched(&self, storage: StorageKey) -> bool {
+        self.demands.get(&storage).is_none_or(|demand| !demand.is_read)
+    }
+
+    /// How many requests may be made now.
+    fn slots(&self, Situation { now_ns, inside_call }: Situation) -> usize {
+        if !self.may_ask(now_ns) {
             return 0;
         }
         let PrefetchSettings { max_in_flight, max_request_bytes, .. } = self.settings;
@@ -827,56 +807,6 @@ impl Planner {
     /// How many leads of bytes the program has read.
     fn epoch(&self) -> u64 {
         self.read / self.settings.lead_bytes.max(1)
-    }
-}
-
-/// Requests in the making.
-struct Draft {
-    requests: Vec<Drafted>,
-    slots: usize,
-    next_id: RequestId,
-    n_planned: usize,
-    /// Whether the last read added to the last request, so that the one after it
-    /// may, too.
-    may_grow: bool,
-}
-
-struct Drafted {
-    id: RequestId,
-    file: FileKey,
-    storage: StorageKey,
-    bytes: Range<u64>,
-    in_ns: u64,
-    source: PredictionSource,
-    /// The step that it begins with.
-    first_step: usize,
-}
-
-impl Draft {
-    /// Begins a request with the next byte of a read that is missing.
-    fn begin(&mut self, read: &ExpectedRead, start: u64) -> RequestId {
-        let id = self.next_id;
-        self.next_id.0 += 1;
-        self.requests.push(Drafted {
-            id,
-            file: read.file,
-            storage: read.storage,
-            bytes: start..start,
-            in_ns: read.in_ns,
-            source: read.source,
-            first_step: self.n_planned,
-        });
-        id
-    }
-}
-
-impl Drafted {
-    fn ends_at(&self, file: FileKey, offset: u64) -> bool {
-        self.file == file && self.bytes.end == offset
-    }
-
-    fn room(&self, max_bytes: u64) -> u64 {
-        max_bytes.saturating_sub(self.bytes.end - self.bytes.start)
     }
 }
 

@@ -14,8 +14,11 @@ use serde::Serialize;
 const FIRST_NEEDED: u32 = 4;
 const MAX_NEEDED: u32 = 1024;
 /// As long as nothing that was read ahead has been used, it takes this many times as
-/// many: a program that never pauses leaves no room to prove it otherwise.
+/// many: a program that never pauses leaves no room to prove it otherwise. Where earlier
+/// runs tell what comes, fewer show that this one is like them. Ranks of a job are inside
+/// a collective call all the time, and would read half of a file before they have help.
 const UNUSED_FACTOR: u32 = 8;
+const FOREKNOWN_FACTOR: u32 = 2;
 /// Of the last 64 reads, so many expected ones carry over a single one that was not:
 /// programs that read file after file do something else now and then.
 const MOST_OF_64: u32 = 56;
@@ -52,13 +55,21 @@ pub struct Trust {
     expected_in_a_row: u32,
     needed: u32,
     has_been_used: bool,
+    /// Earlier runs tell what comes.
+    has_foreknowledge: bool,
     /// Whether each of the last 64 reads was expected, the newest in the lowest bit.
     recent: u64,
 }
 
 impl Default for Trust {
     fn default() -> Trust {
-        Trust { expected_in_a_row: 0, needed: FIRST_NEEDED, has_been_used: false, recent: 0 }
+        Trust {
+            expected_in_a_row: 0,
+            needed: FIRST_NEEDED,
+            has_been_used: false,
+            has_foreknowledge: false,
+            recent: 0,
+        }
     }
 }
 
@@ -82,6 +93,11 @@ impl Trust {
         }
     }
 
+    /// Earlier runs tell what comes.
+    pub fn begin_with_foreknowledge(&mut self) {
+        self.has_foreknowledge = true;
+    }
+
     /// Bytes that were read ahead have been used.
     pub fn verify(&mut self) {
         self.has_been_used = true;
@@ -89,7 +105,11 @@ impl Trust {
 
     /// Whether requests may run beside the program.
     pub fn is_proven(&self) -> bool {
-        let factor = if self.has_been_used { 1 } else { UNUSED_FACTOR };
+        let factor = match (self.has_been_used, self.has_foreknowledge) {
+            (true, _) => 1,
+            (false, true) => FOREKNOWN_FACTOR,
+            (false, false) => UNUSED_FACTOR,
+        };
         // Two that were not expected, one after the other, are a change of plan.
         let is_single_loss = self.recent & 0b11 != 0 && self.recent.count_ones() >= MOST_OF_64;
         is_single_loss || self.expected_in_a_row >= self.needed.saturating_mul(factor)
@@ -116,6 +136,12 @@ mod tests {
         assert!(!unused.is_proven());
         unused.confirm();
         assert!(unused.is_proven());
+        let mut foreknown = Trust::default();
+        foreknown.begin_with_foreknowledge();
+        (1..FOREKNOWN_FACTOR * FIRST_NEEDED).for_each(|_| foreknown.confirm());
+        assert!(!foreknown.is_proven());
+        foreknown.confirm();
+        assert!(foreknown.is_proven());
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! A process of its own looks, for the same reason for which one reads ahead: who
 //! asks a mount that does not answer cannot be ended. The run waits for an answer as
 //! long as that is reasonable, and not at all for where things lie in a file; when it
-//! has waited in vain, it asks no more, and the process is left behind.
+//! has waited in vain, it asks no more, and the process is left behind. When the run is
+//! over, the same process merges it into the repository, so that nobody waits for the disk.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsStr;
@@ -25,7 +26,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use ioracle_knowledge::{ClassicLayout, FileSystem, HeaderRead, KnownFileLayout, MAX_HEADER_BYTES};
+use ioracle_knowledge::{
+    ClassicLayout, FileSystem, HeaderRead, KnownFileLayout, MAX_HEADER_BYTES, RepositoryPlace,
+    merge_contributions,
+};
 use ioracle_spool::settings::DISABLE;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -37,6 +41,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_AFTER_END: Duration = Duration::from_millis(500);
 /// How often it is looked whether the program has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long others are waited for when a run is merged, which nobody waits for.
+const PATIENCE_TO_MERGE: Duration = Duration::from_secs(10);
 /// Texts that may hold names of files are no longer than this.
 const MAX_TEXT_BYTES: u64 = 1 << 16;
 /// Names of a directory that are looked at.
@@ -62,6 +68,9 @@ enum Question {
     Layout(String),
     /// By the bytes of a path, which need not be text.
     FileSystem(Vec<u8>),
+    /// To merge what waits beside a repository, once nothing else is asked. There is no
+    /// answer.
+    Merge(Vec<u8>),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -164,6 +173,13 @@ impl FileInquiry {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let path = path.into_os_string().into_vec();
         self.ask_within(&Question::FileSystem(path), within).is_some()
+    }
+
+    /// Lets the process merge what waits beside a repository, when the run has ended and
+    /// left it behind.
+    pub fn merge_later(&self, repository: &Path) {
+        let path = std::path::absolute(repository).unwrap_or_else(|_| repository.to_owned());
+        self.state().send(&Question::Merge(path.into_os_string().into_vec()));
     }
 
     fn state(&self) -> MutexGuard<'_, InquiryState> {
@@ -358,6 +374,7 @@ pub fn answer(_: &AnswerArguments) -> Result<ExitCode> {
             .context("could not start a thread")?;
     }
     let mut length = [0; 4];
+    let mut repository = None;
     while questions.read_exact(&mut length).is_ok() {
         let mut message = vec![0; u32::from_ne_bytes(length) as usize];
         questions.read_exact(&mut message).context("a question was cut off")?;
@@ -374,8 +391,18 @@ pub fn answer(_: &AnswerArguments) -> Result<ExitCode> {
                 ask_file_system(Path::new(OsStr::from_bytes(&path)));
                 FileAnswer::FileSystem
             }
+            Question::Merge(path) => {
+                repository = Some(path);
+                continue;
+            }
         };
         tell(&answers, &answer).context("nobody listens")?;
+    }
+    // The run has ended, and nobody waits for this. What cannot be merged now is merged by
+    // whoever opens the repository next, and reported there if it cannot be at all.
+    if let Some(path) = repository {
+        let path = Path::new(OsStr::from_bytes(&path));
+        let _ = merge_contributions(path, RepositoryPlace::of(path), PATIENCE_TO_MERGE);
     }
     // Threads that hang in a read end with the process, when the read returns.
     Ok(ExitCode::SUCCESS)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use ioracle_knowledge::{RepositoryPlace, RunFiles, VisitCollector, contribute};
+use ioracle_knowledge::{KnowledgeGraph, RepositoryPlace, RunFiles, VisitCollector, contribute};
 use ioracle_trace::{ReadOptions, Trace};
 use serde::Serialize;
 
@@ -52,11 +52,7 @@ struct Learned<'a> {
 
 pub fn run(arguments: &Arguments, place: &Place) -> Result<()> {
     let trace = open_trace(&arguments.trace, ReadOptions { lenient: arguments.lenient })?;
-    let application = match (&arguments.name, trace.meta().application.as_str()) {
-        (Some(name), _) => name.clone(),
-        (None, "") => trace.name().to_owned(),
-        (None, name) => name.to_owned(),
-    };
+    let application = application_of(&trace, arguments.name.as_deref());
     let collector = collect(&trace)?;
     let n_visits = collector.n_visits();
     if n_visits == 0 {
@@ -95,22 +91,7 @@ pub fn run(arguments: &Arguments, place: &Place) -> Result<()> {
 }
 
 fn collect(trace: &Trace) -> Result<VisitCollector> {
-    let command: Vec<String> = trace.meta().command.split_whitespace().map(str::to_owned).collect();
-    let absolute = |path: &str| match path.starts_with('/') {
-        true => path.to_owned(),
-        false => format!("{DIRECTORY}/{path}"),
-    };
-    let paths = trace.files().iter().map(|(_, path)| absolute(&ioracle_events::plain(path)));
-    let system = Arc::new(FilesOfTrace(paths.collect()));
-    let files = RunFiles::new(&command, DIRECTORY, [], system);
-    let mut collector = VisitCollector::new(files);
-    trace.files().iter().for_each(|(id, path)| {
-        collector.define_file(id, path);
-        if let Some(bytes) = trace.provenance().file_place(id).size_at_open {
-            collector.define_size(id, bytes);
-        }
-    });
-    trace.contexts().iter().for_each(|(id, frames)| collector.define_context(id, frames));
+    let mut collector = collector_for(trace, &KnowledgeGraph::default());
     let progress = Progress::new();
     progress.expect(trace.meta().events.unwrap_or(0));
     for (n, event) in (1..).zip(trace.events(None)?) {
@@ -121,4 +102,39 @@ fn collect(trace: &Trace) -> Result<VisitCollector> {
     }
     progress.finish();
     Ok(collector)
+}
+
+/// Nothing seen yet of the run that a trace has recorded; `known` is what earlier runs did.
+pub fn collector_for(trace: &Trace, known: &KnowledgeGraph) -> VisitCollector {
+    let command: Vec<String> = trace.meta().command.split_whitespace().map(str::to_owned).collect();
+    let absolute = |path: &str| match path.starts_with('/') {
+        true => path.to_owned(),
+        false => format!("{DIRECTORY}/{path}"),
+    };
+    let paths = trace.files().iter().map(|(_, path)| absolute(&ioracle_events::plain(path)));
+    let system = Arc::new(FilesOfTrace(paths.collect()));
+    let files = RunFiles::new(&command, DIRECTORY, known.outputs(), system);
+    let mut collector = VisitCollector::new(files);
+    trace.files().iter().for_each(|(id, path)| {
+        collector.define_file(id, path);
+        if let Some(bytes) = trace.provenance().file_place(id).size_at_open {
+            collector.define_size(id, bytes);
+        }
+    });
+    trace.contexts().iter().for_each(|(id, frames)| collector.define_context(id, frames));
+    collector
+}
+
+/// The path of a file of a recorded run, as its trace has it.
+pub fn path_in_trace(path: &str) -> &str {
+    path.strip_prefix(DIRECTORY).and_then(|path| path.strip_prefix('/')).unwrap_or(path)
+}
+
+/// What a recorded run is called in the repository, unless the user says so.
+pub fn application_of(trace: &Trace, name: Option<&str>) -> String {
+    match (name, trace.meta().application.as_str()) {
+        (Some(name), _) => name.to_owned(),
+        (None, "") => trace.name().to_owned(),
+        (None, name) => name.to_owned(),
+    }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use ioracle_knowledge::{IfMissing, Repository, RepositoryPlace, draw};
+use ioracle_knowledge::{IfMissing, KnowledgeGraph, Repository, RepositoryPlace, draw};
 use serde::Serialize;
 
 use crate::shared::numbers::counted;
@@ -24,6 +24,7 @@ use crate::shared::text::without_control_characters;
 pub use files::KnowledgeSetting;
 use files::file_of_environment;
 pub use inquiry::{AnswerArguments, FileInquiry, answer};
+pub use learn::{application_of, collector_for, path_in_trace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -270,6 +271,11 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     let identity =
         |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     identity(one).is_some_and(|found| identity(other) == Some(found))
+}
+
+/// The graph of an application that must be known.
+pub fn graph_of(file: &Path, application: &str) -> Result<KnowledgeGraph> {
+    Ok(open(file, IfMissing::Fail)?.get(application)?)
 }
 
 /// Opens a repository; its directory is made where the default one is missing.

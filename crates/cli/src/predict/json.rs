@@ -5,6 +5,7 @@
 use ioracle_events::{Operation, PredictedFile, Prediction, VariablePart, plain};
 use serde::Serialize;
 
+use super::graph::GraphOutlook;
 use super::{Outlook, parts};
 
 /// The whole document.
@@ -29,6 +30,9 @@ pub struct PredictDocument<'a> {
     /// What really came, if the trace goes on.
     observed: Vec<Observed>,
     burst: Option<Burst>,
+    /// What the knowledge graph expects, with `--knowledge`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graph: Option<&'a GraphOutlook>,
 }
 
 /// In percent, as `ioracle eval` measures it.
@@ -75,6 +79,8 @@ struct Predicted {
     probability: f64,
     /// That it comes, wherever.
     operation_probability: f64,
+    /// Who says so: the grammar of this run, or the model of earlier ones.
+    source: &'static str,
 }
 
 #[derive(Serialize)]
@@ -140,6 +146,7 @@ pub fn document(outlook: &Outlook) -> PredictDocument<'_> {
             confidence: burst.confidence,
             at_least: burst.is_cut,
         }),
+        graph: outlook.graph.as_ref(),
     }
 }
 
@@ -161,6 +168,7 @@ fn predicted(outlook: &Outlook, prediction: &Prediction) -> Predicted {
         io_time_s: (prediction.io_time_ns > 0).then(|| seconds(prediction.io_time_ns)),
         probability: prediction.probability,
         operation_probability: prediction.operation_probability,
+        source: prediction.source.name(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 //! `ioracle predict`: what comes next, as a table.
 
+mod graph;
 mod json;
 mod table;
 
@@ -15,6 +16,7 @@ use ioracle_events::{
 use ioracle_oracle::{Model, Oracle, Role};
 use ioracle_trace::{ReadOptions, Trace};
 
+use self::graph::GraphOutlook;
 use crate::shared::failure::WrongUse;
 use crate::shared::learn::{LearnLimits, LearnUntil, LearnedTrace, learn, variable_name};
 use crate::shared::numbers::counted;
@@ -31,6 +33,7 @@ Examples:
   ioracle predict traces/cm1 --after 4000      the same after 4000 operations
   ioracle predict traces/cm1 --after all       what would follow the end of the trace
   ioracle predict traces/ncea --variables      the next variables, and which part of them
+  ioracle predict traces/ncea --knowledge runs.db  also what earlier runs with other inputs say
   ioracle predict cm1.model --json             what a saved model expects next
   ioracle predict cm1.model --from-start       what a new run will start with";
 
@@ -58,6 +61,13 @@ pub struct Arguments {
     /// for traces: those of a saved model cannot be shown
     #[arg(long)]
     variables: bool,
+    /// Also show what the knowledge graph of the application expects, which runs with any inputs
+    /// have taught. Only for traces
+    #[arg(long, value_name = "FILE")]
+    knowledge: Option<PathBuf>,
+    /// Name of the application in the knowledge repository (default: that of the trace)
+    #[arg(long, value_name = "APP", requires = "knowledge")]
+    name: Option<String>,
     /// How many operations to predict
     #[arg(short = 'n', long = "steps", value_name = "STEPS", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_STEPS)))]
@@ -87,6 +97,8 @@ struct Outlook {
     learned: Option<LearnedFrom>,
     ahead: Vec<Prediction>,
     observed: Vec<Operation>,
+    /// What the third source expects, if it was asked.
+    graph: Option<GraphOutlook>,
 }
 
 struct LearnedFrom {
@@ -115,9 +127,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn from_model(arguments: &Arguments) -> Result<Outlook> {
     let source = arguments.source.display().to_string();
-    if arguments.after.is_some() || arguments.rank.is_some() || arguments.variables {
+    let is_for_traces = arguments.after.is_some()
+        || arguments.rank.is_some()
+        || arguments.variables
+        || arguments.knowledge.is_some();
+    if is_for_traces {
         let message = format!(
-            "'{source}' is a saved model, but --after, --rank and --variables are for traces; leave them out or name a trace directory"
+            "'{source}' is a saved model, but --after, --rank, --variables and --knowledge are for traces; leave them out or name a trace directory"
         );
         return Err(WrongUse(message).into());
     }
@@ -129,8 +145,17 @@ fn from_model(arguments: &Arguments) -> Result<Outlook> {
         oracle.begin_run();
     }
     let ahead = oracle.ahead(0).take(arguments.steps as usize).collect();
-    let (learned, observed, is_default_position) = (None, Vec::new(), false);
-    Ok(Outlook { source, oracle, whose, from_start, is_default_position, learned, ahead, observed })
+    Ok(Outlook {
+        source,
+        oracle,
+        whose,
+        from_start,
+        is_default_position: false,
+        learned: None,
+        ahead,
+        observed: Vec::new(),
+        graph: None,
+    })
 }
 
 fn from_trace(arguments: &Arguments) -> Result<Outlook> {
@@ -163,6 +188,12 @@ fn from_trace(arguments: &Arguments) -> Result<Outlook> {
         rest.clear();
     }
     let ahead = oracle.ahead(0).take(steps).collect();
+    let until_ns = if from_start { 0 } else { end_ns };
+    let expect = |file: &PathBuf| {
+        let knowledge = (file.as_path(), arguments.name.as_deref());
+        graph::expect(&trace, (stream, until_ns), knowledge, steps)
+    };
+    let graph = arguments.knowledge.as_ref().map(expect).transpose()?;
     let source = trace.name().to_owned();
     let learned = Some(LearnedFrom {
         trace,
@@ -174,9 +205,17 @@ fn from_trace(arguments: &Arguments) -> Result<Outlook> {
         score,
         variables,
     });
-    let (whose, observed) = (None, rest);
-    let is_default_position = arguments.after.is_none() && !from_start;
-    Ok(Outlook { source, oracle, whose, from_start, is_default_position, learned, ahead, observed })
+    Ok(Outlook {
+        source,
+        oracle,
+        whose: None,
+        from_start,
+        is_default_position: arguments.after.is_none() && !from_start,
+        learned,
+        ahead,
+        observed: rest,
+        graph,
+    })
 }
 
 /// Reads the value of `--after`.

@@ -60,6 +60,9 @@ pub fn render(outlook: &Outlook, colours: Colours) -> String {
     }
     text.push_str(&table.render(colours));
     text.push_str(&footer(outlook));
+    if let Some(graph) = &outlook.graph {
+        text.push_str(&super::graph::render(graph, colours));
+    }
     text
 }
 

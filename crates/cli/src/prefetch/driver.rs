@@ -56,9 +56,9 @@ const BEGINNING: Duration = Duration::from_secs(1);
 /// Time between two looks at a program that has nothing to wait for: being woken by
 /// each of its calls would cost it more.
 const DORMANT_LOOKS: Duration = Duration::from_millis(2);
-/// Steps that are looked at when a stream begins, and streams of which they are: an
-/// interpreter makes thousands of calls on its modules before it reads any data.
-const LOOK_FAR: usize = 4096;
+/// Streams of which all steps are looked at when they begin: an interpreter makes thousands
+/// of calls on its modules before it reads any data (xarray 4,600), and meanwhile there is
+/// time to read ahead.
 const MAX_LOOKS_FAR: usize = 4;
 /// Steps that are looked at of a branch that is not the likeliest.
 const BRANCH_STEPS: usize = 64;
@@ -225,7 +225,7 @@ impl Prefetcher {
     fn look_far(&mut self, stream: StreamId, engine: &mut Engine) {
         let Some(n_left) = self.n_looks_left.checked_sub(1) else { return };
         self.n_looks_left = n_left;
-        engine.extend_path_ahead(stream, LOOK_FAR);
+        engine.extend_path_ahead(stream, HORIZON);
         let engine = &*engine;
         let Some(path) = engine.path_ahead(stream) else { return };
         for step in (0..path.len()).filter_map(|place| path.step(place)) {

@@ -2,7 +2,7 @@
 
 //! What the knowledge graph expects of a run, as reads.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -62,7 +62,9 @@ impl GraphPlans {
         source.ahead().filter_map(of).fold(0.0, f64::max)
     }
 
-    /// Plans what is ahead of each stream.
+    /// Plans what is ahead of all streams: the next step of each, then the one after that
+    /// of each. Within such a round, reads come in the order of their files, because what
+    /// ranks read together lies side by side and becomes one request.
     pub fn plan(
         &mut self,
         engine: &mut Engine,
@@ -72,39 +74,55 @@ impl GraphPlans {
     ) -> Vec<PrefetchRequest> {
         let Some(source) = engine.graph_mut() else { return Vec::new() };
         self.extend(source, now);
-        let mut requests = Vec::new();
+        let mut streams = Vec::new();
         for (stream, navigator) in source.ahead() {
             let Some(plan) = self.streams.get_mut(&stream) else { continue };
             let first = navigator.first_number();
             plan.next_step = plan.next_step.max(first);
-            let since_ns = since_ns(stream, plan, now);
-            let steps = (first..).zip(navigator.path());
-            let mut reads =
-                steps.skip((plan.next_step - first) as usize).flat_map(|(number, step)| {
+            let n_planned = (plan.next_step - first) as usize;
+            let steps = (plan.next_step..).zip(navigator.path().skip(n_planned));
+            streams.push((stream, navigator, since_ns(stream, plan, now), steps));
+        }
+        // The stream and step of each read in the order in which the planner looks at them.
+        let mut rounds: Vec<(usize, u64)> = Vec::new();
+        let mut round: VecDeque<ExpectedRead> = VecDeque::new();
+        let expected = std::iter::from_fn(|| {
+            while round.is_empty() {
+                let mut reads = Vec::new();
+                let mut is_over = true;
+                for (n, (_, navigator, since_ns, steps)) in streams.iter_mut().enumerate() {
+                    let Some((number, step)) = steps.find(|(_, step)| is_read(step)) else {
+                        continue;
+                    };
+                    is_over = false;
+                    let file = step.path.as_deref().and_then(|path| files.key_of_path(path));
+                    let Some(file) = file else { continue };
                     let probability = GraphSource::probability(navigator, step);
-                    reads_of(step, since_ns, probability).map(move |read| (number, step, read))
-                });
-            // The step of each read that the planner has looked at.
-            let (mut looked_at, mut is_over) = (Vec::new(), false);
-            let expected = std::iter::from_fn(|| {
-                let Some((number, step, read)) = reads.next() else {
-                    is_over = true;
+                    let storage = files.storage(file);
+                    let in_ns = navigator.from_now_ns(step).saturating_sub(*since_ns);
+                    reads.extend(
+                        reads_of(step, in_ns, probability)
+                            .map(|read| (n, number, ExpectedRead { file, storage, ..read })),
+                    );
+                }
+                if is_over {
                     return None;
-                };
-                looked_at.push(number);
-                let file = step.path.as_deref().and_then(|path| files.key_of_path(path));
-                Some(match file {
-                    Some(file) => ExpectedRead { file, storage: files.storage(file), ..read },
-                    None => ExpectedRead { bytes: 0..0, ..read },
-                })
-            });
-            let (made, n_planned) = planner.plan(situation, expected);
-            match looked_at.get(n_planned) {
-                Some(number) => plan.next_step = *number,
-                None if is_over => plan.next_step = first + navigator.path().len() as u64,
-                None => {}
+                }
+                reads.sort_by_key(|(_, _, read)| (read.file, read.bytes.start));
+                rounds.extend(reads.iter().map(|(n, number, _)| (*n, *number)));
+                round.extend(reads.into_iter().map(|(_, _, read)| read));
             }
-            requests.extend(made);
+            round.pop_front()
+        });
+        let (requests, n_planned) = planner.plan(situation, expected);
+        for (n, (stream, navigator, _, steps)) in streams.iter_mut().enumerate() {
+            let Some(plan) = self.streams.get_mut(stream) else { continue };
+            let left = rounds.iter().skip(n_planned).find(|(other, _)| *other == n);
+            let end = navigator.first_number() + navigator.path().len() as u64;
+            plan.next_step = match left {
+                Some((_, number)) => *number,
+                None => steps.next().map_or(end, |(number, _)| number),
+            };
         }
         requests
     }
@@ -161,11 +179,7 @@ fn since_ns(stream: Option<StreamId>, plan: &GraphPlan, now: Instant) -> u64 {
 
 /// The reads of a step, without their file. Within a step, bytes are due one after the
 /// other.
-fn reads_of(
-    step: &GraphStep,
-    since_ns: u64,
-    probability: f64,
-) -> impl Iterator<Item = ExpectedRead> {
+fn reads_of(step: &GraphStep, in_ns: u64, probability: f64) -> impl Iterator<Item = ExpectedRead> {
     let extents: &[Range<u64>] = if is_read(step) { &step.extents } else { &[] };
     let total: u64 = extents.iter().map(|range| range.end - range.start).sum();
     let ns_per_byte = step.io_time_ns as f64 / total.max(1) as f64;
@@ -183,7 +197,7 @@ fn reads_of(
             file: ioracle_prefetch::FileKey(0),
             storage: ioracle_prefetch::StorageKey::default(),
             bytes,
-            in_ns: step.from_now_ns.saturating_add(within_ns).saturating_sub(since_ns),
+            in_ns: in_ns.saturating_add(within_ns),
             probability,
             source: PredictionSource::Graph,
         }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use ioracle_engine::{Engine, GraphSource};
 use ioracle_knowledge::{
-    Contributed, IfMissing, KnowledgeGraph, Repository, RepositoryPlace, RunFiles, VisitCollector,
-    contribute,
+    IfMissing, KnowledgeGraph, Repository, RepositoryPlace, RunFiles, VisitCollector,
+    leave_contribution,
 };
 
 use crate::knowledge::FileInquiry;
@@ -20,10 +20,8 @@ use crate::shared::failure::sentence;
 use crate::shared::output::say;
 use crate::shared::summary::KnowledgeUse;
 
-/// How long is waited for others at the beginning, when the program runs already, and
-/// at the end. Then the run leaves a contribution beside the repository.
+/// How long is waited for others at the beginning, when the program runs already.
 const PATIENCE_BEFORE: Duration = Duration::from_millis(500);
-const PATIENCE_AFTER: Duration = Duration::from_secs(1);
 /// How long its file system may take to answer before it is left alone.
 const PATIENCE_WITH_STORAGE: Duration = Duration::from_secs(2);
 
@@ -162,7 +160,8 @@ impl RunKnowledge {
             used.predicted_percent = percent(counts.predicted);
             let is_usable = self.refused.is_none() && self.not_updated.is_none();
             if is_usable && self.run.contributes && source.n_visits() > 0 {
-                self.contribute(source.finish(), build, &mut used);
+                let known = source.graph().clone();
+                self.contribute(known, &source.finish(), build, &mut used);
             }
         }
         used.refused = self.refused;
@@ -170,27 +169,40 @@ impl RunKnowledge {
         used
     }
 
-    fn contribute(&mut self, graph: KnowledgeGraph, build: Option<&str>, used: &mut KnowledgeUse) {
+    /// Leaves the run beside the repository, to be merged when nobody waits any more: a
+    /// transaction waits for the disk three times.
+    fn contribute(
+        &mut self,
+        mut known: KnowledgeGraph,
+        graph: &KnowledgeGraph,
+        build: Option<&str>,
+        used: &mut KnowledgeUse,
+    ) {
         let KnowledgeRun { file, application, anonymise, .. } = &self.run;
-        let graph = if *anonymise { graph.anonymised() } else { graph };
-        let answers = |inquiry: &Arc<FileInquiry>| inquiry.answers(file, PATIENCE_WITH_STORAGE);
-        if !self.inquiry.as_ref().is_some_and(answers) {
+        let hashed;
+        let graph = match anonymise {
+            true => {
+                hashed = graph.anonymised();
+                &hashed
+            }
+            false => graph,
+        };
+        let answers = |inquiry: &&Arc<FileInquiry>| inquiry.answers(file, PATIENCE_WITH_STORAGE);
+        let Some(inquiry) = self.inquiry.as_ref().filter(answers) else {
             let file = file.display();
             return self.leave_as_it_is(format!(
                 "the file system of the knowledge repository '{file}' does not answer, so that \
                  nothing is added to it"
             ));
+        };
+        match leave_contribution(file, (application, build), graph) {
+            Ok(()) => inquiry.merge_later(file),
+            Err(error) => return self.leave_as_it_is(error.to_string()),
         }
-        let place = RepositoryPlace::of(file);
-        match contribute(file, place, (application, build), &graph, PATIENCE_AFTER) {
-            Ok((Contributed::Merged, Some(merged))) => {
-                used.runs = merged.runs();
-                used.vertices = merged.vertices().len();
-                used.edges = merged.edges().len();
-            }
-            Ok(_) => used.runs += 1,
-            Err(error) => self.leave_as_it_is(error.to_string()),
-        }
+        known.merge(graph);
+        used.runs = known.runs();
+        used.vertices = known.vertices().len();
+        used.edges = known.edges().len();
     }
 }
 

@@ -171,5 +171,5 @@ fn deliver(arguments: &Arguments, summary: &RunSummary) {
 fn write(file: &Path, summary: &RunSummary) -> Result<()> {
     let mut document = serde_json::to_vec_pretty(summary)?;
     document.push(b'\n');
-    output::write_file(file, &document)
+    output::write_file_soon(file, &document)
 }

@@ -23,6 +23,7 @@ use super::summary::{ModelKnown, ModelSaved, ModelUse};
 use crate::shared::failure::sentence;
 use crate::shared::lock::Lock;
 use crate::shared::models::{self, FileStamp};
+use crate::shared::output::write_file_soon;
 
 /// How long is waited for other runs that save the same model.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -124,7 +125,9 @@ impl Begun {
         // So that whoever looks at it sees how the next run will begin.
         model.begin_run();
         let (runs, roles) = (model.runs(), model.roles().count());
-        Ok(ModelSaved { bytes: models::write(file, &model.save())?, runs, roles })
+        let bytes = model.save();
+        write_file_soon(file, &bytes)?;
+        Ok(ModelSaved { bytes: bytes.len() as u64, runs, roles })
     }
 }
 
