@@ -158,6 +158,31 @@ export interface Flame {
   left_out: number;
 }
 
+/// What prefetching did while the trace was recorded.
+export interface Prefetched {
+  sentence: string;
+  bytes: number;
+  used: number;
+  wasted: number;
+  late: number;
+  read: number;
+  waited_s: number;
+  saved_s: number;
+  possible_s: number;
+  by_source: { grammar: number; model: number; graph: number };
+}
+
+/// What the knowledge graph knew of the run.
+export interface Knowledge {
+  sentence: string;
+  application: string;
+  runs: number;
+  vertices: number;
+  edges: number;
+  matched_percent: number | null;
+  predicted_percent: number | null;
+}
+
 export interface Report {
   format: number;
   version: string;
@@ -173,6 +198,8 @@ export interface Report {
   incomplete: string | null;
   skipped: number;
   not_recorded: number;
+  prefetch: Prefetched | null;
+  knowledge: Knowledge | null;
   verdict: string[];
   summary: Summary;
   fine: [string, string][];

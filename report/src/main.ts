@@ -2,6 +2,7 @@
 
 // Puts the page together.
 
+import { acting } from "./acting";
 import { h, section } from "./dom";
 import type { RankGroup, Report } from "./data";
 import { bytes, count, counted, percent, seconds, shortPath } from "./format";
@@ -22,7 +23,7 @@ function main(): void {
   const time = timeline(report);
   const hasData = report.summary.io.operations > 0;
   const sections = hasData
-    ? [findings(report), time.element, heat(report, time.showRow), loops(report), files(report), variables(report), flame(report), rankTable(report), quality(report), aboutTrace(report)]
+    ? [findings(report), time.element, heat(report, time.showRow), loops(report), files(report), variables(report), flame(report), rankTable(report), acting(report), quality(report), aboutTrace(report)]
     : [aboutTrace(report)];
   const shown = sections.filter((element): element is HTMLElement => element !== null);
   document.body.append(

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use ioracle_insight::{Report, ReportAnalysis, ReportedJob};
+use ioracle_prefetch::PrefetchReport;
 use ioracle_trace::{ReadOptions, Trace};
 use serde::Serialize;
 
 use crate::shared::failure::open_trace;
 use crate::shared::numbers::bytes;
 use crate::shared::output;
-use crate::shared::summary::{MissingCalls, TraceProcesses};
+use crate::shared::summary::{self, KnowledgeUse, MissingCalls, TraceProcesses};
 use crate::shared::text::without_control_characters;
 use crate::shared::whole_trace;
 
@@ -72,8 +73,24 @@ struct Document {
     incomplete: Option<String>,
     skipped: u64,
     not_recorded: u64,
+    prefetch: Option<InWords<PrefetchReport>>,
+    knowledge: Option<InWords<KnowledgeUse>>,
     #[serde(flatten)]
     report: Report,
+}
+
+/// What the run was given, with the sentence that `ioracle run` said about it.
+#[derive(Serialize)]
+struct InWords<T> {
+    sentence: String,
+    #[serde(flatten)]
+    values: T,
+}
+
+impl<T> InWords<T> {
+    fn new(values: T, sentence: impl FnOnce(&T) -> String) -> InWords<T> {
+        InWords { sentence: sentence(&values), values }
+    }
 }
 
 /// Runs the subcommand.
@@ -148,6 +165,10 @@ fn document(trace: &Trace) -> Result<Document> {
         incomplete: trace.incomplete().map(str::to_owned),
         skipped: seen.skipped,
         not_recorded,
+        prefetch: whole_trace::prefetch(trace)?
+            .map(|report| InWords::new(report, summary::what_prefetching_did)),
+        knowledge: whole_trace::knowledge(trace)?
+            .map(|knowledge| InWords::new(knowledge, summary::what_is_known)),
         report: analysis.finish(&job),
     })
 }

@@ -69,6 +69,8 @@ fn summarise(trace: &Trace) -> Result<TraceSummary> {
         processes: seen.processes(trace, &ranks),
         job,
         unrecorded: UnrecordedCalls { calls },
+        prefetch: whole_trace::prefetch(trace)?,
+        knowledge: whole_trace::knowledge(trace)?,
         skipped: seen.skipped,
         not_in_trace: TraceSummary::NOT_IN_TRACE,
     })

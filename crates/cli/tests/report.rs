@@ -210,6 +210,41 @@ fn a_page_of_one_operation_works_in_a_browser() {
     works_in_a_browser(&reported(&trace));
 }
 
+/// The description is from outside: numbers as they are shown, and what is none of ours
+/// in a sentence.
+#[test]
+fn what_prefetching_and_knowledge_did_is_in_the_page() {
+    let trace = Written::new(&checkpoints(200, 1));
+    assert!(values(&reported(&trace))["prefetch"].is_null());
+    let description = serde_json::json!({
+        "application": "it",
+        "prefetch": {
+            "bytes": 900, "used": 700, "wasted": 150, "late": 50, "read": 1000, "waited_s": 0.5,
+            "saved_s": 1.5, "possible_s": 2.0,
+            "by_source": { "grammar": 100, "model": 200, "graph": 400 },
+            "stopped": true, "why": "</script><script>window.injected=1</script>",
+        },
+        "knowledge": {
+            "file": "/k.db", "application": "it", "runs": 3, "vertices": 12, "edges": 14,
+            "matched_percent": 100.0, "predicted_percent": 91.5,
+        },
+    });
+    fs::write(trace.file("meta.json"), description.to_string()).expect("a writable directory");
+    let page = reported(&trace);
+    let values = values(&page);
+    let sentence = values["prefetch"]["sentence"].as_str().expect("a sentence");
+    assert!(sentence.starts_with("70 % of the bytes read were there in time"), "{sentence}");
+    let sentence = values["knowledge"]["sentence"].as_str().expect("a sentence");
+    assert!(sentence.starts_with("it: 12 data objects in 3 runs; 100 %"), "{sentence}");
+    works_in_a_browser(&page);
+    for wrong in [r#"{"prefetch": 7}"#, r#"{"knowledge": {"runs": "many"}}"#] {
+        fs::write(trace.file("meta.json"), wrong).expect("a writable directory");
+        for command in ["report", "show"] {
+            ioracle([command, trace.name()]).fails_saying(1, &["meta.json", "remove that field"]);
+        }
+    }
+}
+
 #[test]
 fn names_do_no_harm_in_a_browser() {
     let trace = evil();

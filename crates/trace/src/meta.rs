@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::error::Error;
 
@@ -43,6 +44,10 @@ pub struct Meta {
     pub rank_start_offset_ns: BTreeMap<u32, u64>,
     /// Why events are missing from the recording, in words.
     pub incomplete: Option<String>,
+    /// What prefetching did, as `ioracle run --json` prints it.
+    pub prefetch: Option<Value>,
+    /// What the knowledge graph knew, as `ioracle run --json` prints it.
+    pub knowledge: Option<Value>,
     /// What else is to be known.
     pub notes: String,
 }

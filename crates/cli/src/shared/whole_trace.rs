@@ -4,10 +4,13 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use ioracle_events::{ContextId, Event, FileId, StreamId};
 use ioracle_insight::{FrameSource, JobAnalysis, ReportAnalysis};
+use ioracle_prefetch::PrefetchReport;
 use ioracle_trace::Trace;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::shared::failure::without_lenient;
 use crate::shared::learn::say_incomplete;
@@ -15,7 +18,7 @@ use crate::shared::numbers::counted;
 use crate::shared::output::say;
 use crate::shared::progress::Progress;
 use crate::shared::source_lines::frame_source;
-use crate::shared::summary::{MissingCalls, TraceProcesses};
+use crate::shared::summary::{KnowledgeUse, MissingCalls, TraceProcesses};
 
 /// Events between two moves of the progress bar.
 const PROGRESS_STEP: u64 = 4096;
@@ -175,4 +178,28 @@ pub fn wall_s(trace: &Trace) -> Option<f64> {
 /// Calls that were seen when the trace was recorded and are not in it.
 pub fn missing(trace: &Trace) -> Vec<MissingCalls> {
     MissingCalls::all(|_, cause| trace.meta().not_recorded.get(cause).copied().unwrap_or(0))
+}
+
+/// What prefetching did when the trace was recorded, if it did anything.
+pub fn prefetch(trace: &Trace) -> Result<Option<PrefetchReport>> {
+    described(trace, "prefetch", trace.meta().prefetch.as_ref())
+}
+
+/// What the knowledge graph knew when the trace was recorded, if it was asked.
+pub fn knowledge(trace: &Trace) -> Result<Option<KnowledgeUse>> {
+    described(trace, "knowledge", trace.meta().knowledge.as_ref())
+}
+
+fn described<T: DeserializeOwned>(
+    trace: &Trace,
+    field: &str,
+    value: Option<&Value>,
+) -> Result<Option<T>> {
+    value.map(T::deserialize).transpose().with_context(|| {
+        format!(
+            "'{field}' in the description (meta.json) of '{}' is not what 'ioracle run' writes; \
+             remove that field from it",
+            trace.name()
+        )
+    })
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use ioracle_events::{Event, Function};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::error::Error;
 use crate::trace::{Form, ReadOptions, Trace};
@@ -26,6 +27,10 @@ pub struct Description {
     pub processes_seen: Option<u64>,
     /// Calls that were seen but not recorded, by cause.
     pub not_recorded: BTreeMap<String, u64>,
+    /// What prefetching did, as `ioracle run --json` prints it.
+    pub prefetch: Option<Value>,
+    /// What the knowledge graph knew, as `ioracle run --json` prints it.
+    pub knowledge: Option<Value>,
     /// What else is to be known.
     pub notes: String,
 }
@@ -53,6 +58,10 @@ pub(crate) struct MetaDocument {
     pub(crate) not_recorded: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) incomplete: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) prefetch: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) knowledge: Option<Value>,
     pub(crate) notes: String,
 }
 

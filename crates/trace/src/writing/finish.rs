@@ -155,6 +155,8 @@ fn document(description: &Description, processes: &[LoggedProcess]) -> MetaDocum
         wall_s: description.wall_s,
         processes_seen: description.processes_seen,
         not_recorded: description.not_recorded,
+        prefetch: description.prefetch,
+        knowledge: description.knowledge,
         notes: description.notes,
         ..MetaDocument::default()
     }

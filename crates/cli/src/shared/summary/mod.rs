@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use ioracle_insight::{Predicted, Summary};
 use ioracle_prefetch::PrefetchReport;
 use ioracle_spool::layout;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-pub use self::render::{Screen, render, render_trace};
+pub use self::render::{Screen, render, render_trace, what_is_known, what_prefetching_did};
 pub use self::unseen::{Circumstances, Unseen};
 use crate::shared::linked::LinkedIn;
 
@@ -75,6 +75,10 @@ pub struct TraceSummary {
     #[serde(flatten)]
     pub job: Summary,
     pub unrecorded: UnrecordedCalls,
+    /// What prefetching did when the trace was recorded.
+    pub prefetch: Option<PrefetchReport>,
+    /// What the knowledge graph knew then.
+    pub knowledge: Option<KnowledgeUse>,
     /// Rows or events that could not be read.
     pub skipped: u64,
     /// Fields of the summary of a live run that no trace holds.
@@ -99,8 +103,6 @@ impl TraceSummary {
         "unseen",
         "left_raw",
         "model",
-        "prefetch",
-        "knowledge",
         "own_cpu_s",
     ];
 }
@@ -163,7 +165,8 @@ pub struct ModelUse {
 }
 
 /// What the knowledge graph knew and has learned.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct KnowledgeUse {
     /// The repository.
     #[serde(serialize_with = "crate::shared::text::as_path")]

@@ -82,6 +82,7 @@ fn fill_with_trace(summary: &TraceSummary, page: &mut TextPage) {
     for (n, sentence) in missing.enumerate() {
         page.say(if n == 0 { "not recorded" } else { "" }, &sentence);
     }
+    what_was_acted_on(summary.prefetch.as_ref(), summary.knowledge.as_ref(), page);
     page.say("left out", NOT_IN_A_TRACE);
 }
 
@@ -111,12 +112,7 @@ fn fill(summary: &RunSummary, page: &mut TextPage) {
     if let Some(model) = &summary.model {
         what_the_model_did(model, page);
     }
-    if let Some(prefetch) = &summary.prefetch {
-        page.say("prefetch", &what_prefetching_did(prefetch));
-    }
-    if let Some(knowledge) = &summary.knowledge {
-        page.say("knowledge", &what_is_known(knowledge));
-    }
+    what_was_acted_on(summary.prefetch.as_ref(), summary.knowledge.as_ref(), page);
     if let Some(trace) = &summary.trace {
         page.say(
             "trace",
@@ -174,7 +170,21 @@ fn one_line(summary: &RunSummary) -> String {
     }
 }
 
-fn what_is_known(knowledge: &KnowledgeUse) -> String {
+fn what_was_acted_on(
+    prefetch: Option<&PrefetchReport>,
+    knowledge: Option<&KnowledgeUse>,
+    page: &mut TextPage,
+) {
+    if let Some(prefetch) = prefetch {
+        page.say("prefetch", &what_prefetching_did(prefetch));
+    }
+    if let Some(knowledge) = knowledge {
+        page.say("knowledge", &what_is_known(knowledge));
+    }
+}
+
+/// What the knowledge graph knew of a run, in a sentence.
+pub fn what_is_known(knowledge: &KnowledgeUse) -> String {
     let KnowledgeUse { application, runs, vertices, .. } = knowledge;
     let file = knowledge.file.display();
     if knowledge.refused.is_some() {
@@ -203,7 +213,8 @@ fn what_is_known(knowledge: &KnowledgeUse) -> String {
     )
 }
 
-fn what_prefetching_did(report: &PrefetchReport) -> String {
+/// What prefetching did for a run, in a sentence.
+pub fn what_prefetching_did(report: &PrefetchReport) -> String {
     let percent = |part: u64, of: u64| (100.0 * part as f64 / of.max(1) as f64).round();
     let done = match report.bytes {
         0 => "nothing was read ahead".to_owned(),
