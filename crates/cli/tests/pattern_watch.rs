@@ -6,7 +6,9 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use support::{Done, command, done};
 
@@ -73,4 +75,85 @@ fn options_are_applied_and_failures_are_reported() {
     let refused = watch(place.path(), &["--tune", tune.to_str().unwrap()]);
     refused.fails_saying(1, &["tune.toml', line 2"]);
     assert!(refused.out.is_empty(), "the server was not started");
+}
+
+/// Joins a job; with all that is said.
+fn join(job: &str, arguments: &[&str]) -> Done {
+    let mut command = command();
+    command.args(["pattern", "watch", "--job", job]).args(arguments).stdin(Stdio::null());
+    done(command.output().unwrap())
+}
+
+/// Below `ioracle run`, as a process of its own.
+fn run_server(place: &Path) -> Child {
+    let mut command = command();
+    command.args(["run", "--quiet", "--", "sh", "-c", SERVER]).env("PLACE", place);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Waits until a job can be joined.
+fn wait_for(server: &Child) {
+    for _ in 0..500 {
+        let mut jobs = command();
+        let listed = done(jobs.args(["jobs", "--json"]).output().unwrap()).json();
+        let is_there =
+            |job: &serde_json::Value| job["pid"] == server.id() && job["state"] == "running";
+        if listed["jobs"].as_array().unwrap().iter().any(is_there) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("the job never began");
+}
+
+#[test]
+fn a_running_job_is_joined_and_watched_until_it_ends() {
+    let place = tempfile::tempdir().unwrap();
+    let mut server = run_server(place.path());
+    wait_for(&server);
+    let under = place.path().to_str().unwrap();
+    let joined = join(&server.id().to_string(), &["--json", "--under", under]);
+    assert_eq!(joined.code, Some(0), "{}", joined.err);
+    assert!(joined.err.contains("the job has ended"), "{}", joined.err);
+    let shown = seconds(&joined);
+    assert!(shown.len() >= 3, "{}{}", joined.out, joined.err);
+    assert_ne!(shown[0]["pattern"], shown[shown.len() - 1]["pattern"], "{}", joined.out);
+    assert_eq!(server.wait().unwrap().code(), Some(7), "the server was not disturbed");
+}
+
+#[test]
+fn whoever_leaves_a_job_leaves_it_running() {
+    let place = tempfile::tempdir().unwrap();
+    let known = place.path().join("known.db");
+    let mut server = run_server(place.path());
+    wait_for(&server);
+    let mut joining = command();
+    joining.args(["pattern", "watch", "--job", &server.id().to_string()]);
+    joining.args(["--known", known.to_str().unwrap()]).stdin(Stdio::null()).stderr(Stdio::piped());
+    let joined = joining.spawn().unwrap();
+    thread::sleep(Duration::from_millis(2500));
+    let pid = rustix::process::Pid::from_raw(joined.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let left = done(joined.wait_with_output().unwrap());
+    assert_eq!(left.code, Some(0), "{}", left.err);
+    assert!(left.err.contains("patterns in") && !left.err.contains("has ended"), "{}", left.err);
+    assert!(known.exists(), "what was learned is kept");
+    assert_eq!(server.wait().unwrap().code(), Some(7));
+}
+
+#[test]
+fn jobs_that_cannot_be_joined_are_refused_in_one_sentence() {
+    join("4194304", &[]).fails_saying(1, &["process 4194304", "'ioracle jobs' lists them"]);
+    join("no-such-application", &[]).fails_saying(1, &["'no-such-application'"]);
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("ioracle-1-1");
+    join(directory.to_str().unwrap(), &[]).fails_saying(1, &["is no directory of a job"]);
+    if !rustix::process::geteuid().is_root() {
+        return ioracle_testing::skip("only root can make files of another user");
+    }
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("job"), "").unwrap();
+    std::os::unix::fs::chown(&directory, Some(65534), Some(65534)).unwrap();
+    join(directory.to_str().unwrap(), &[]).fails_saying(1, &["it belongs to another user"]);
+    assert_eq!(directory.read_dir().unwrap().count(), 1, "nothing was left there");
 }

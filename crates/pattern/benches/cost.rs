@@ -91,7 +91,7 @@ fn requests() {
 fn ticks(n_requests: u64) {
     let mut watcher = PatternWatcher::new(PatternConfig::server());
     let mut n_loads = 0_u64;
-    while watcher.matcher().known() < 10_000 && n_loads < 27_000 {
+    while watcher.matcher().known() < 10_000 && n_loads < 60_000 {
         begin_load(&mut watcher, n_loads);
         watcher.tick();
         n_loads += 1;
@@ -128,17 +128,21 @@ fn ticks(n_requests: u64) {
     );
 }
 
-/// The first second of a load that differs from all others in size, streams,
-/// files, rate or kind, on files of its own.
+/// The first second of a load that differs from all others in its sizes, steps, streams,
+/// files, rate and kind, on files of its own.
 fn begin_load(watcher: &mut PatternWatcher, load: u64) {
-    let (streams, files) = (1 << (load / 24 % 6), 1 << (load / 144 % 6));
+    let any = |what: u64, below: u64| noise(load * 64 + what) % below;
+    let (streams, files) = (1 << any(0, 6), 1 + any(1, 48));
+    // Three of each, in turns of different length.
+    let (sizes, steps) = ([2, 3, 4].map(|it| any(it, 24)), [5, 6, 7].map(|it| any(it, 30)));
     for n in 0..130 {
+        let place = n / streams;
         watcher.observe(&Request {
-            time_ns: (load << 32) + (n << (10 + load / 864 % 16)),
+            time_ns: (load << 32) + (n << (10 + any(8, 16))),
             file: (load << 8) + n % files,
-            kind: RequestKind::ALL[(load / 13_824 % 2) as usize],
-            offset: ((n % streams) << 40) + ((n / streams) << (load % 24)),
-            size: 1 << (load % 24),
+            kind: RequestKind::ALL[any(9, 2) as usize],
+            offset: ((n % streams) << 40) + (place << steps[(place % (1 + any(10, 3))) as usize]),
+            size: 1 << sizes[(n % (1 + any(11, 3))) as usize],
         });
     }
 }

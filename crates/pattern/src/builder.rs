@@ -58,7 +58,19 @@ struct OpenSlice {
     profile: ProfileBuilder,
     /// File and end of the request before, in this slice.
     previous: Option<(u64, u64)>,
+    /// The first files of this slice, and of the one before.
+    first_files: FirstFiles,
+    files_before: FirstFiles,
 }
+
+/// The first files that a slice accesses.
+#[derive(Clone, Copy, Debug, Default)]
+struct FirstFiles {
+    files: [u64; N_FIRST_FILES],
+    n: usize,
+}
+
+const N_FIRST_FILES: usize = 8;
 
 /// Requests that may be the first ones of another load.
 ///
@@ -92,6 +104,8 @@ impl PatternBuilder {
                 streams: StreamTable::new(),
                 profile: ProfileBuilder::new(),
                 previous: None,
+                first_files: FirstFiles::default(),
+                files_before: FirstFiles::default(),
             },
             waiting: WaitingRequests::new(),
             may_wait: config.splits_at_loads,
@@ -126,6 +140,25 @@ impl PatternBuilder {
     #[inline]
     pub fn load_has_changed(&self) -> bool {
         self.waiting.requests.len() == N_IN_ROW
+    }
+
+    /// Whether a load has just begun, with this slice: many requests went to files
+    /// that were not in use in the slice before, and few to others.
+    #[inline]
+    pub fn load_has_begun(&self) -> bool {
+        self.waiting.n_fresh == N_IN_ROW as u64
+            && 4 * self.waiting.n_carried < self.waiting.n_fresh
+            && self.waiting.requests.is_empty()
+    }
+
+    /// The first files that the present slice has accessed so far.
+    pub fn first_files(&self) -> &[u64] {
+        self.open.first_files.all()
+    }
+
+    /// The first files that the last slice has accessed.
+    pub fn files_before(&self) -> &[u64] {
+        self.open.files_before.all()
     }
 
     /// Ends the slice early, after so long a time, because the load has changed.
@@ -207,6 +240,20 @@ impl WaitingRequests {
     }
 }
 
+impl FirstFiles {
+    #[inline]
+    fn add(&mut self, file: u64) {
+        if let Some(place) = self.files.get_mut(self.n) {
+            *place = file;
+            self.n += 1;
+        }
+    }
+
+    fn all(&self) -> &[u64] {
+        &self.files[..self.n]
+    }
+}
+
 impl OpenSlice {
     #[inline]
     fn add(&mut self, request: &Request, file: &mut KnownFile, use_of_file: FileUse) {
@@ -218,6 +265,9 @@ impl OpenSlice {
             let distance = step.unwrap_or(self.infinite) as f64;
             self.series[0].push(distance);
             self.series[1].push(distance);
+        }
+        if !use_of_file.is_again {
+            self.first_files.add(request.file);
         }
         let end = request.end();
         self.previous = Some((request.file, end));
@@ -238,6 +288,7 @@ impl OpenSlice {
         let series = self.series[kind.index()].take();
         self.series.iter_mut().for_each(SeriesBuilder::clear);
         self.previous = None;
+        self.files_before = std::mem::take(&mut self.first_files);
         // Never the number that stands for no slice.
         self.number = (self.number + 1) % u32::MAX;
         let profile = Box::new(self.profile.finish(n_of, elapsed_ns));
@@ -276,8 +327,13 @@ mod tests {
         assert!(builder.load_has_changed());
         let cut = builder.cut(300_000_000).unwrap();
         assert_eq!((cut.counts.requests(), cut.profile.carried), (500, 1.0));
+        assert!(builder.load_has_begun());
+        assert_eq!(
+            (builder.files_before(), builder.first_files()),
+            (&[1, 2][..], &[10, 11, 12][..])
+        );
         serve(&mut builder, 10, 3, 500);
-        assert!(!builder.load_has_changed());
+        assert!(!builder.load_has_changed() && !builder.load_has_begun());
         let first = builder.tick().unwrap();
         assert_eq!((first.counts.requests(), first.profile.carried), (564, 0.0));
         serve(&mut builder, 10, 3, 500);

@@ -6,6 +6,9 @@
 #[cfg(feature = "persistence")]
 use std::path::Path;
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
 use crate::builder::PatternBuilder;
 use crate::choice::{ChoiceConfig, DecisionMaker, RewardError};
 use crate::config::PatternConfig;
@@ -18,6 +21,9 @@ use crate::store::{PatternStore, StoreError};
 
 /// Pairs of known patterns that are compared again per slice.
 const N_RECOMPARED: usize = 2_000;
+
+/// Files whose users are remembered at most; beyond it all are forgotten.
+const MAX_USED_FILES: usize = 4096;
 
 /// What a slice was.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,6 +78,10 @@ pub struct PatternWatcher {
     option_of_slice: usize,
     /// The family of the last slice.
     current: Option<PatternId>,
+    /// Which family used a file last.
+    users: HashMap<u64, PatternId, FixedState>,
+    /// The family of the load that has just begun, as its files say.
+    begun: Option<PatternId>,
 }
 
 impl PatternWatcher {
@@ -86,6 +96,8 @@ impl PatternWatcher {
             option: 0,
             option_of_slice: 0,
             current: None,
+            users: HashMap::with_hasher(FixedState::default()),
+            begun: None,
         }
     }
 
@@ -123,13 +135,44 @@ impl PatternWatcher {
     /// Ends the slice early, after so long a time.
     pub fn cut(&mut self, elapsed_ns: u64) -> Option<RecognisedSlice> {
         let pattern = self.builder.cut(elapsed_ns)?;
-        Some(self.recognise(pattern))
+        Some(self.recognise_own(pattern))
     }
 
     /// Ends the slice; `None` if there were no requests.
     pub fn tick(&mut self) -> Option<RecognisedSlice> {
         let pattern = self.builder.tick()?;
-        Some(self.recognise(pattern))
+        Some(self.recognise_own(pattern))
+    }
+
+    /// Whether a load has just begun: a good moment to
+    /// [guess](Self::guess_by_files) which one it is.
+    #[inline]
+    pub fn load_has_begun(&self) -> bool {
+        self.builder.load_has_begun()
+    }
+
+    /// The family of the load that has just begun, if its files were last used by one.
+    /// It is [expected](Self::expected) until the slice has ended and shows what the
+    /// load is: most loads come again on the same files, and an option that is set now
+    /// helps a second longer.
+    pub fn guess_by_files(&mut self) -> Option<PatternId> {
+        let mut users = self.builder.first_files().iter().map(|file| self.users.get(file));
+        let first = users.next().flatten().copied()?;
+        // Files of several loads say nothing.
+        self.begun = users.all(|user| user == Some(&first)).then_some(first);
+        self.begun
+    }
+
+    /// A slice of our own requests has ended.
+    fn recognise_own(&mut self, pattern: Pattern) -> RecognisedSlice {
+        let slice = self.recognise(pattern);
+        if self.users.len() >= MAX_USED_FILES {
+            self.users.clear();
+        }
+        for file in self.builder.files_before() {
+            self.users.insert(*file, slice.family);
+        }
+        slice
     }
 
     /// The same for a pattern that was built elsewhere.
@@ -147,14 +190,17 @@ impl PatternWatcher {
             let kept = self.matcher.patterns().find(|known| known.id == merged.kept);
             let into = kept.map_or(merged.kept, |known| known.family);
             self.decisions.merge(MergedPatterns { kept: into, gone: merged.gone });
+            self.rename_user(merged.gone, into);
             id = if id == merged.gone { merged.kept } else { id };
             family = if family == merged.gone { into } else { family };
         }
         for joined in self.matcher.take_joined_families() {
             self.decisions.merge(joined);
+            self.rename_user(joined.gone, joined.kept);
             family = if family == joined.gone { joined.kept } else { family };
         }
         self.sequence.observe(family);
+        self.begun = None;
         self.current = Some(family);
         self.option_of_slice = self.option;
         RecognisedSlice {
@@ -187,10 +233,15 @@ impl PatternWatcher {
         }
     }
 
-    /// The family of patterns that the next slice is expected to be of; none before
-    /// the first slice.
+    /// The family of patterns that the next slice is expected to be of, or this one if
+    /// its load is [known by its files](Self::guess_by_files); none before the first
+    /// slice.
     pub fn expected(&self) -> Option<PatternId> {
-        self.sequence.expected()
+        self.begun.or_else(|| self.sequence.expected())
+    }
+
+    fn rename_user(&mut self, gone: PatternId, kept: PatternId) {
+        self.users.values_mut().filter(|user| **user == gone).for_each(|user| *user = kept);
     }
 
     /// An option has been set, the one chosen or another.
@@ -250,6 +301,9 @@ impl PatternWatcher {
 
     /// Memory of all parts.
     pub fn memory_bytes(&self) -> usize {
-        self.builder.memory_bytes() + self.matcher.memory_bytes() + self.sequence.memory_bytes()
+        self.builder.memory_bytes()
+            + self.matcher.memory_bytes()
+            + self.sequence.memory_bytes()
+            + self.users.capacity() * size_of::<(u64, PatternId)>()
     }
 }

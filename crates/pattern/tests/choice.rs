@@ -257,3 +257,36 @@ fn an_option_whose_reward_never_comes_is_not_tried_for_ever() {
     }
     assert!(n_tried < 10, "{n_tried}");
 }
+
+/// What a load is shows at the end of its first second; what it was when its files were
+/// used last shows after some dozen requests.
+#[test]
+fn a_load_that_comes_again_on_its_files_is_known_when_it_begins() {
+    let mut watcher = PatternWatcher::new(PatternConfig::server());
+    let [reads, strided] = two_loads().map(|load| Load { n_slices: 1, per_second: 500, ..load });
+    let mut families = [None, None];
+    for turn in 0..6_u64 {
+        let which = (turn % 2) as usize;
+        for second in 0..3 {
+            let load = if which == 0 { &reads } else { &strided };
+            let mut guesses = Vec::new();
+            for request in load.requests(turn * 10 + second) {
+                watcher.observe(&Request { file: 7 + which as u64, ..request });
+                if watcher.load_has_changed() {
+                    watcher.cut(500_000_000);
+                }
+                if watcher.load_has_begun() {
+                    guesses.push(watcher.guess_by_files());
+                }
+            }
+            if second == 0 && turn >= 2 {
+                assert_eq!(guesses.first(), Some(&families[which]), "turn {turn}");
+                assert_eq!(watcher.expected(), families[which]);
+            } else if turn > 0 || second > 0 {
+                assert!(guesses.iter().all(|guess| second == 0 && guess.is_none()), "{guesses:?}");
+            }
+            families[which] = watcher.tick().map(|slice| slice.family);
+        }
+    }
+    assert_ne!(families[0], families[1]);
+}

@@ -20,6 +20,8 @@ pub const VERSION: u32 = 8;
 pub const JOB_FILE: &str = "job";
 /// Name of the file in which `ioracle run` tells how the job is doing.
 pub const STATUS_FILE: &str = "status";
+/// Name of the file by which one who has joined a job gets its requests.
+pub const REQUESTS_FILE: &str = "requests";
 /// How names of stream files end.
 pub const STREAM_SUFFIX: &str = ".stream";
 /// How names of streams end that were made in advance, for threads of the process

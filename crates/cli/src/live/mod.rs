@@ -11,7 +11,7 @@ mod screen;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -22,7 +22,7 @@ use self::screen::{Key, LiveScreen};
 use crate::shared::jobs::{self, FoundJob};
 use crate::shared::output;
 use crate::shared::process::is_alive;
-use crate::shared::status::{self, JobStatus, Silence, StatusReader};
+use crate::shared::status::{JobStatus, Silence, StatusReader};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,8 +60,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     check_terminal()?;
     let found = match &arguments.job {
-        Some(job) => named(job, arguments.dir.as_deref())?,
-        None => running(arguments.dir.as_deref()),
+        Some(job) => jobs::named(job, arguments.dir.as_deref())?,
+        None => jobs::running(arguments.dir.as_deref()),
     };
     if found.is_empty() {
         bail!("no job of this user runs on this machine; start one with 'ioracle run -- COMMAND'");
@@ -105,44 +105,6 @@ pub fn check_terminal() -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// Jobs that run.
-fn running(dir: Option<&Path>) -> Vec<FoundJob> {
-    jobs::find(dir).into_iter().filter(|job| job.is_alive).collect()
-}
-
-/// The jobs that a word of the command line stands for.
-fn named(word: &str, dir: Option<&Path>) -> Result<Vec<FoundJob>> {
-    let is_path = word.contains('/') || Path::new(word).is_dir();
-    if is_path {
-        let directory = Path::new(word);
-        let job = FoundJob {
-            directory: directory.to_owned(),
-            reader: jobs::reader(directory).unwrap_or(0),
-            is_alive: true,
-        };
-        return match StatusReader::open(directory) {
-            Ok(_) => Ok(vec![job]),
-            Err(Silence::Ended) => bail!("'{word}' is no directory of a job; is it over?"),
-            Err(silence) => bail!("the job in '{word}' cannot be shown: {}", silence.sentence()),
-        };
-    }
-    let found = running(dir);
-    if let Ok(pid) = word.parse::<u32>() {
-        let its: Vec<FoundJob> = found.into_iter().filter(|job| job.reader == pid).collect();
-        if its.is_empty() {
-            bail!("no 'ioracle run' of this user is process {pid}; 'ioracle jobs' lists them");
-        }
-        return Ok(its);
-    }
-    let is_named =
-        |job: &FoundJob| status::ask(&job.directory).is_ok_and(|status| status.application == word);
-    let its: Vec<FoundJob> = found.into_iter().filter(is_named).collect();
-    if its.is_empty() {
-        bail!("no job of an application '{word}' runs here; 'ioracle jobs' lists those that do");
-    }
-    Ok(its)
 }
 
 /// Lets the user choose one of several jobs; none if they leave.

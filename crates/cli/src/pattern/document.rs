@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use ioracle_lab::server_patterns::{
-    OptionThroughput, PatternDataSet, RequestRun, ServerRuns, document,
+    MeasuredElsewhere, OptionThroughput, PatternDataSet, RequestRun, ServerRuns, document,
 };
 use ioracle_pattern::RequestReader;
 
@@ -28,6 +28,12 @@ pub struct Arguments {
     /// What 'scripts/record-server-traces' wrote; can be given several times
     #[arg(long, value_name = "DIR")]
     recorded: Vec<PathBuf>,
+    /// What 'cargo bench -p ioracle-pattern' printed
+    #[arg(long, value_name = "FILE")]
+    cost: Option<PathBuf>,
+    /// What 'scripts/pattern-watch' printed
+    #[arg(long, value_name = "FILE")]
+    watch: Option<PathBuf>,
     /// How the data were made, in words
     #[arg(long, value_name = "TEXT", default_value = "they were simulated")]
     how: String,
@@ -47,7 +53,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Ok((name, read(directory)?))
     });
     let recorded = recorded.collect::<Result<Vec<_>>>()?;
-    let document = document(&server, &io_node, &recorded, &arguments.how);
+    let printed = |file: &Option<PathBuf>| {
+        let read = |file: &PathBuf| {
+            let text = fs::read_to_string(file);
+            text.with_context(|| format!("could not read '{}'", file.display()))
+        };
+        file.as_ref().map(read).transpose()
+    };
+    let (cost, watch) = (printed(&arguments.cost)?, printed(&arguments.watch)?);
+    let measured = MeasuredElsewhere { cost: cost.as_deref(), watch: watch.as_deref() };
+    let document = document(&server, &io_node, &recorded, measured, &arguments.how);
     let figures = arguments.output.join("figures");
     fs::create_dir_all(&figures)
         .with_context(|| format!("could not create '{}'", figures.display()))?;

@@ -15,6 +15,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+pub use self::source::request_of;
+
 const EXAMPLES: &str = "\
 Examples:
   ioracle pattern learn monday.csv.zst --known server.db             learn the patterns of a server
@@ -23,6 +25,7 @@ Examples:
   ioracle pattern evaluate runs --json                               precision and recall on labelled runs
   ioracle pattern simulate --set server -o runs                      labelled runs of a simulated cluster
   ioracle pattern watch --tune tune.toml -- glusterfsd -N -f b1.vol  a live server, tuned by its load
+  ioracle pattern watch --job 4711                                   the same for one that runs under 'ioracle run'
 
 docs/pattern.md explains patterns and the files they are read from.";
 

@@ -5,9 +5,13 @@
 //! On a node with an idle processor, learning while the program runs takes nothing
 //! from it. Where all are busy it does, and records can wait. So a few times a second
 //! this looks at the processor time used since: has this process taken more than
-//! [`MAX_SHARE`] of what the job took, with no processor idle and nobody who acts on
-//! predictions? Then records are left alone until a processor is idle, the room for
-//! them is half full, or the program has ended.
+//! [`MAX_SHARE`] of what the job took, [`N_LOOKS`] times in a row, with no processor
+//! idle and nobody who acts on predictions? Then records are left alone until a
+//! processor is idle, the room for them is half full, or the program has ended.
+//!
+//! Once is not enough: what is left for the end is waited for there, by one processor
+//! while the others idle, so where the reader keeps up at little cost, a single slow
+//! quarter of a second must not decide.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -19,6 +23,8 @@ use rustix::time::{ClockId, clock_gettime};
 const MAX_SHARE: f64 = 0.03;
 /// Idle processors from which on one counts as free.
 const IDLE: f64 = 0.25;
+/// How often in a row too much has to be taken.
+const N_LOOKS: u32 = 4;
 /// Time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Processes of a job whose time is looked up; the others count as these do.
@@ -41,6 +47,8 @@ pub struct LearningPace {
     learn: LearnWhen,
     is_later: bool,
     last: Option<TimesUsed>,
+    /// Looks in a row that have found too much taken.
+    n_above: u32,
 }
 
 /// Processor time so far, in seconds.
@@ -55,7 +63,7 @@ struct TimesUsed {
 impl LearningPace {
     /// Nothing has been looked at yet.
     pub fn new(learn: LearnWhen) -> LearningPace {
-        LearningPace { learn, is_later: learn == LearnWhen::Later, last: None }
+        LearningPace { learn, is_later: learn == LearnWhen::Later, last: None, n_above: 0 }
     }
 
     /// Whether learning is left for later now.
@@ -76,7 +84,20 @@ impl LearningPace {
         }
         let Some(used) = TimesUsed::look(now, processes) else { return };
         if let Some(last) = self.last.replace(used) {
-            self.is_later = used.is_later(&last, self.is_later);
+            self.decide(&used, &last);
+        }
+    }
+
+    /// Goes on, begins or ends to leave records for later.
+    fn decide(&mut self, used: &TimesUsed, last: &TimesUsed) {
+        if used.has_idle_since(last) {
+            (self.is_later, self.n_above) = (false, 0);
+        } else if used.has_taken_much_since(last) {
+            self.n_above += 1;
+            self.is_later |= self.n_above >= N_LOOKS;
+        } else {
+            // While records wait, nothing is taken.
+            self.n_above = 0;
         }
     }
 }
@@ -95,13 +116,14 @@ impl TimesUsed {
         Some(TimesUsed { at, idle_s, own_s, job_s })
     }
 
-    /// Whether to go on, or to begin, to leave records for later.
-    fn is_later(&self, last: &TimesUsed, is_later: bool) -> bool {
+    /// Whether a processor had little to do in between.
+    fn has_idle_since(&self, last: &TimesUsed) -> bool {
         let elapsed_s = self.at.duration_since(last.at).as_secs_f64();
-        let has_idle = self.idle_s - last.idle_s >= IDLE * elapsed_s;
-        if has_idle || is_later {
-            return !has_idle;
-        }
+        self.idle_s - last.idle_s >= IDLE * elapsed_s
+    }
+
+    /// Whether this process took too much in between.
+    fn has_taken_much_since(&self, last: &TimesUsed) -> bool {
         let (own_s, job_s) = (self.own_s - last.own_s, self.job_s - last.job_s);
         job_s > 0.0 && own_s > MAX_SHARE * job_s
     }
@@ -149,17 +171,22 @@ mod tests {
             job_s,
         };
         let last = used(0, 5.0, 1.0, 100.0);
-        let check = |idle_s: f64, own_s: f64, job_s: f64, was_later, expected| {
+        let mut pace = LearningPace::new(LearnWhen::Auto);
+        let mut look = |idle_s: f64, own_s: f64, job_s: f64, expected| {
             let now = used(1, 5.0 + idle_s, 1.0 + own_s, 100.0 + job_s);
-            assert_eq!(now.is_later(&last, was_later), expected, "{now:?}");
+            pace.decide(&now, &last);
+            assert_eq!(pace.is_later(), expected, "{now:?}");
         };
-        check(0.0, 0.05, 2.0, false, false);
-        check(0.0, 0.07, 2.0, false, true);
-        check(0.1, 0.07, 2.0, true, true);
+        look(0.0, 0.05, 2.0, false);
+        // Too much, but not often enough in a row.
+        (1..N_LOOKS).for_each(|_| look(0.0, 0.07, 2.0, false));
+        look(0.0, 0.05, 2.0, false);
+        (1..N_LOOKS).for_each(|_| look(0.1, 0.07, 2.0, false));
+        look(0.0, 0.07, 2.0, true);
         // While they wait nothing is taken, and nothing has changed.
-        check(0.0, 0.0, 2.0, true, true);
-        check(0.3, 0.5, 1.0, false, false);
-        check(0.3, 0.0, 1.0, true, false);
+        look(0.0, 0.0, 2.0, true);
+        look(0.3, 0.0, 1.0, false);
+        (0..2 * N_LOOKS).for_each(|_| look(0.3, 0.5, 1.0, false));
     }
 
     #[test]

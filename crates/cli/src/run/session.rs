@@ -19,6 +19,7 @@ use ioracle_spool::settings::{APP, SPOOL};
 use ioracle_trace::{Description, Follower, RawKeeper, TraceRecorder};
 use nix::unistd::Pid;
 use rustix::time::{ClockId, clock_gettime};
+use serde_json::to_value;
 
 use super::keep::keep;
 use super::knowledge::{KnowledgeRun, build_of};
@@ -38,6 +39,7 @@ use crate::shared::executable::ExecutableKind;
 use crate::shared::failure::sentence;
 use crate::shared::find::NotStarted;
 use crate::shared::output::{self, say};
+use crate::shared::request_feed::RequestFeed;
 use crate::shared::summary::RunSummary;
 use crate::shared::symbols::exported_name;
 use crate::shared::text::shell_quoted;
@@ -181,6 +183,7 @@ impl RunPlan<'_> {
             watch.look_up_sources();
         }
         watch.tell_status(StatusPublisher::new(follower.directory(), self.application()));
+        watch.feed(RequestFeed::new(follower.directory()));
         let mut is_known = false;
         let model = self.model().map(|(model, known)| {
             is_known = !known.is_empty();
@@ -259,7 +262,7 @@ impl RunPlan<'_> {
         let (Some(file), Some(text)) = (self.arguments.timeline_file(self.place), timeline) else {
             return;
         };
-        if let Err(error) = output::write_file(&file, text.as_bytes()) {
+        if let Err(error) = output::write_file_soon(&file, text.as_bytes()) {
             say(sentence(&error));
         }
     }
@@ -365,6 +368,13 @@ impl RunPlan<'_> {
                 .iter()
                 .map(|missing| (missing.cause.to_owned(), missing.calls))
                 .collect(),
+            prefetch: summary.prefetch.as_ref().and_then(|report| to_value(report).ok()),
+            knowledge: summary.knowledge.clone().and_then(|mut knowledge| {
+                if self.arguments.settings.anonymise {
+                    knowledge.file = knowledge.file.file_name().unwrap_or_default().into();
+                }
+                to_value(knowledge).ok()
+            }),
             ..Description::default()
         };
         let directory = self.trace.clone();

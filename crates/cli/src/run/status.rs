@@ -88,7 +88,7 @@ impl StatusPublisher {
         self.looked = now;
         if self.file.is_wanted() {
             let status = self.status(now, watch, follower);
-            // That it cannot be written, nobody need be told who cannot see it.
+            // A view that cannot be written is missed by those who look, and by nobody else.
             let _ = self.file.write(&status);
         } else {
             self.last = None;

@@ -30,8 +30,10 @@ use super::model::RunRecognition;
 use super::pace::{LearnWhen, LearningPace};
 use super::signals::Signals;
 use super::status::StatusPublisher;
+use crate::pattern::request_of;
 use crate::prefetch::Attention;
 use crate::shared::output::say;
+use crate::shared::request_feed::RequestFeed;
 use crate::shared::source_lines::{SourceLookup, frame_source};
 
 /// Sleep between looks while the job is active, and when nothing was found for
@@ -103,7 +105,7 @@ pub struct RunObserver<'a> {
     n_slots: u64,
     /// Events since the program has ended.
     n_after_end: u64,
-    /// Somebody sits at a terminal and is to be told what takes long.
+    /// Somebody sits at a terminal and wants to know what takes long.
     pub is_attended: bool,
     /// When that is, once the program has ended.
     tell_after: Option<Instant>,
@@ -112,6 +114,8 @@ pub struct RunObserver<'a> {
     /// Tells those who look how the job is doing.
     status: Option<StatusPublisher>,
     is_looked_at: bool,
+    /// Hands requests to a `pattern watch` that has joined the job.
+    feed: Option<RequestFeed>,
     /// Streams that have begun, and that someone is going to act on.
     to_act_on: Vec<StreamId>,
 }
@@ -145,6 +149,7 @@ impl<'a> RunObserver<'a> {
             n_left_raw: 0,
             status: None,
             is_looked_at: false,
+            feed: None,
             to_act_on: Vec::new(),
         }
     }
@@ -152,6 +157,11 @@ impl<'a> RunObserver<'a> {
     /// Tells those who look how the job is doing.
     pub fn tell_status(&mut self, status: Option<StatusPublisher>) {
         self.status = status;
+    }
+
+    /// Hands requests to whoever joins the job.
+    pub fn feed(&mut self, feed: RequestFeed) {
+        self.feed = Some(feed);
     }
 
     /// The recording will tell functions and source lines.
@@ -216,6 +226,9 @@ impl<'a> RunObserver<'a> {
                 self.is_looked_at = status.look(Instant::now(), self, follower);
                 self.status = Some(status);
             }
+            if let Some(feed) = &mut self.feed {
+                self.is_looked_at |= feed.look(Instant::now());
+            }
             if flushed.elapsed() >= FLUSH_EVERY {
                 flushed = Instant::now();
                 self.flush();
@@ -276,6 +289,9 @@ impl<'a> RunObserver<'a> {
         }
         if read.is_ok() && self.n_left_raw == 0 {
             read = follower.finish(self);
+        }
+        if let Some(feed) = &mut self.feed {
+            feed.flush();
         }
         self.insight.finish();
         self.learn_what_waits();
@@ -473,6 +489,11 @@ impl Observer for RunObserver<'_> {
     fn event(&mut self, process: ProcessNumber, event: &Event) {
         if let Some(status) = &mut self.status {
             status.count(process, event);
+        }
+        if let Some(feed) = self.feed.as_mut().filter(|feed| feed.is_joined())
+            && let Some(request) = request_of(event)
+        {
+            feed.take(&request, event.file, |file| self.learner.engine.path(file));
         }
         self.insight.observe(event);
         if let Some(recognition) = &mut self.recognition {

@@ -13,6 +13,7 @@ use ioracle_spool::settings;
 
 use crate::shared::output::is_writable;
 use crate::shared::process::is_alive;
+use crate::shared::status::{self, Silence, StatusReader};
 use crate::shared::text::shell_quoted;
 
 /// How names of job directories begin; the number of the reading process
@@ -109,6 +110,44 @@ pub fn find(given: Option<&Path>) -> Vec<FoundJob> {
     }
     found.sort_by(|one, other| one.directory.cmp(&other.directory));
     found
+}
+
+/// Jobs that run.
+pub fn running(dir: Option<&Path>) -> Vec<FoundJob> {
+    find(dir).into_iter().filter(|job| job.is_alive).collect()
+}
+
+/// The jobs that a word of the command line stands for.
+pub fn named(word: &str, dir: Option<&Path>) -> Result<Vec<FoundJob>> {
+    let is_path = word.contains('/') || Path::new(word).is_dir();
+    if is_path {
+        let directory = Path::new(word);
+        let job = FoundJob {
+            directory: directory.to_owned(),
+            reader: reader(directory).unwrap_or(0),
+            is_alive: true,
+        };
+        return match StatusReader::open(directory) {
+            Ok(_) => Ok(vec![job]),
+            Err(Silence::Ended) => bail!("'{word}' is no directory of a job; is it over?"),
+            Err(silence) => bail!("the job in '{word}' cannot be shown: {}", silence.sentence()),
+        };
+    }
+    let found = running(dir);
+    if let Ok(pid) = word.parse::<u32>() {
+        let its: Vec<FoundJob> = found.into_iter().filter(|job| job.reader == pid).collect();
+        if its.is_empty() {
+            bail!("no 'ioracle run' of this user is process {pid}; 'ioracle jobs' lists them");
+        }
+        return Ok(its);
+    }
+    let is_named =
+        |job: &FoundJob| status::ask(&job.directory).is_ok_and(|status| status.application == word);
+    let its: Vec<FoundJob> = found.into_iter().filter(is_named).collect();
+    if its.is_empty() {
+        bail!("no job of an application '{word}' runs here; 'ioracle jobs' lists those that do");
+    }
+    Ok(its)
 }
 
 /// The process that made a directory.

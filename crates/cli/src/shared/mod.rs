@@ -20,6 +20,7 @@ pub mod output;
 pub mod png;
 pub mod process;
 pub mod progress;
+pub mod request_feed;
 pub mod source_lines;
 pub mod status;
 pub mod summary;

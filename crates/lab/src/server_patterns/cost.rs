@@ -8,6 +8,7 @@ use ioracle_pattern::evaluation::{Algorithm, LabelledRun, feed, shuffled};
 use ioracle_pattern::{Pattern, PatternConfig, RequestKind};
 
 use super::data::ServerRuns;
+use super::goals::Goals;
 use super::sweep::Prepared;
 use crate::document::markdown::table;
 
@@ -15,7 +16,11 @@ use crate::document::markdown::table;
 const N_PAIRS: u64 = 10_000;
 
 /// Time and memory by algorithm at one server, and the error of distances.
-pub(super) fn time_and_memory(server: &ServerRuns, config: PatternConfig) -> String {
+pub(super) fn time_and_memory(
+    server: &ServerRuns,
+    config: PatternConfig,
+    goals: &mut Goals,
+) -> String {
     let prepared = Prepared::new(server.patterns(config), config.radius);
     let order = shuffled(prepared.runs.len(), 1);
     let mut rows = Vec::new();
@@ -46,7 +51,7 @@ pub(super) fn time_and_memory(server: &ServerRuns, config: PatternConfig) -> Str
                 1 => "none".to_owned(),
                 compression => compression.to_string(),
             };
-            error_row(name, &server.patterns(*config), config.radius)
+            error_row(name, &server.patterns(*config), config.radius, goals)
         })
         .collect();
     let errors = table(
@@ -70,7 +75,12 @@ pub(super) fn time_and_memory(server: &ServerRuns, config: PatternConfig) -> Str
     )
 }
 
-fn error_row(compression: String, runs: &[LabelledRun], radius: usize) -> Vec<String> {
+fn error_row(
+    compression: String,
+    runs: &[LabelledRun],
+    radius: usize,
+    goals: &mut Goals,
+) -> Vec<String> {
     let patterns: Vec<&Pattern> = runs.iter().flat_map(|run| &run.patterns).collect();
     let mut lengths: Vec<usize> = patterns.iter().map(|pattern| pattern.series.len()).collect();
     lengths.sort_unstable();
@@ -94,6 +104,10 @@ fn error_row(compression: String, runs: &[LabelledRun], radius: usize) -> Vec<St
     }
     errors.sort_by(f64::total_cmp);
     let quantile = |percent: usize| errors.get(errors.len().saturating_sub(1) * percent / 100);
+    if let Some(error) = quantile(95) {
+        let what = format!("error of DTW at the 95th percentile, compression {compression}");
+        goals.add(&what, "at most 10 %", format!("{error:.2} %"), *error <= 10.0);
+    }
     let shown = |error: Option<&f64>| error.map_or("–".to_owned(), |error| format!("{error:.4}"));
     vec![
         compression,

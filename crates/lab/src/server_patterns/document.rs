@@ -11,6 +11,7 @@ use super::data::{PatternDataSet, ServerRuns, layout, of_kind};
 use super::decisions::{
     ChoiceFor, DecisionTally, OptionRewards, alternating, by_label, offline, online,
 };
+use super::goals::{Goals, MeasuredElsewhere};
 use super::pictures::{BarGroup, bars, curves};
 use super::scores::{ComparedPair, ScoreSpread, compare};
 use super::sweep::{Accuracy, Prepared, accuracy};
@@ -44,25 +45,29 @@ pub fn document(
     server: &PatternDataSet,
     io_node: &PatternDataSet,
     recorded: &[(String, PatternDataSet)],
+    measured: MeasuredElsewhere<'_>,
     how: &str,
 ) -> PatternDocument {
-    let mut document = PatternDocument { text: introduction(how), figures: Vec::new() };
+    let mut document = PatternDocument::default();
+    let mut goals = Goals::default();
     document.text += &table_1(server, io_node);
     document.text += &tables_2_and_3(io_node);
     document.text += &tables_4_and_5(server);
-    document.text += &table_6(io_node);
+    document.text += &table_6(io_node, &mut goals);
     figure_1(io_node, &mut document);
-    figure_2(server, &mut document);
-    figure_3(server, &mut document);
-    figure_4(io_node, &mut document);
-    document.text += &opposite_loads(server);
+    figure_2(server, &mut document, &mut goals);
+    figure_3(server, &mut document, &mut goals);
+    figure_4(io_node, &mut document, &mut goals);
+    document.text += &opposite_loads(server, &mut goals);
     if !recorded.is_empty() {
-        document.text += &recorded_servers(recorded);
+        document.text += &recorded_servers(recorded, &mut goals);
     }
     if let Some(first) = server.servers.first() {
         document.text += "\n";
-        document.text += &time_and_memory(first, PatternConfig::server());
+        document.text += &time_and_memory(first, PatternConfig::server(), &mut goals);
     }
+    goals.add_measured(measured);
+    document.text = introduction(how) + &goals.text() + &document.text;
     document
 }
 
@@ -268,16 +273,18 @@ fn shown(accuracy: Accuracy) -> String {
     format!("{:.1} / {:.1}", accuracy.precision, accuracy.recall)
 }
 
-fn table_6(set: &PatternDataSet) -> String {
+fn table_6(set: &PatternDataSet, goals: &mut Goals) -> String {
     let mut rows: Vec<Vec<String>> =
         Algorithm::ALL.iter().map(|it| vec![format!("`{}`", it.name())]).collect();
     for n_nodes in [1, 2, 4] {
         let config = PatternConfig::io_node();
         let servers = prepare(&with_nodes(set, n_nodes), config);
         for kind in RequestKind::ALL {
-            for (algorithm, row) in Algorithm::ALL.iter().zip(&mut rows) {
-                row.push(shown(accuracy(&servers, *algorithm, config, kind, ORDERS)));
-            }
+            let all = Algorithm::ALL.map(|it| accuracy(&servers, it, config, kind, ORDERS));
+            rows.iter_mut().zip(all).for_each(|(row, accuracy)| row.push(shown(accuracy)));
+            let plural = if n_nodes == 1 { "" } else { "s" };
+            let what = format!("{n_nodes} I/O node{plural}, {}s", kind.name());
+            goals.add_accuracy(&what, &all, None);
         }
     }
     rows.push(
@@ -348,7 +355,7 @@ fn figure_1(set: &PatternDataSet, document: &mut PatternDocument) {
     document.text.push('\n');
 }
 
-fn figure_2(set: &PatternDataSet, document: &mut PatternDocument) {
+fn figure_2(set: &PatternDataSet, document: &mut PatternDocument, goals: &mut Goals) {
     document.text.push_str(
         "## Figure 2: data servers, both methods\n\nMethod 1: benchmarks with other numbers of \
          processes should not match. Method 2: they should.\n\n",
@@ -365,17 +372,15 @@ fn figure_2(set: &PatternDataSet, document: &mut PatternDocument) {
             Prepared::new(runs, config.radius)
         })
         .collect();
-    let mut rows = Vec::new();
-    for algorithm in Algorithm::ALL {
-        let cell =
-            |servers: &[Prepared], kind| shown(accuracy(servers, algorithm, config, kind, ORDERS));
-        rows.push(vec![
-            format!("`{}`", algorithm.name()),
-            cell(&first, RequestKind::Read),
-            cell(&first, RequestKind::Write),
-            cell(&second, RequestKind::Read),
-            cell(&second, RequestKind::Write),
-        ]);
+    let mut rows: Vec<Vec<String>> =
+        Algorithm::ALL.iter().map(|it| vec![format!("`{}`", it.name())]).collect();
+    for (method, servers) in [(1, &first), (2, &second)] {
+        for kind in RequestKind::ALL {
+            let all = Algorithm::ALL.map(|it| accuracy(servers, it, config, kind, ORDERS));
+            rows.iter_mut().zip(all).for_each(|(row, accuracy)| row.push(shown(accuracy)));
+            let what = format!("data servers, method {method}, {}s", kind.name());
+            goals.add_accuracy(&what, &all, None);
+        }
     }
     rows.push(["the paper's own", "50.5 / 84.5", "61 / 97.9", "", ""].map(str::to_owned).to_vec());
     let header = ["precision / recall, %", "method 1, read", "write", "method 2, read", "write"];
@@ -514,10 +519,32 @@ fn group(name: String, compared: &Compared) -> BarGroup {
     BarGroup { name, bars }
 }
 
-fn figure_3(set: &PatternDataSet, document: &mut PatternDocument) {
+/// What choosing by the patterns of `ours` is to reach: improved decisions at least and
+/// worsened ones at most, in percent.
+fn add_decisions(
+    goals: &mut Goals,
+    what: &str,
+    compared: &Compared,
+    (improved, worsened): (f64, Option<f64>),
+) {
+    let ours = compared.by_algorithm.iter().find(|(it, _)| *it == Algorithm::Ours);
+    let Some((_, tally)) = ours else { return };
+    let goal = match worsened {
+        Some(worsened) => format!("improves {improved} %, worsens at most {worsened} %"),
+        None => format!("improves {improved} %"),
+    };
+    let reached =
+        format!("{:.1} %, {:.2} % worse", tally.improved_percent(), tally.worsened_percent());
+    let is_met = tally.improved_percent() >= improved
+        && worsened.is_none_or(|worsened| tally.worsened_percent() <= worsened);
+    goals.add(what, &goal, reached, is_met);
+}
+
+fn figure_3(set: &PatternDataSet, document: &mut PatternDocument, goals: &mut Goals) {
     let servers: Vec<&ServerRuns> = set.servers.iter().collect();
     let rewards = OptionRewards::new(set, 0, &POLICIES, "baseline");
     let compared = decide(&servers, &rewards, ChoiceConfig::default());
+    add_decisions(goals, "policy selection, offline", &compared, (95.0, Some(0.5)));
     document.text.push_str(&format!(
         "## Figure 3: selecting a scheduling policy\n\nAmong TO, TO-agg, SJF and Song against the \
          server's own scheduler; a decision per slice, differences above 5 % count. The paper's \
@@ -531,7 +558,7 @@ fn figure_3(set: &PatternDataSet, document: &mut PatternDocument) {
     document.text.push('\n');
 }
 
-fn figure_4(set: &PatternDataSet, document: &mut PatternDocument) {
+fn figure_4(set: &PatternDataSet, document: &mut PatternDocument, goals: &mut Goals) {
     document.text.push_str(
         "## Figure 4: tuning the window of TWINS\n\nSeven windows against 1 ms. The paper's improved \
          91.6 % of what its oracle improved.\n\n",
@@ -554,6 +581,7 @@ fn figure_4(set: &PatternDataSet, document: &mut PatternDocument) {
         groups.push(group(format!("{n_nodes} I/O nodes"), &compared));
     }
     if let Some(total) = &total {
+        add_decisions(goals, "window tuning, offline", total, (97.0, None));
         let rows = table(&DECISION_HEADER, &decision_rows(total));
         document.text.push_str(&format!("### All of them\n\n{rows}\n"));
     }
@@ -563,7 +591,7 @@ fn figure_4(set: &PatternDataSet, document: &mut PatternDocument) {
 }
 
 /// The loads whose best options differ most, taking turns.
-fn opposite_loads(set: &PatternDataSet) -> String {
+fn opposite_loads(set: &PatternDataSet, goals: &mut Goals) -> String {
     let rewards = OptionRewards::new(set, 0, &["to", "sjf"], "baseline");
     let Some(server) = set.servers.first() else { return String::new() };
     let runs = only(&server.patterns(PatternConfig::server()), RequestKind::Read);
@@ -586,10 +614,15 @@ fn opposite_loads(set: &PatternDataSet) -> String {
                 let mut matcher = algorithm.matcher(config, RequestKind::Read, largest);
                 alternating(&mut *matcher, [&ones, &others], &rewards, 200, choice)
             };
+            let expected = right(ChoiceFor::ExpectedPattern);
+            if *algorithm == Algorithm::Ours {
+                let what = "online, two loads with opposite best options";
+                goals.add(what, "95 % right", format!("{expected:.1} %"), expected >= 95.0);
+            }
             vec![
                 format!("`{}`", algorithm.name()),
                 format!("{:.1}", right(ChoiceFor::PresentPattern)),
-                format!("{:.1}", right(ChoiceFor::ExpectedPattern)),
+                format!("{expected:.1}"),
             ]
         })
         .collect();
@@ -615,15 +648,13 @@ fn opposite_loads(set: &PatternDataSet) -> String {
 }
 
 /// Precision and recall on requests that real servers saw, by both methods.
-fn recorded_servers(sets: &[(String, PatternDataSet)]) -> String {
+fn recorded_servers(sets: &[(String, PatternDataSet)], goals: &mut Goals) -> String {
     let config = PatternConfig::server();
     let mut text = "\n## Recorded servers\n\nThe requests of GlusterFS bricks while `fio` ran \
                     benchmarks, recorded by `scripts/record-server-traces`. In the second column of \
                     each kind, labels do not count the processes (the paper's second method): a brick \
                     that holds one of two shared files sees the same requests whether the other file \
-                    has many readers or few. Constants of `ours` were chosen on the first set and on \
-                    simulated runs with other seeds than those above; later sets were recorded \
-                    afterwards with other numbers of bricks, processes and seconds.\n\n"
+                    has many readers or few.\n\n"
         .to_owned();
     for (name, set) in sets {
         let merged = set.without_process_counts();
@@ -637,21 +668,16 @@ fn recorded_servers(sets: &[(String, PatternDataSet)]) -> String {
                 Prepared::new(runs, config.radius)
             })
             .collect();
-        let rows: Vec<Vec<String>> = Algorithm::ALL
-            .iter()
-            .map(|algorithm| {
-                let cell = |servers: &[Prepared], kind| {
-                    shown(accuracy(servers, *algorithm, config, kind, ORDERS))
-                };
-                vec![
-                    format!("`{}`", algorithm.name()),
-                    cell(&labelled, RequestKind::Read),
-                    cell(&unlabelled, RequestKind::Read),
-                    cell(&labelled, RequestKind::Write),
-                    cell(&unlabelled, RequestKind::Write),
-                ]
-            })
-            .collect();
+        let mut rows: Vec<Vec<String>> =
+            Algorithm::ALL.iter().map(|it| vec![format!("`{}`", it.name())]).collect();
+        for kind in RequestKind::ALL {
+            for (servers, labels) in [(&labelled, ""), (&unlabelled, ", without process counts")] {
+                let all = Algorithm::ALL.map(|it| accuracy(servers, it, config, kind, ORDERS));
+                rows.iter_mut().zip(all).for_each(|(row, accuracy)| row.push(shown(accuracy)));
+                let what = format!("GlusterFS, {name}, {}s{labels}", kind.name());
+                goals.add_accuracy(&what, &all, Some(85.0));
+            }
+        }
         let n_runs: usize = set.servers.iter().map(|server| server.runs.len()).sum();
         let header = [
             "precision / recall, %",

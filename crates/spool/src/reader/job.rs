@@ -19,7 +19,9 @@ use super::process;
 use super::sink::{Sink, StreamNumber};
 use super::table::{COUNTS_OVERWRITTEN, MAX_COUNT};
 use super::totals::{SpoolTotals, UnrecordedProgram};
-use crate::layout::{JOB_FILE, JobPage, SPARE_SUFFIX, STATUS_FILE, STREAM_SUFFIX, UnrecordedCause};
+use crate::layout::{
+    JOB_FILE, JobPage, REQUESTS_FILE, SPARE_SUFFIX, STATUS_FILE, STREAM_SUFFIX, UnrecordedCause,
+};
 use crate::slot::{OutlookBuilder, SLOT_SUFFIX};
 use crate::unrecorded;
 
@@ -210,7 +212,7 @@ impl Job {
             let name = entry.map_err(self.could_not_remove())?.file_name();
             let suffixes = [STREAM_SUFFIX, SPARE_SUFFIX, SLOT_SUFFIX];
             let ends_as_ours = |name: &str| suffixes.iter().any(|suffix| name.ends_with(suffix));
-            let is_named = name == JOB_FILE || name == STATUS_FILE;
+            let is_named = [JOB_FILE, STATUS_FILE, REQUESTS_FILE].iter().any(|ours| name == *ours);
             let is_ours = is_named || name.to_str().is_some_and(ends_as_ours);
             if is_ours {
                 // What is not a file stays, and so does the directory then.

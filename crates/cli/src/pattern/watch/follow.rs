@@ -7,11 +7,14 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use ioracle_events::{Event, FileId};
-use ioracle_pattern::{PatternConfig, PatternId, PatternWatcher, RecognisedSlice, StoreError};
+use ioracle_pattern::{
+    PatternConfig, PatternId, PatternWatcher, RecognisedSlice, Request, StoreError,
+};
 use ioracle_trace::{Follower, Observer, ProcessNumber};
 use serde_json::json;
 
@@ -19,8 +22,11 @@ use super::tune::Tuner;
 use crate::pattern::source::request_of;
 use crate::shared::numbers::{bytes, grouped};
 use crate::shared::output;
+use crate::shared::request_feed::{Feed, JoinedJob};
 
 const TICK: Duration = Duration::from_secs(1);
+/// Between two looks at a job that was joined.
+const JOINED_PAUSE: Duration = Duration::from_millis(20);
 /// Patterns in the summary, those of most seconds.
 const MAX_LISTED: usize = 12;
 const FAILED: &str = "could not follow the server's calls";
@@ -109,6 +115,41 @@ impl Following {
         follower.finish(self).context(FAILED)?;
         self.tick();
         Ok(())
+    }
+
+    /// Follows a job that was joined until it ends, or until `ended` is set.
+    pub fn follow_joined(&mut self, job: &mut JoinedJob) -> Result<Feed> {
+        let mut found = Feed::Requests(0);
+        while found != Feed::Ended && !self.ended.load(Ordering::Acquire) {
+            let was_idle = self.watcher.requests() == 0;
+            found = job.poll(|request| self.observe(request))?;
+            if was_idle && self.watcher.requests() > 0 {
+                self.began = Instant::now();
+            }
+            if self.began.elapsed() >= TICK {
+                self.tick();
+            }
+            if found == Feed::Requests(0) {
+                thread::sleep(JOINED_PAUSE);
+            }
+        }
+        self.tick();
+        Ok(found)
+    }
+
+    /// Takes a request of the server.
+    fn observe(&mut self, request: &Request) {
+        self.n_bytes = self.n_bytes.saturating_add(request.size);
+        self.watcher.observe(request);
+        if self.watcher.load_has_changed() {
+            self.cut();
+        }
+        if let Some(tuner) = &mut self.tuner
+            && self.watcher.load_has_begun()
+            && self.watcher.guess_by_files().is_some()
+        {
+            tuner.load_began(&mut self.watcher);
+        }
     }
 
     /// Ends a slice.
@@ -211,11 +252,7 @@ impl Observer for Following {
             return;
         }
         if let Some(request) = request_of(event) {
-            self.n_bytes = self.n_bytes.saturating_add(request.size);
-            self.watcher.observe(&request);
-            if self.watcher.load_has_changed() {
-                self.cut();
-            }
+            self.observe(&request);
         }
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `ioracle pattern watch`: runs a server under capture and says once a second
-//! which known pattern it is under; with `--tune` it sets options by it.
+//! `ioracle pattern watch`: runs a server under capture, or joins one that runs under
+//! `ioracle run`, and says once a second which known pattern it is under; with `--tune`
+//! it sets options by it.
 //!
 //! The main thread stands between the server and its caller, as in `ioracle
 //! run`; another follows the spool, ticks and decides ([`follow`]). Commands of
@@ -19,9 +20,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use ioracle_spool::settings::SPOOL;
 use ioracle_trace::Follower;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 
 use self::follow::{Following, Shown};
 use self::tune::{TuneFile, Tuner};
@@ -33,7 +36,10 @@ use crate::run::supervise::supervise;
 use crate::shared::executable::ExecutableKind;
 use crate::shared::failure::sentence;
 use crate::shared::find::find;
+use crate::shared::jobs::FoundJob;
+use crate::shared::numbers::counted;
 use crate::shared::output::{self, check_place, say};
+use crate::shared::request_feed::{Feed, JoinedJob};
 use crate::shared::{jobs, library};
 
 const EXAMPLES: &str = "\
@@ -41,6 +47,7 @@ Examples:
   ioracle pattern watch -- glusterfsd -N -f brick.vol       which load a brick is under, each second
   ioracle pattern watch --tune tune.toml -- bindfs -f a b   try options, learn the best for each load
   ioracle pattern watch --under /bricks/b1 --json -- …      one JSON object per second for scripts
+  ioracle pattern watch --job 4711                          join a server that 'ioracle run' has started
 
 A tune file names the options and the commands that apply them:
 
@@ -52,15 +59,25 @@ A tune file names the options and the commands that apply them:
   name = \"1024\"
   apply = \"echo 1024 > /sys/class/bdi/0:52/read_ahead_kb\"
 
-docs/pattern-watch.md explains all its settings. The exit code is the server's.";
+docs/pattern-watch.md explains all its settings. The exit code is the server's; that of a job that
+was joined is not known, and 0 is given.";
 
 /// Run a server, say which load it is under, and tune it accordingly
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// The server and its arguments; it must stay in the foreground
-    #[arg(value_name = "SERVER", required = true, trailing_var_arg = true)]
+    #[arg(
+        value_name = "SERVER",
+        required_unless_present = "job",
+        conflicts_with = "job",
+        trailing_var_arg = true
+    )]
     command: Vec<OsString>,
+    /// Join a running job instead: the process number of its 'ioracle run', its directory, or the
+    /// name of its application
+    #[arg(long, value_name = "JOB")]
+    job: Option<String>,
     /// Options to choose from, and how to apply them (TOML)
     #[arg(long, value_name = "FILE")]
     tune: Option<PathBuf>,
@@ -83,6 +100,12 @@ pub struct Arguments {
 /// Runs the subcommand; the exit code is the server's.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let tune = arguments.tune.as_deref().map(TuneFile::read).transpose()?;
+    if let Some(known) = &arguments.known {
+        check_place(known)?;
+    }
+    if let Some(job) = &arguments.job {
+        return join(arguments, job, tune);
+    }
     let path = match find(&arguments.command[0], std::env::var_os("PATH").as_deref()) {
         Ok(path) => path,
         Err(not_started) => {
@@ -98,9 +121,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             path.display()
         ));
     }
-    if let Some(known) = &arguments.known {
-        check_place(known)?;
-    }
     let library = library::find()?;
     let base = jobs::base(arguments.settings.dir.as_deref())?;
     // From here on no signal ends us, so that the directory is removed.
@@ -111,6 +131,37 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         say(error);
     }
     done
+}
+
+/// Watches a job that runs already, until it ends or somebody asks us to.
+fn join(arguments: &Arguments, word: &str, tune: Option<TuneFile>) -> Result<ExitCode> {
+    let found = jobs::named(word, arguments.settings.dir.as_deref())?;
+    let n_found = found.len();
+    let Ok([job]) = <[FoundJob; 1]>::try_from(found) else {
+        bail!(
+            "{n_found} jobs are called '{word}'; name one by its process number, which 'ioracle jobs' \
+             lists"
+        );
+    };
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register(signal, Arc::clone(&ended)).context("could not install signal handlers")?;
+    }
+    let mut following = prepare(arguments, tune, &ended)?;
+    let mut joined = JoinedJob::join(job, arguments.under.as_deref())?;
+    let end = following.follow_joined(&mut joined);
+    ended.store(true, Ordering::Release);
+    if joined.lost() > 0 {
+        say(format_args!(
+            "{} came faster than they could be read and are missing",
+            counted(joined.lost(), "request")
+        ));
+    }
+    if matches!(end, Ok(Feed::Ended)) {
+        say("the job has ended");
+    }
+    report(arguments, &following);
+    end.map(|_| ExitCode::SUCCESS)
 }
 
 /// A follower that knows what earlier runs have learned.

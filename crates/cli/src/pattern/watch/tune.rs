@@ -227,6 +227,13 @@ impl Tuner {
         self.set(watcher);
     }
 
+    /// A load has begun that is known by its files: sets what is best for it before its
+    /// first slice has ended.
+    pub fn load_began(&mut self, watcher: &mut PatternWatcher) {
+        self.take_applied(watcher);
+        self.set(watcher);
+    }
+
     /// The reward of a slice: what capture saw, or what a command will print.
     fn credit(
         &mut self,
