@@ -56,14 +56,17 @@ eval-applications: release ## record applications live, write docs/evaluation-ap
 bursts: release ## what is said about the bursts of three loads that are known: docs/run.md
 	IORACLE=$(IORACLE) scripts/bursts
 
-# RECORDED names directories that scripts/record-server-traces wrote; without
-# them the page has no section on real servers.
+# RECORDED names directories that scripts/record-server-traces wrote, WATCHED the
+# output of scripts/pattern-watch, COST that of make soak-pattern; without them the
+# page says nothing about real servers, and has a short soak.
 eval-pattern: release ## simulate a storage cluster, write docs/evaluation-pattern.md and its figures
 	@rm -rf $(TARGET_DIR)/eval-pattern && mkdir -p $(TARGET_DIR)/eval-pattern
 	$(IORACLE) pattern simulate --set server --scale 0.25 -o $(TARGET_DIR)/eval-pattern/server
 	$(IORACLE) pattern simulate --set io-node --scale 0.1 -o $(TARGET_DIR)/eval-pattern/io-node
+	$(if $(COST),cp $(COST),$(CARGO) bench --package ioracle-pattern --bench cost >) $(TARGET_DIR)/eval-pattern/cost
 	$(IORACLE) pattern document --server $(TARGET_DIR)/eval-pattern/server \
 	    --io-node $(TARGET_DIR)/eval-pattern/io-node $(RECORDED:%=--recorded %) -o docs \
+	    --cost $(TARGET_DIR)/eval-pattern/cost $(WATCHED:%=--watch %) \
 	    --how "these are simulated runs with a quarter (data servers) and a tenth (I/O nodes) of its data"
 
 eval-prefetch: release ## how much prefetching wins on slow storage: docs/evaluation-prefetch.md
