@@ -178,11 +178,6 @@ static void tell(const char *what, int error)
 static void errors(MPI_File file)
 {
     MPI_Status status;
-    MPI_File none;
-    file_name = "missing.dat";
-    tell("open", IO("mpi_open", 0, 0,
-                    MPI_File_open(MPI_COMM_WORLD, "missing.dat", MPI_MODE_RDONLY, MPI_INFO_NULL, &none)));
-    file_name = "shared.dat";
     tell("count", IO("mpi_write_at", UNKNOWN, 0, MPI_File_write_at(file, 0, data, -1, MPI_DOUBLE, &status)));
     tell("datatype",
          IO("mpi_write_at", UNKNOWN, 0, MPI_File_write_at(file, 0, data, 1, MPI_DATATYPE_NULL, &status)));
@@ -190,6 +185,16 @@ static void errors(MPI_File file)
     tell("handle", MPI_File_write_at(MPI_FILE_NULL, 0, data, 1, MPI_DOUBLE, &status));
     MPI_File closed = MPI_FILE_NULL;
     tell("close", MPI_File_close(&closed));
+}
+
+/* With no other file open: once, on a busy machine and without capture, the next call on an
+   open file failed with EBADF after an open like this. */
+static void missing_file(void)
+{
+    MPI_File none;
+    file_name = "missing.dat";
+    tell("open", IO("mpi_open", 0, 0,
+                    MPI_File_open(MPI_COMM_WORLD, "missing.dat", MPI_MODE_RDONLY, MPI_INFO_NULL, &none)));
 }
 
 int main(int argc, char **argv)
@@ -216,6 +221,7 @@ int main(int argc, char **argv)
     SURE("mpi_close", ANY, 0, MPI_File_close(&file));
     if (rank == 0)
         SURE("mpi_delete", ANY, 0, MPI_File_delete((char *)file_name, MPI_INFO_NULL));
+    missing_file();
     MPI_Finalize();
     return 0;
 }
