@@ -98,8 +98,7 @@ variables: release ## how well accesses to variables are predicted: docs/predict
 	scripts/variables
 
 fuzz: ## the fuzz targets, a minute each
-	@if [ -d fuzz ]; then scripts/fuzz; else \
-	    echo "fuzz: nothing to do yet; there are no fuzz targets"; fi
+	scripts/fuzz
 
 soak: tools ## the tests of capture again and again beside stress-ng (SOAK_MINUTES=10)
 	scripts/soak
@@ -110,6 +109,7 @@ soak-pattern: ## patterns: cost per comparison, request and tick; 10^9 requests,
 lint: tools ## format, clippy, documentation, direction of dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(CARGO) check --manifest-path fuzz/Cargo.toml --target-dir $(TARGET_DIR)/fuzz --quiet
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 	scripts/check-dependencies
 	scripts/check-names

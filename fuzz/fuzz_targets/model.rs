@@ -6,23 +6,25 @@
 #![no_main]
 
 use ioracle_events::{ContextId, FileId, Function, Operation};
-use ioracle_oracle::{Behaviour, LearnedStream, Model, Oracle, Role, Site, StackId};
+use ioracle_oracle::{Behaviour, Config, LearnedStream, Model, Oracle, Role, Site, StackId};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|body: &[u8]| {
     let _ = Oracle::load(body);
     let _ = Model::load(body);
-    if let Ok(oracle) = Oracle::load(&file(1, body)) {
+    let of_oracle = Oracle::new(Config::default()).save();
+    let of_job = Model::new("app").save();
+    if let Ok(oracle) = Oracle::load(&file(&of_oracle, body)) {
         use_oracle(oracle);
     }
-    if let Ok(model) = Model::load(&file(2, body)) {
+    if let Ok(model) = Model::load(&file(&of_job, body)) {
         use_model(model);
     }
     // The oracle inside has a header of its own, which chance never gets right.
     if let Some((&n_names, rest)) = body.split_first() {
         let (oracle, rest) = rest.split_at(rest.len() / 2);
         let mut job = vec![0, 1, n_names];
-        let oracle = file(1, oracle);
+        let oracle = file(&of_oracle, oracle);
         let mut length = oracle.len();
         while length > 0x7F {
             job.push(length as u8 | 0x80);
@@ -31,16 +33,15 @@ fuzz_target!(|body: &[u8]| {
         job.push(length as u8);
         job.extend(oracle);
         job.extend_from_slice(rest);
-        if let Ok(model) = Model::load(&file(2, &job)) {
+        if let Ok(model) = Model::load(&file(&of_job, &job)) {
             use_model(model);
         }
     }
 });
 
-/// A file with this body.
-fn file(version: u32, body: &[u8]) -> Vec<u8> {
-    let mut bytes = b"ioracle\x1A".to_vec();
-    bytes.extend_from_slice(&version.to_le_bytes());
+/// A file of the same kind and version as `like`, with this body.
+fn file(like: &[u8], body: &[u8]) -> Vec<u8> {
+    let mut bytes = like[..12].to_vec();
     bytes.extend_from_slice(&(body.len() as u64).to_le_bytes());
     bytes.extend_from_slice(&crc32fast::hash(body).to_le_bytes());
     bytes.extend_from_slice(body);
@@ -58,6 +59,7 @@ fn use_oracle(mut oracle: Oracle) {
             handle: 3,
             offset: function.access().is_data().then_some(n as u64 * 7),
             size: 7,
+            requested: Some(7 + n as u64 % 2),
             append: false,
             truncated_to: None,
             start_ns: n as u64 * 1000,
