@@ -46,6 +46,8 @@ pub enum LearnWhen {
 pub struct LearningPace {
     learn: LearnWhen,
     is_later: bool,
+    /// No processor was idle when it was looked last.
+    is_busy: bool,
     last: Option<TimesUsed>,
     /// Looks in a row that have found too much taken.
     n_above: u32,
@@ -63,7 +65,13 @@ struct TimesUsed {
 impl LearningPace {
     /// Nothing has been looked at yet.
     pub fn new(learn: LearnWhen) -> LearningPace {
-        LearningPace { learn, is_later: learn == LearnWhen::Later, last: None, n_above: 0 }
+        let is_later = learn == LearnWhen::Later;
+        LearningPace { learn, is_later, is_busy: false, last: None, n_above: 0 }
+    }
+
+    /// Whether all processors have something to do without us.
+    pub fn is_busy(&self) -> bool {
+        self.is_busy
     }
 
     /// Whether learning is left for later now.
@@ -90,7 +98,8 @@ impl LearningPace {
 
     /// Goes on, begins or ends to leave records for later.
     fn decide(&mut self, used: &TimesUsed, last: &TimesUsed) {
-        if used.has_idle_since(last) {
+        self.is_busy = !used.has_idle_since(last);
+        if !self.is_busy {
             (self.is_later, self.n_above) = (false, 0);
         } else if used.has_taken_much_since(last) {
             self.n_above += 1;

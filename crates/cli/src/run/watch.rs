@@ -45,6 +45,10 @@ const LONG_SLEEP: Duration = Duration::from_millis(250);
 /// many, so it is made a small part of the time.
 const PAUSE_PER_LOOK: u32 = 10;
 const PAUSE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(20));
+/// The same where no processor is idle. There every look interrupts the program, and ranks
+/// that wait for each other are all interrupted by one, so that few long looks slow it down
+/// less than many short ones.
+const PAUSE_IF_BUSY: Duration = Duration::from_millis(60);
 /// Records come no faster than this; the room for them is to be no more than a part of
 /// [`PAUSE_ROOM`] fuller after a pause.
 const MAX_BYTES_PER_S: f64 = 500e6;
@@ -249,9 +253,12 @@ impl<'a> RunObserver<'a> {
                 sleep = SHORT_SLEEP;
                 let is_idle = n_records < MANY_RECORDS && !self.learner.has_waiting();
                 if is_idle && !has_served && !self.learner.is_acted_on() {
-                    let pause = look_began.elapsed() * PAUSE_PER_LOOK;
+                    let pause = match self.pace.is_busy() {
+                        true => PAUSE_IF_BUSY,
+                        false => (look_began.elapsed() * PAUSE_PER_LOOK).clamp(PAUSE.0, PAUSE.1),
+                    };
                     // Ended early when the program ends.
-                    std::thread::park_timeout(pause.clamp(PAUSE.0, PAUSE.1).min(max_pause));
+                    std::thread::park_timeout(pause.min(max_pause));
                 }
             } else if is_later {
                 // Nobody wakes a reader that has not said that it sleeps, but who sees the
