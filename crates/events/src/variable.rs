@@ -3,27 +3,26 @@
 //! Accesses to variables: data calls of HDF5, netCDF and PnetCDF as operations
 //! of a stream of their own, above the one of bytes.
 //!
-//! Only calls of the program itself count. A netCDF-4 variable is a dataset of
-//! HDF5, and `nc_put_vara` calls `H5Dwrite`: that is how the library does it,
-//! nothing the program could do otherwise, and counted twice it would be two
-//! accesses. Attributes are no variables.
+//! Only calls of the program itself count. A netCDF-4 variable is a dataset of HDF5,
+//! and `nc_put_vara` calls `H5Dwrite`: that is the library's own business, and counting
+//! both would make two accesses of one. Attributes are not variables.
 //!
-//! A variable takes the place of the file, so that all that is known about files
-//! (order, names with counters, positions) holds for variables too; its name is
-//! the file's path and its own. The offset is where the selection begins when
-//! the variable lies row by row. Its shape is not recorded, so it is taken to reach
-//! as far as any access has, to it or to the last one of its name, which is
-//! right once the program has been through one round of it.
+//! A variable takes the place of the file, so that everything known about files (order,
+//! names with counters, positions) holds for variables too; its name is the file's path
+//! and its own. The offset is where the selection begins when the variable lies row by
+//! row. Its shape is not recorded, so it is taken to reach as far as any access has, to
+//! it or to the last one of its name, which is right once the program has gone through
+//! it once.
 //!
 //! A loop over all variables of a file makes its calls in one place. The place
 //! and the variable together are the context here, so that what is learned is
 //! the order of variables; digits in a name do not count, since `/step_12/x` is
 //! the same thing as `/step_11/x` one step later.
 //!
-//! Nor do files: `x` in `out_12.nc` is what `x` in `out_11.nc` was. So that it
-//! can be learned when a program goes on to the next file, however many accesses
-//! each file takes, the first access to a variable since its file was opened is
-//! a context apart, once one of its name was accessed more than once.
+//! Nor do files: `x` in `out_12.nc` is what `x` in `out_11.nc` was. So that it can be
+//! learned when a program goes on to the next file, however many accesses each file
+//! takes, the first access to a variable since its file was opened is a separate
+//! context, once one of its name was accessed more than once.
 
 mod opened;
 mod shape;
@@ -57,7 +56,7 @@ const MAX_CONTEXTS: usize = 1 << 16;
 pub struct Variables {
     numbers: FastMap<FileId, FastMap<Box<str>, FileId>>,
     known: VecDeque<Variable>,
-    /// Numbers of variables that are known no more, which are the lowest.
+    /// Variables with numbers below this are forgotten.
     n_forgotten: u32,
     /// The variable accessed last, by its name without digits.
     latest: FastMap<Box<str>, FileId>,
@@ -94,7 +93,7 @@ struct Variable {
 }
 
 impl Variables {
-    /// An event as an access to a variable; None if it is none.
+    /// An event as an access to a variable; None if it is not one.
     pub fn access(&mut self, event: &Event) -> Option<Operation> {
         if event.function.layer() != Layer::HighLevel || event.depth > 0 || event.failed() {
             return None;
@@ -120,8 +119,8 @@ impl Variables {
         Some((variable.file, &variable.name))
     }
 
-    /// The part of a variable that an access to it is about, as far as earlier
-    /// ones tell; of one never seen, as far as those to the last of its name do.
+    /// The part of a variable that an access to it is about, as far as earlier accesses
+    /// show; for a variable never seen, those to the last one of its name.
     pub fn part(&self, variable: &PredictedFile, offset: u64, bytes: u64) -> Option<VariablePart> {
         let number = match variable {
             PredictedFile::Known(number) => *number,
@@ -254,7 +253,7 @@ mod tests {
         let numbers = [("/s_1/x", 5), ("/s_1/y", 5), ("/s_12/x", 5), ("/s_2/x", 6)]
             .map(|(name, stack)| context(name, stack));
         assert_eq!(numbers, [1, 2, 1, 3]);
-        // The first of several accesses is one apart, once there were several.
+        // The first of several accesses has its own context, once there were several.
         let numbers = [("/s_2/x", 5), ("/s_3/x", 5), ("/s_3/x", 5), ("/s_3/y", 5)]
             .map(|(name, stack)| context(name, stack));
         assert_eq!(numbers, [1, 4, 1, 2]);
@@ -263,8 +262,8 @@ mod tests {
         assert_eq!(variables.context(ContextId(4)), Some(&fourth));
     }
 
-    /// A program that makes new variables for ever was once not followed beyond a
-    /// certain number of them.
+    /// A program that keeps making new variables was once not followed beyond a certain
+    /// number.
     #[test]
     fn of_too_many_variables_the_oldest_are_forgotten() {
         let mut variables = Variables::default();

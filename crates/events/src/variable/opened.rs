@@ -26,7 +26,7 @@ impl OpenFileVariables {
     }
 
     /// Whether an access to a variable of the file is the first since then, where
-    /// several are to be expected: one of its name was accessed again before.
+    /// several are expected, because one of its name was accessed again before.
     pub(super) fn is_first(
         &mut self,
         stream: StreamId,
