@@ -18,7 +18,7 @@ pub(crate) const VFORK_IS_NOTICED: bool = true;
 pub(crate) const SWITCHES_STACKS: bool = true;
 
 /// Makes a system call. The result is the kernel's: errors are -errno, and the
-/// program's errno is left alone. Not interposable, no cancellation point.
+/// program's errno is left alone. It is not interposable and not a cancellation point.
 ///
 /// # Safety
 ///

@@ -3,9 +3,8 @@
 //! The rows of netCDF. Calls of the Fortran library and of netCDF's own older
 //! interface come to these functions.
 //!
-//! Files that are memory only (`nc_open_mem`) are no files, and what is done with
-//! them passes through; their rows are there because they may be given the number
-//! of a file that was.
+//! Files in memory (`nc_open_mem`) are not files, and calls on them pass through; their
+//! rows exist because they may be given the number of a closed file.
 
 mod paths;
 

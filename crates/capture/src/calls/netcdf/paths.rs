@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Which local file a name means that was given to netCDF.
+//! Which local file a name given to netCDF means.
 
 use core::ffi::c_char;
 
 use crate::sys;
 
-/// The path of a local file; None for what lies behind a network
-/// (`https://…`, `s3://…`). `file://` is no part of the path.
+/// The path of a local file; None for what is on a network (`https://…`, `s3://…`).
+/// `file://` is not part of the path.
 pub(super) fn local(path: *const c_char) -> Option<*const c_char> {
     let mut start = [0_u8; 16];
     let n_copied = sys::copy_memory(path as usize, &mut start).unwrap_or(0);
