@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Files that a program treats alike, as one: those of steps and ranks, whose
-//! names differ by numbers only (`dump_0001.sdf` and so on are `dump_*.sdf`),
-//! and many of one kind in a directory (`images/*.png`). What an interpreter
-//! imports is distinguished from data.
+//! Files that a program treats alike, as one: those of steps and ranks, whose names
+//! differ only by numbers (`dump_0001.sdf` and so on are `dump_*.sdf`), and many of one
+//! kind in a directory (`images/*.png`). What an interpreter imports is distinguished
+//! from data.
 
 mod code;
 
@@ -16,16 +16,16 @@ use serde::Serialize;
 use crate::names::{common, without_numbers};
 use crate::tally::{FileTally, JobTally};
 
-/// Files from which on those that differ by numbers are one group.
+/// From this many files on, those that differ only by numbers form a group.
 pub const SERIES: usize = 4;
-/// Files of one directory and ending from which on they are one.
+/// From this many on, files with the same directory and ending form a group.
 pub const SAME_ENDING: usize = 16;
-/// What the files of programs and their packages are called together.
+/// The name of the group of program files and packages.
 const CODE: &str = "(program code and packages)";
-/// What a file is called that nobody named.
+/// The name of a file without a known name.
 pub const UNKNOWN: &str = "(unknown file)";
 
-/// What files hold.
+/// What files contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileKind {
@@ -34,7 +34,7 @@ pub enum FileKind {
     Data,
     /// The program itself: modules, libraries, packages that are only read.
     Code,
-    /// Not known, as the file was not named.
+    /// Unknown, because the file has no name.
     Unknown,
 }
 

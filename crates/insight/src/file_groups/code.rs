@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Files that hold a program rather than its data, recognised by their names: what an
-//! interpreter imports is many small files, and nobody can put them together.
+//! Files that hold a program rather than its data, recognised by their names: an
+//! interpreter imports many small files, and nobody can merge them.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ const ENDINGS: [&str; 27] = [
     "mjs", "node", "php", "pl", "pm", "py", "pyc", "pyd", "pyi", "pyo", "pyw", "rb", "so", "tcl",
 ];
 
-/// Directories that hold nothing but packages of an interpreter.
+/// Directories that contain only packages of an interpreter.
 const DIRECTORIES: [&str; 5] =
     ["__pycache__", "site-packages", "dist-packages", "node_modules", ".julia"];
 

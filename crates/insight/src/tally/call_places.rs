@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Which places of the program access a file, so that a finding can name them;
-//! which blocks of it several processes write; how many files are open at once.
+//! Which places in the program access a file, so that a finding can name them; which
+//! blocks of it several processes write; how many files are open at once.
 
 use std::collections::HashMap;
 
@@ -46,8 +46,8 @@ impl CallPlaces {
     }
 }
 
-/// Who writes each block of the files. The answer does not depend on the order in
-/// which processes are looked at.
+/// Which processes write each block of the files. The answer does not depend on the
+/// order in which processes are looked at.
 #[derive(Debug, Default)]
 pub struct WrittenBlocks(FastMap<(FileId, u64), BlockWriters>);
 

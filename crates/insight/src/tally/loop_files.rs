@@ -16,7 +16,7 @@ const MAX_FILES: usize = 64;
 pub struct FilesByCall(FastMap<(ContextId, Function), Vec<FileId>>);
 
 impl FilesByCall {
-    /// Takes an operation in.
+    /// Takes in an operation.
     pub fn add(&mut self, operation: &Operation) {
         let call = (operation.context, operation.function);
         let Some(files) = entry(&mut self.0, call, MAX_CALLS) else { return };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How much of a file was mapped. What a program then reads and writes in memory
-//! is not seen, so all that can be said is how much it may be.
+//! How much of a file was mapped. What a program then reads and writes in memory is not
+//! seen, so only an upper bound is known.
 
 use ioracle_events::{Event, MappedFor};
 
