@@ -24,18 +24,16 @@
 //! takes, the first access to a variable since its file was opened is a separate
 //! context, once one of its name was accessed more than once.
 
-mod opened;
 mod shape;
 
 use std::collections::VecDeque;
 
 pub use self::shape::VariablePart;
 
-use self::opened::OpenFileVariables;
 use self::shape::Shape;
 use crate::escape::readable;
-use crate::event::{ContextId, Event, FileId};
-use crate::map::FastMap;
+use crate::event::{ContextId, Event, FileId, StreamId};
+use crate::map::{FastMap, FastSet};
 use crate::operation::Operation;
 use crate::prediction::PredictedFile;
 use ioracle_functions::{Access, Layer};
@@ -50,6 +48,9 @@ const MAX_VARIABLES: usize = 1 << 16;
 
 /// Contexts distinguished; accesses in further ones are left out.
 const MAX_CONTEXTS: usize = 1 << 16;
+
+/// Variables and names of open files that are held; at the bound all are forgotten.
+const MAX_ACCESSED: usize = 1 << 16;
 
 /// The variables of a job by number, and their accesses.
 #[derive(Clone, Debug, Default)]
@@ -197,6 +198,46 @@ impl Variables {
 /// A name without its digits.
 fn pattern(name: &str) -> String {
     name.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+/// Which variables a stream has accessed since it opened their files.
+#[derive(Clone, Debug, Default)]
+struct OpenFileVariables {
+    accessed: FastMap<(StreamId, FileId), FastSet<FileId>>,
+    n_accessed: usize,
+    /// Names without digits of which a variable was accessed more than once.
+    repeated: FastMap<StreamId, FastSet<Box<str>>>,
+    n_repeated: usize,
+}
+
+impl OpenFileVariables {
+    /// A stream has opened or closed a file.
+    fn begin(&mut self, stream: StreamId, file: FileId) {
+        let before = self.accessed.remove(&(stream, file));
+        self.n_accessed -= before.map_or(0, |before| before.len());
+    }
+
+    /// Whether an access to a variable of the file is the first since then, where
+    /// several are expected, because one of its name was accessed again before.
+    fn is_first(
+        &mut self,
+        stream: StreamId,
+        (file, variable): (FileId, FileId),
+        name: &str,
+    ) -> bool {
+        if self.n_accessed.max(self.n_repeated) >= MAX_ACCESSED {
+            *self = OpenFileVariables::default();
+        }
+        let is_new = self.accessed.entry((stream, file)).or_default().insert(variable);
+        self.n_accessed += usize::from(is_new);
+        let repeated = self.repeated.entry(stream).or_default();
+        let is_repeated = repeated.contains(name);
+        if !is_new && !is_repeated {
+            repeated.insert(name.into());
+            self.n_repeated += 1;
+        }
+        is_new && is_repeated
+    }
 }
 
 #[cfg(test)]

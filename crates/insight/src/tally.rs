@@ -14,8 +14,6 @@ mod behaviour;
 mod call_places;
 mod files;
 mod libraries;
-mod loop_files;
-mod mapped;
 mod metadata;
 mod mpi_own;
 mod requests;
@@ -29,10 +27,9 @@ use ioracle_events::{
 };
 
 pub use self::behaviour::CallsHash;
-pub use self::call_places::{CallPlaces, LOCKED_BYTES, OpenFiles, WrittenBlocks};
+pub use self::call_places::{CallPlaces, FilesByCall, LOCKED_BYTES, OpenFiles, WrittenBlocks};
 pub use self::files::{Accesses, FileTally, Independent, SMALL};
 pub use self::libraries::{CountedLibrary, Libraries, LibraryTally};
-use self::loop_files::FilesByCall;
 pub use self::metadata::MetadataTally;
 pub use self::mpi_own::MpiInternalTally;
 use self::requests::{PendingRequests, RequestOutcome};

@@ -13,7 +13,6 @@ use ioracle_events::{Access, ContextId, Event, FileId, Function, Layer, StreamId
 
 use super::details::{DetailModel, DetailTemplates};
 use super::number::{Magnitude, Number};
-use super::offsets::OffsetModel;
 use super::range::{Chance, Coder};
 use super::times::{CallClock, Precision, TimeModel};
 
@@ -307,4 +306,53 @@ fn position_after(event: &Event) -> Option<u64> {
 pub(crate) struct First {
     pub(crate) start_ns: u64,
     pub(crate) sequence: u64,
+}
+
+/// What is learned about the offsets of a symbol: whether a call begins where the last one
+/// on the same handle ended, or at some distance from where the last one of the same
+/// symbol began.
+#[derive(Clone, Debug)]
+struct OffsetModel {
+    is_there: Chance,
+    /// Whether the latest two went on where their handle stood, a bit each.
+    past: usize,
+    goes_on: [Chance; 4],
+    distance: Number,
+    last: u64,
+}
+
+impl OffsetModel {
+    fn new() -> OffsetModel {
+        OffsetModel {
+            is_there: Chance::EVEN,
+            past: 3,
+            goes_on: [Chance::EVEN; 4],
+            distance: Number::new(),
+            last: 0,
+        }
+    }
+
+    #[inline]
+    fn code<C: Coder>(
+        &mut self,
+        coder: &mut C,
+        other: &mut Magnitude,
+        position: u64,
+        offset: Option<u64>,
+    ) -> Option<u64> {
+        if !coder.bit(&mut self.is_there, offset.is_some()) {
+            return None;
+        }
+        let offset = offset.unwrap_or_default();
+        let goes_on = coder.bit(&mut self.goes_on[self.past], offset == position);
+        self.past = (self.past << 1 | usize::from(goes_on)) & 3;
+        let found = if goes_on {
+            position
+        } else {
+            let distance = offset.wrapping_sub(self.last) as i64;
+            self.last.wrapping_add(self.distance.code(coder, other, distance) as u64)
+        };
+        self.last = found;
+        Some(found)
+    }
 }

@@ -16,7 +16,6 @@ mod block;
 mod columns;
 mod details;
 mod number;
-mod offsets;
 mod range;
 mod rules;
 mod times;
