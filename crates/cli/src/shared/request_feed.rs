@@ -8,7 +8,7 @@
 //!       0      8  magic "ioraREQS"
 //!       8      4  version, 1
 //!      12      4  records that the ring has room for
-//!      16      8  wanted_until_ns   CLOCK_MONOTONIC; stored by whoever has joined
+//!      16      8  wanted_until_ns   CLOCK_MONOTONIC; stored by the process that joined
 //!      24      8  n_written         stored by the job, after the records
 //!      32      4  taken             1 once the job has found the file
 //!      36      4  length of the path

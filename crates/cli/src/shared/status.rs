@@ -8,7 +8,7 @@
 //!       8      4  version, 1
 //!      12      4  length of the document
 //!      16      8  sequence          odd while the document is being written
-//!      24      8  wanted_until_ns   CLOCK_MONOTONIC; stored by whoever looks
+//!      24      8  wanted_until_ns   CLOCK_MONOTONIC; stored by readers
 //!      64      …  the document, JSON, at most 64 KiB
 //! ```
 //!
