@@ -53,7 +53,7 @@ eval-applications: release ## record applications live, write docs/evaluation-ap
 	INSTALL=1 IORACLE=$(IORACLE) scripts/record-applications $(APPLICATIONS)
 	IORACLE=$(IORACLE) scripts/eval-applications $(APPLICATIONS) docs/evaluation-applications.md
 
-bursts: release ## what is said about the bursts of three loads that are known: docs/run.md
+bursts: release ## what the summary says about the bursts of three known loads: docs/run.md
 	IORACLE=$(IORACLE) scripts/bursts
 
 # RECORDED names directories that scripts/record-server-traces wrote, WATCHED the
@@ -135,7 +135,7 @@ release: tools
 install: release ## install command, libraries, headers, examples below PREFIX (default /usr/local)
 	scripts/install "$(TARGET_DIR)/release" "$(PREFIX)"
 
-uninstall: ## take away what install put below PREFIX
+uninstall: ## remove what install put below PREFIX
 	scripts/install --remove "$(PREFIX)"
 
 tools:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Tells an oracle what a small application does, then prints what comes next.
+// Reports what a small application does to an oracle, then prints what comes next.
 // The application writes a checkpoint every second: a file of its own, opened,
 // written in three pieces, closed.
 

@@ -2,7 +2,7 @@
 //
 // A small middleware that prefetches. Its application reads blocks of many
 // files, in an order that the kernel's own read-ahead does not know; the
-// middleware tells the oracle of each read, asks for the next ones, and has the
+// middleware reports each read to the oracle, asks for the next ones, and has the
 // kernel fetch them. At the end it prints how many reads were predicted.
 
 #define _GNU_SOURCE
@@ -51,7 +51,7 @@ static bool was_predicted(const middleware *mw, const char *path, int64_t offset
 }
 
 // Fetches what will be read soon and probably; along a predicted path only the
-// last step is new. A file that does not exist (the oracle foretells names, too)
+// last step is new. A file that does not exist (the oracle predicts names, too)
 // costs a failed open.
 static void prefetch(middleware *mw)
 {

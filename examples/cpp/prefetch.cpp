@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A small middleware that prefetches: a class that reads blocks of files, tells
-// the oracle of each read, and has the kernel fetch what comes next.
+// A small middleware that prefetches: a class that reads blocks of files,
+// reports each read to the oracle, and has the kernel fetch what comes next.
 
 #include <chrono>
 #include <cerrno>

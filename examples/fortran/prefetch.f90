@@ -1,7 +1,7 @@
 ! SPDX-License-Identifier: MIT OR Apache-2.0
 !
 ! A small middleware that prefetches: it reads blocks of files for its
-! application, tells the oracle of each read, and has the kernel fetch what
+! application, reports each read to the oracle, and has the kernel fetch what
 ! comes next.
 
 program prefetch
@@ -105,7 +105,7 @@ contains
       if (.not. is_open) return
       do i = 1, int(n_predictions)
          if (predictions(i)%access /= IORACLE_READ) exit
-         ! fnum() is how GNU Fortran tells the descriptor of a unit.
+         ! fnum() is GNU Fortran's way to get the descriptor of a unit.
          if (posix_fadvise(fnum(20), predictions(i)%offset, predictions(i)%size, &
                            will_need) == 0) n_prefetched = n_prefetched + 1
       end do

@@ -172,7 +172,7 @@ export interface Prefetched {
   by_source: { grammar: number; model: number; graph: number };
 }
 
-/// What the knowledge graph knew of the run.
+/// What the knowledge graph knew about the run.
 export interface Knowledge {
   sentence: string;
   application: string;

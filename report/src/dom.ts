@@ -61,7 +61,7 @@ export function onWidth(element: HTMLElement, draw: (width: number) => void): vo
   measure();
 }
 
-/// A canvas of so many CSS pixels, sharp on any screen.
+/// A canvas of this size in CSS pixels, sharp on any screen.
 export function sized(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.round(width * ratio);

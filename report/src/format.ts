@@ -55,7 +55,7 @@ export function visible(text: string): string {
   return text.replace(HIDDEN, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/// The end of a path tells more than its beginning.
+/// The end of a path says more than its beginning.
 export function shortPath(path: string, room: number): string {
   const text = visible(path);
   return text.length <= room ? text : `…${text.slice(text.length - room + 1)}`;

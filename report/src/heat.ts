@@ -47,7 +47,7 @@ export function heat(report: Report, onRow: (row: number) => void): HTMLElement 
       for (let n = 0; n < n_bins; n += 1) {
         const amount = value(row, n);
         if (amount <= 0) continue;
-        // Few bytes must still be seen, so the shade goes by the logarithm.
+        // Few bytes must still be visible, so the shade is logarithmic.
         context.fillStyle = steps[Math.round((32 * Math.log1p(amount)) / Math.log1p(most))] as string;
         const x = LEFT + (n * room) / n_bins;
         context.fillRect(x, y * heights, Math.max(1, room / n_bins + 0.4), heights > 3 ? heights - 1 : heights);
@@ -132,7 +132,7 @@ export function heat(report: Report, onRow: (row: number) => void): HTMLElement 
     holder);
 }
 
-/// A row for each group of ranks that behave alike, the mean of them.
+/// A row for each group of ranks that behave alike, with their mean.
 function fold(report: Report): HeatRow[] | null {
   const groups = report.summary.ranks?.groups ?? [];
   const { rows } = report.timeline;

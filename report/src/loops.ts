@@ -8,7 +8,7 @@ import { about, bytes, count, counted, percent, seconds, shortPath, times } from
 
 /// Calls in a row that are shown at first.
 const SHOWN = 6;
-/// Loops that take less of what encloses them, and lie deeper, begin closed.
+/// Loops that take less of the enclosing time, and are nested deeper, start closed.
 const SMALL = 0.04;
 const OPEN_DEPTH = 3;
 

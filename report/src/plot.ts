@@ -11,7 +11,7 @@ export interface PlotOptions {
   height: number;
   x: { format: (value: number, step: number, most: number) => string; label?: string };
   y: { format: (value: number, step: number) => string; label?: string; log?: boolean; range?: [number, number]; symmetric?: boolean };
-  /// Made anew whenever the colours change.
+  /// Created again whenever the colours change.
   series: () => uPlot.Series[];
   data: () => uPlot.AlignedData;
   /// Lines of the tooltip for a place in the data.
@@ -23,7 +23,7 @@ export interface PlotOptions {
   sync?: string;
 }
 
-/// A chart that fills its element. Gives a way to draw it again with new data.
+/// A chart that fills its element. Returns a function that draws it again with new data.
 export function plot(element: HTMLElement, options: PlotOptions, tips: Tips): { redraw: () => void; range: (from: number, to: number) => void } {
   let made: uPlot | null = null;
   let range: [number, number] | null = null;

@@ -72,7 +72,7 @@ function figure(title: string, keys: [string, string][], chart: HTMLElement): HT
   return h("figure", {}, h("figcaption", {}, h("strong", {}, title), h("span", { class: "legend" }, ...keys.map(([name, text]) => h("span", { class: `key ${name}` }, text)))), chart);
 }
 
-/// A small chart with marks on a canvas, which uPlot has no form for.
+/// A small chart with marks on a canvas, which uPlot does not offer.
 function drawn(name: string, label: string, height: number, draw: (context: CanvasRenderingContext2D, width: number, height: number) => void): HTMLElement {
   const canvas = h("canvas", { role: "img", "aria-label": label });
   const holder = h("div", { class: "plot", "data-chart": name }, canvas);

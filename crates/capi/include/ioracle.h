@@ -54,7 +54,7 @@ typedef enum ioracle_result {
     // Done, and there is nothing (more) to return: the end of an iteration, no
     // burst in sight.
     IORACLE_NONE = 1,
-    // What is known rests on older operations than the caller's last one.
+    // The predictions do not include the caller's last operations.
     IORACLE_STALE = 2,
     // An argument is wrong: NULL, out of range, not UTF-8.
     IORACLE_INVALID = -1,
@@ -68,11 +68,11 @@ typedef enum ioracle_result {
     IORACLE_LIMIT = -5,
     // A fault of this library. The object it happened to can only be freed.
     IORACLE_INTERNAL = -6,
-    // Nobody publishes predictions for this process.
+    // No process publishes predictions for this one.
     IORACLE_UNAVAILABLE = -7,
-    // Whoever published them has ended.
+    // The process that published them has ended.
     IORACLE_ENDED = -8,
-    // The call came in the middle of another one; again later.
+    // The call came in the middle of another one; try again later.
     IORACLE_BUSY = -9,
 } ioracle_result;
 
@@ -90,7 +90,7 @@ typedef enum ioracle_access {
     IORACLE_SYNC = 5,
     // Sets the length of a file.
     IORACLE_TRUNCATE = 6,
-    // Moves a position only; never predicted.
+    // Only moves a position; never predicted.
     IORACLE_SEEK = 7,
     // Works on an object, moves no data itself; never predicted.
     IORACLE_DEFINE = 8,
@@ -110,14 +110,14 @@ typedef struct ioracle_pattern ioracle_pattern;
 typedef struct ioracle_config {
     // sizeof(ioracle_config), as the caller knows it.
     uint32_t struct_size;
-    // Predictions that ioracle_oracle_predict() gives at most; default 8, at
-    // most 1024.
+    // Maximum of predictions that ioracle_oracle_predict() returns; default 8, at most
+    // 1024.
     uint32_t max_predictions;
     // Contexts distinguished; default 16384, at most 2^20. Later ones count as one
     // per function.
     uint32_t max_symbols;
-    // Files remembered; default 1024, at most 2^20. Beyond, the one unused for
-    // longest is forgotten.
+    // Files remembered; default 1024, at most 2^20. Beyond that, the least recently
+    // used one is forgotten.
     uint32_t max_files;
     // Transitions between contexts whose times are tracked; default 16384.
     uint32_t max_transitions;
@@ -133,8 +133,8 @@ typedef struct ioracle_config {
 typedef struct ioracle_observation {
     // sizeof(ioracle_observation), as the caller knows it.
     uint32_t struct_size;
-    // What the call did, an ioracle_access. Seeks and definitions are taken
-    // and change nothing.
+    // What the call did, an ioracle_access. Seeks and definitions are accepted and
+    // change nothing.
     uint32_t access;
     // The function that was called, from ioracle_function(); 0 for the plain
     // POSIX call of this access.
@@ -156,8 +156,8 @@ typedef struct ioracle_observation {
     uint64_t start_ns;
     // When it ended.
     uint64_t end_ns;
-    // Where in the program the call came from: a number that is the same in
-    // every run; 0 for none. `context_text` and `stack` go before it.
+    // Where in the program the call came from: a number that is the same in every run;
+    // 0 for none. `context_text` and `stack` take precedence.
     uint64_t context;
     // The same as a text, such as "solver.c:120"; NULL for none.
     const char *context_text;
@@ -166,8 +166,8 @@ typedef struct ioracle_observation {
     const void *const *stack;
     // How many there are.
     size_t n_frames;
-    // Bytes that were asked for, with IORACLE_REQUESTS. A read that gets fewer has
-    // met the end of its file, which helps to predict the next one.
+    // Bytes requested, with IORACLE_REQUESTS. A read that gets fewer has reached the
+    // end of its file, which helps to predict the next one.
     uint64_t requested;
 } ioracle_observation;
 
@@ -193,8 +193,8 @@ typedef struct ioracle_prediction {
     bool has_offset;
     // Whether the file is named but was not used before (in this run).
     bool is_new_file;
-    // Whether nothing known is expected: then the same file, contiguous, the
-    // last size, at once, is stated.
+    // Whether nothing known is expected: then the prediction is the same file,
+    // contiguous, the last size, at once.
     bool is_unseen;
     // Reserved, 0.
     uint8_t reserved_byte;
@@ -222,13 +222,13 @@ typedef struct ioracle_prediction {
     struct ioracle_spread interarrival_spread;
     // Spread of `io_time_ns`.
     struct ioracle_spread io_time_spread;
-    // That this operation comes, wherever, and all up to it; never less than
-    // `probability`. Of a set of predictions they add up to at most 1.
+    // That this operation comes, on any file, and all up to it; never less than
+    // `probability`. In a set of predictions they add up to at most 1.
     double operation_probability;
     // Reserved, 0: later versions put what they add here.
     uint64_t reserved[6];
-    // Length of the path; 0 if it is not known. From IORACLE_PATH_BYTES on
-    // `path` is empty, as half a path would name another file.
+    // Length of the path; 0 if it is not known. From IORACLE_PATH_BYTES on, `path` is
+    // empty, because half a path would name another file.
     uint64_t path_bytes;
     // The path of the file, ends in NUL.
     char path[IORACLE_PATH_BYTES];
@@ -281,8 +281,8 @@ typedef struct ioracle_burst {
     uint64_t starts_in_ns;
     // From now to the end of its last operation.
     uint64_t ends_in_ns;
-    // Operations in it (still to come, inside a burst). The next 65536 are looked
-    // at: where it has reached them, it may go on.
+    // Operations in it (still to come, inside a burst). The look-ahead is 65536
+    // operations: at that number, there may be more.
     uint64_t operations;
     // Bytes they move.
     uint64_t bytes;
@@ -292,7 +292,7 @@ typedef struct ioracle_burst {
     uint64_t reserved[3];
 } ioracle_burst;
 
-// What an answer of ioracle_next() rests on.
+// What an answer of ioracle_next() is based on.
 typedef struct ioracle_basis {
     // Predictions that were filled in.
     uint32_t n_predictions;
@@ -324,7 +324,7 @@ typedef struct ioracle_pattern_slice {
     uint64_t reads;
     // Requests that write.
     uint64_t writes;
-    // For how many slices the pattern lasts already.
+    // For how many slices the pattern has lasted.
     uint64_t since_slices;
     // The pattern expected after this one.
     uint32_t next_pattern;
@@ -352,9 +352,9 @@ const char *ioracle_version(void);
 // The name of a result, such as "IORACLE_STALE"; "unknown" for any other number.
 const char *ioracle_result_name(int32_t result);
 
-// Why the last call of this thread that failed did so: one sentence in UTF-8,
-// empty if none has. It is valid until the next call of this thread that
-// fails, and belongs to the library.
+// Why this thread's last failed call failed: one sentence in UTF-8, empty if none has
+// failed. It is valid until the next call of this thread that fails, and belongs to
+// the library.
 const char *ioracle_last_error(void);
 
 // The word for an access, such as "read"; "unknown" for any other number.
@@ -368,7 +368,7 @@ uint32_t ioracle_function(const char *name);
 // The name of a function by its code; "unknown" for any other number.
 const char *ioracle_function_name(uint32_t function);
 
-// What a function does, an ioracle_access; 0 for a number that is no code.
+// What a function does, an ioracle_access; 0 for a number that is not a code.
 uint32_t ioracle_function_access(uint32_t function);
 
 // Makes an oracle that knows nothing yet. It may be used by any number of
@@ -389,9 +389,9 @@ enum ioracle_result ioracle_oracle_free(struct ioracle_oracle *oracle);
 enum ioracle_result ioracle_oracle_observe(struct ioracle_oracle *oracle,
                                            const struct ioracle_observation *observation);
 
-// What may come next, the most probable first: at most `capacity` predictions,
-// and in `n` how many. There is always one, also before anything was observed:
-// with nothing to go by it `is_unseen`.
+// What may come next, the most probable first: at most `capacity` predictions, and in
+// `n` how many. There is always one, even before anything was observed: then it has
+// `is_unseen` set.
 enum ioracle_result ioracle_oracle_predict(const struct ioracle_oracle *oracle,
                                            struct ioracle_prediction *predictions,
                                            size_t capacity,
@@ -406,18 +406,18 @@ enum ioracle_result ioracle_oracle_ahead(const struct ioracle_oracle *oracle,
                                          size_t capacity,
                                          size_t *n);
 
-// Gives the path of a file that the caller identifies by a number (not 0), so that
-// the number can stand for it in observations and stands in predictions.
+// Defines the path of a file that the caller identifies by a number (not 0), so that
+// the number can stand for it in observations and predictions.
 enum ioracle_result ioracle_oracle_define_file(struct ioracle_oracle *oracle,
                                                uint64_t file,
                                                const char *path);
 
-// A new run of the program begins: nothing is open, ids of files may mean
-// others, the clock may start again. What was learned stays, and how the last
-// run began is what is expected now.
+// A new run of the program begins: nothing is open, ids of files may change their
+// meaning, the clock may start over. What was learned stays, and the run is expected
+// to begin like the last one.
 enum ioracle_result ioracle_oracle_begin_run(struct ioracle_oracle *oracle);
 
-// Adds what another oracle has learned, which stays as it is. The merged one
+// Adds what another oracle has learned; the other one does not change. The merged one
 // begins a new run.
 enum ioracle_result ioracle_oracle_merge(struct ioracle_oracle *oracle,
                                          const struct ioracle_oracle *other);
@@ -442,12 +442,12 @@ enum ioracle_result ioracle_oracle_iterate(const struct ioracle_oracle *oracle,
                                            size_t first,
                                            struct ioracle_iterator **iterator);
 
-// Gives the operation that the iterator stands at, and moves to the next.
-// IORACLE_NONE at the end: where something never seen would come.
+// Returns the operation that the iterator is at, and moves to the next. IORACLE_NONE
+// at the end: where only something never seen before could follow.
 enum ioracle_result ioracle_oracle_step(struct ioracle_iterator *iterator,
                                         struct ioracle_prediction *prediction);
 
-// Makes another iterator that stands at the same operation.
+// Makes another iterator at the same operation.
 enum ioracle_result ioracle_iterator_copy(const struct ioracle_iterator *iterator,
                                           struct ioracle_iterator **copy);
 
@@ -455,8 +455,8 @@ enum ioracle_result ioracle_iterator_copy(const struct ioracle_iterator *iterato
 // happens.
 enum ioracle_result ioracle_iterator_free(struct ioracle_iterator *iterator);
 
-// The next burst; inside one, what is left of it. IORACLE_NONE while waits do
-// not fall into short and long ones, or nothing is expected.
+// The next burst; inside one, what is left of it. IORACLE_NONE as long as waits cannot
+// be separated into short and long ones, or nothing is expected.
 enum ioracle_result ioracle_oracle_burst(const struct ioracle_oracle *oracle,
                                          struct ioracle_burst *burst);
 
@@ -466,11 +466,11 @@ enum ioracle_result ioracle_oracle_within(const struct ioracle_oracle *oracle,
                                           uint64_t span_ns,
                                           struct ioracle_burst *within);
 
-// Saves what an oracle knows to a file, which appears whole or not at all.
+// Saves what an oracle knows to a file, which is written completely or not at all.
 enum ioracle_result ioracle_oracle_save(const struct ioracle_oracle *oracle,
                                         const char *path);
 
-// Makes an oracle of a file that was saved, also by 'ioracle model save'.
+// Makes an oracle from a saved file, including those of 'ioracle model save'.
 enum ioracle_result ioracle_oracle_load(const char *path, struct ioracle_oracle **oracle);
 
 // Saves what an oracle knows to memory, which ioracle_bytes_free() frees.
@@ -478,30 +478,29 @@ enum ioracle_result ioracle_oracle_save_bytes(const struct ioracle_oracle *oracl
                                               void **bytes,
                                               size_t *n_bytes);
 
-// Makes an oracle of bytes that were saved.
+// Makes an oracle from saved bytes.
 enum ioracle_result ioracle_oracle_load_bytes(const void *bytes,
                                               size_t n_bytes,
                                               struct ioracle_oracle **oracle);
 
-// Frees what ioracle_oracle_save_bytes() gave. NULL is fine.
+// Frees what ioracle_oracle_save_bytes() returned. NULL is fine.
 void ioracle_bytes_free(void *bytes);
 
-// Says what the calling thread will do next, below 'ioracle run': the first of
-// `predictions` is its next operation, the others follow it along the most
-// probable path. At most `n_predictions` are filled in (64 are ever known), and
-// `basis`, unless it is NULL, receives how many there are and what they are based on.
+// Predicts what the calling thread will do next, under 'ioracle run': the first of
+// `predictions` is its next operation, the others follow it along the most probable
+// path. At most `n_predictions` are filled in (never more than 64), and `basis`,
+// unless it is NULL, receives how many there are and what they are based on.
 //
-// IORACLE_OK: they rest on all that the thread has done. IORACLE_STALE: what is
-// known is older than that, also after `max_wait_ns` nanoseconds; nothing is
-// filled in, and `basis->lag` says by how many calls. IORACLE_UNAVAILABLE: this
-// process is not run by 'ioracle run', or is a child before its exec.
-// IORACLE_ENDED: 'ioracle run' has ended. IORACLE_LIMIT: there was no room for
-// this thread. IORACLE_BUSY: a signal handler asks that has interrupted the
-// recorder; ask again later.
+// IORACLE_OK: they take all calls of the thread into account. IORACLE_STALE: they do
+// not, even after `max_wait_ns` nanoseconds; nothing is filled in, and `basis->lag`
+// says by how many calls. IORACLE_UNAVAILABLE: this process is not run by 'ioracle
+// run', or is a child before its exec. IORACLE_ENDED: 'ioracle run' has ended.
+// IORACLE_LIMIT: there was no room for this thread. IORACLE_BUSY: the caller is a
+// signal handler that has interrupted the recorder; ask again later.
 //
 // Signal handlers may call it: it allocates nothing, takes no lock, and leaves
-// ioracle_last_error() alone. Without a wait it makes no system call but the
-// first time in a thread.
+// ioracle_last_error() alone. Without a wait it makes a system call only the first
+// time in a thread.
 enum ioracle_result ioracle_next(uint64_t max_wait_ns,
                                  struct ioracle_prediction *predictions,
                                  size_t n_predictions,
@@ -545,8 +544,7 @@ enum ioracle_result ioracle_pattern_release_request(struct ioracle_pattern *patt
                                                     uint32_t op,
                                                     int64_t len);
 
-// Ends the slice; to be called once a second. IORACLE_NONE if there were no
-// requests.
+// Ends the slice; call it once a second. IORACLE_NONE if there were no requests.
 enum ioracle_result ioracle_pattern_tick(struct ioracle_pattern *pattern,
                                          struct ioracle_pattern_slice *slice);
 
@@ -555,13 +553,13 @@ enum ioracle_result ioracle_pattern_tick(struct ioracle_pattern *pattern,
 enum ioracle_result ioracle_pattern_choose(struct ioracle_pattern *pattern,
                                            size_t *option);
 
-// How good the last slice was, such as its bytes per second: belongs to the
-// option that was chosen before the slice and the pattern it turned out to be.
-// A reward that is not a finite number changes nothing.
+// How good the last slice was, such as its bytes per second: it counts for the option
+// chosen before the slice and the pattern that the slice turned out to be. A reward
+// that is not a finite number changes nothing.
 enum ioracle_result ioracle_pattern_reward(struct ioracle_pattern *pattern,
                                            double reward);
 
-// Begins with what was saved before. A file that is not there is made.
+// Starts from what was saved before. The file is created if it does not exist.
 enum ioracle_result ioracle_pattern_load(struct ioracle_pattern *pattern,
                                          const char *path);
 

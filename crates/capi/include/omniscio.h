@@ -9,10 +9,10 @@
 #ifndef OMNISCIO_H
 #define OMNISCIO_H
 
-// A call that worked.
+// The call succeeded.
 #define OMNISCIO_OK 0
 
-// A call that did not; ioracle_last_error() says why.
+// The call failed; ioracle_last_error() says why.
 #define OMNISCIO_ERROR -1
 
 // What a predicted operation does.
@@ -58,16 +58,16 @@ typedef struct omniscio_req {
 extern "C" {
 #endif // __cplusplus
 
-// Gives what may come next on this thread: `n` requests in a new array, which
+// Returns what may come next on this thread: `n` requests in a new array, which
 // omniscio_free() frees. `n` is 0, and the array NULL, when nothing is known.
 int omniscio_next(struct omniscio_req **prediction, int *n);
 
 // Frees an array of requests with the names in it. NULL is fine.
 int omniscio_free(struct omniscio_req *prediction);
 
-// Gives up to `n` requests one after the other, beginning with the `index`-th
-// that omniscio_next() gave, in a new array, which omniscio_free() frees.
-// Answers how many there are, or OMNISCIO_ERROR.
+// Returns up to `n` requests one after the other, starting with the `index`-th that
+// omniscio_next() returned, in a new array, which omniscio_free() frees. The result is
+// their number, or OMNISCIO_ERROR.
 int omniscio_predict_from(int index, struct omniscio_req **predicted, int n);
 
 #ifdef __cplusplus

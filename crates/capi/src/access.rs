@@ -27,7 +27,7 @@ pub enum ioracle_access {
     IORACLE_SYNC = 5,
     /// Sets the length of a file.
     IORACLE_TRUNCATE = 6,
-    /// Moves a position only; never predicted.
+    /// Only moves a position; never predicted.
     IORACLE_SEEK = 7,
     /// Works on an object, moves no data itself; never predicted.
     IORACLE_DEFINE = 8,
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn ioracle_function(name: *const c_char) -> u32 {
 /// The name of a function by its code; "unknown" for any other number.
 #[unsafe(no_mangle)]
 pub extern "C" fn ioracle_function_name(function: u32) -> *const c_char {
-    // Names of Rust do not end in NUL; here they do.
+    // Rust strings do not end in NUL; these do.
     static NAMES: OnceLock<String> = OnceLock::new();
     let Some(wanted) = function_of_code(function) else { return c"unknown".as_ptr() };
     let names = NAMES
@@ -86,7 +86,7 @@ pub extern "C" fn ioracle_function_name(function: u32) -> *const c_char {
     names[position..].as_ptr().cast()
 }
 
-/// What a function does, an ioracle_access; 0 for a number that is no code.
+/// What a function does, an ioracle_access; 0 for a number that is not a code.
 #[unsafe(no_mangle)]
 pub extern "C" fn ioracle_function_access(function: u32) -> u32 {
     function_of_code(function).map_or(0, |function| code_of_access(function.access()))

@@ -14,9 +14,9 @@ use std::sync::Once;
 
 use crate::result::{ApiFailure, ioracle_result};
 
-/// Why the last call of this thread that failed did so: one sentence in UTF-8,
-/// empty if none has. It is valid until the next call of this thread that
-/// fails, and belongs to the library.
+/// Why this thread's last failed call failed: one sentence in UTF-8, empty if none has
+/// failed. It is valid until the next call of this thread that fails, and belongs to
+/// the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn ioracle_last_error() -> *const c_char {
     // At the end of a thread its memory is gone already.
@@ -40,7 +40,7 @@ pub(crate) fn guarded(body: impl FnOnce() -> Result<ioracle_result, ApiFailure>)
     })
 }
 
-/// Runs an entry point that answers with a value; `otherwise` if it cannot.
+/// Runs an entry point that returns a value; `otherwise` if it fails.
 pub(crate) fn guarded_value<T>(otherwise: T, body: impl FnOnce() -> Result<T, ApiFailure>) -> T {
     stopped(body).unwrap_or_else(|fault| {
         remember(&fault.message);

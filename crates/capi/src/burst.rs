@@ -17,8 +17,8 @@ pub struct ioracle_burst {
     pub starts_in_ns: u64,
     /// From now to the end of its last operation.
     pub ends_in_ns: u64,
-    /// Operations in it (still to come, inside a burst). The next 65536 are looked
-    /// at: where it has reached them, it may go on.
+    /// Operations in it (still to come, inside a burst). The look-ahead is 65536
+    /// operations: at that number, there may be more.
     pub operations: u64,
     /// Bytes they move.
     pub bytes: u64,
@@ -28,8 +28,8 @@ pub struct ioracle_burst {
     pub reserved: [u64; 3],
 }
 
-/// The next burst; inside one, what is left of it. IORACLE_NONE while waits do
-/// not fall into short and long ones, or nothing is expected.
+/// The next burst; inside one, what is left of it. IORACLE_NONE as long as waits cannot
+/// be separated into short and long ones, or nothing is expected.
 ///
 /// # Safety
 ///

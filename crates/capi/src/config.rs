@@ -13,14 +13,14 @@ use crate::result::ApiFailure;
 pub struct ioracle_config {
     /// sizeof(ioracle_config), as the caller knows it.
     pub struct_size: u32,
-    /// Predictions that ioracle_oracle_predict() gives at most; default 8, at
-    /// most 1024.
+    /// Maximum of predictions that ioracle_oracle_predict() returns; default 8, at most
+    /// 1024.
     pub max_predictions: u32,
     /// Contexts distinguished; default 16384, at most 2^20. Later ones count as one
     /// per function.
     pub max_symbols: u32,
-    /// Files remembered; default 1024, at most 2^20. Beyond, the one unused for
-    /// longest is forgotten.
+    /// Files remembered; default 1024, at most 2^20. Beyond that, the least recently
+    /// used one is forgotten.
     pub max_files: u32,
     /// Transitions between contexts whose times are tracked; default 16384.
     pub max_transitions: u32,
@@ -79,7 +79,7 @@ unsafe impl Sized32 for ioracle_config {
     const FIRST_BYTES: usize = 32;
 }
 
-/// No structure of any version comes near this.
+/// No structure of any version is nearly this large.
 const MAX_STRUCT_BYTES: usize = 4096;
 
 /// Reads a structure that may be of an older version (then what it lacks is 0)
@@ -100,7 +100,7 @@ pub(crate) unsafe fn read<T: Sized32>(given: *const T) -> Result<Option<T>, ApiF
             "struct_size of {name} is {given_size}, not sizeof({name}), which is {known} here"
         )));
     }
-    // SAFETY: the caller promises so many bytes.
+    // SAFETY: the caller promises that many bytes.
     let bytes = unsafe { std::slice::from_raw_parts(given.cast::<u8>(), given_size) };
     if bytes.iter().skip(known).any(|&byte| byte != 0) {
         return Err(ApiFailure::invalid(format!(

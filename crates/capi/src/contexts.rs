@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The contexts of a caller: ids, texts or return addresses, each numbered for
-//! the oracle, and described to it in words that are the same in every run.
+//! The contexts of a caller: ids, texts or return addresses, each numbered for the
+//! oracle, and described by a text that is the same in every run.
 
 use std::ffi::{CStr, c_void};
 use std::fmt::Write;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The files of a caller: paths, ids, or the handle of an open before; and how
-//! they are called in predictions.
+//! The files of a caller: paths, ids, or the handle of an open before; and their names
+//! in predictions.
 //!
-//! The oracle knows files by name. A file that has only an id goes by a name
-//! that is made of it and that no path can be, so that it too is known again in
-//! another run, and an id that counts up is predicted like a name that does.
+//! The oracle knows files by name. A file that has only an id gets a name made from it
+//! that cannot be a path, so that it is recognised in another run too, and ids that
+//! count up are predicted like names that do.
 
 use ::ioracle_oracle::Oracle;
 use std::sync::Arc;
@@ -45,14 +45,14 @@ struct Named {
     name: Arc<str>,
 }
 
-/// Names kept here; at the ceiling all are forgotten, and passed on again when they
-/// come again, which the oracle takes as the same files.
+/// Names kept here; at the limit all are forgotten, and passed on again when they come
+/// again; the oracle recognises them as the same files.
 const MAX_NAMES: usize = 1 << 16;
 /// Begins the name of a file that has only an id; paths that do are refused.
 const ID_MARK: char = '\u{1}';
 
 impl FileNumbers {
-    /// The numbers that a saved oracle goes on with.
+    /// The numbers that a loaded oracle continues with.
     pub fn of(oracle: &Oracle) -> FileNumbers {
         let mut files = FileNumbers::default();
         for (number, name) in oracle.files_in_use() {
@@ -101,7 +101,7 @@ impl FileNumbers {
         self.named.get(&number).map(|named| &*named.name)
     }
 
-    /// How the caller calls a predicted file.
+    /// The caller's name for a predicted file.
     pub fn called<'a>(&'a self, file: &'a PredictedFile, oracle: &'a Oracle) -> PredictedName<'a> {
         let (name, is_new) = match file {
             PredictedFile::New(name) => (name.as_str(), true),
@@ -157,7 +157,7 @@ impl FileNumbers {
         self.named.get(&number).is_some_and(|named| *named.name == *path)
     }
 
-    /// A call that names its file says where its handle leads, until a close.
+    /// A call that names its file defines what its handle refers to, until a close.
     fn follow_handle(&mut self, given: GivenFile<'_>, number: FileId, access: Access) {
         if given.handle < 0 {
             return;
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(session.number(None, 0, 4, Access::Read), FileId::UNKNOWN);
         assert_eq!(session.number(None, 0, 3, Access::Close), file);
         assert_eq!(session.number(None, 0, 3, Access::Read), FileId::UNKNOWN);
-        // Handles that never were: none, and no room for them.
+        // Handles that never existed need no room.
         assert_eq!(session.number(Some("a"), 0, -1, Access::Open), file);
         assert_eq!(session.number(None, 0, -1, Access::Read), FileId::UNKNOWN);
     }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Handles: numbers that look like pointers, each good for one object once.
+//! Handles: numbers that look like pointers, each valid for one object only.
 //!
-//! A handle holds the place of its object in a table, what kind it is, and the
-//! place's generation, which moves on whenever the object there is freed. So
-//! what a caller passes is never followed as an address: NULL, garbage, a
-//! handle of another kind, one freed long ago whose place has a new owner, all
-//! are distinguished without looking at any memory of theirs. (Pointers looked up
-//! in a set of live ones would not detect the last case: addresses are reused.)
-//! The highest bit is set, which no address of a program has on the processors
-//! we know, so a program that does follow a handle faults at once.
+//! A handle holds the place of its object in a table, what kind it is, and the place's
+//! generation, which moves on whenever the object there is freed. So what a caller
+//! passes is never followed as an address: NULL, garbage, a handle of another kind, or
+//! one freed long ago whose place has a new owner are all detected without reading the
+//! memory they point to. (Pointers looked up in a set of live ones would not detect the
+//! last case: addresses are reused.) The highest bit is set, which no address of a
+//! program has on the processors we know, so a program that does follow a handle faults
+//! at once.
 //!
 //! The lock of a place is the lock of its object: a call takes one uncontended
 //! lock, and calls on different objects share nothing. Places are never given
@@ -31,8 +31,7 @@ pub(crate) struct HandleTable<T> {
     free: Mutex<Free>,
 }
 
-/// Apart from its neighbours, so that threads with objects of their own do not
-/// wait for each other's cache lines.
+/// Padded, so that threads with different objects do not share cache lines.
 #[repr(align(64))]
 struct Place<T>(Mutex<Held<T>>);
 
@@ -95,7 +94,7 @@ impl<T> HandleTable<T> {
         }
     }
 
-    /// Takes the object out, once nobody else is using it; the handle is dead.
+    /// Removes the object, once nothing else is using it; the handle becomes invalid.
     pub fn remove(&self, handle: u64) -> Result<T, ApiFailure> {
         let (place, generation) = self.parse(handle)?;
         let object = {
@@ -183,7 +182,7 @@ fn position(index: usize) -> (usize, usize) {
     (chunk, index - FIRST_CHUNK * ((1 << chunk) - 1))
 }
 
-/// For what a panic cannot have left half done.
+/// For state that a panic cannot have left inconsistent.
 fn lock_whatever_happened<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -52,8 +52,8 @@ pub unsafe extern "C" fn ioracle_oracle_iterate(
     })
 }
 
-/// Gives the operation that the iterator stands at, and moves to the next.
-/// IORACLE_NONE at the end: where something never seen would come.
+/// Returns the operation that the iterator is at, and moves to the next. IORACLE_NONE
+/// at the end: where only something never seen before could follow.
 ///
 /// # Safety
 ///
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn ioracle_oracle_step(
     })
 }
 
-/// Makes another iterator that stands at the same operation.
+/// Makes another iterator at the same operation.
 ///
 /// # Safety
 ///
@@ -116,10 +116,10 @@ struct Reading {
 
 impl Reading {
     fn new(model: Arc<SessionModel>, first: usize) -> Reading {
-        // SAFETY: the model stands behind an Arc that is kept beside the
-        // reference and outlives it. It neither moves nor changes: whoever else
-        // holds it can only change it by `Arc::make_mut`, which copies it as
-        // long as this Arc is there, and no `Weak` is ever made.
+        // SAFETY: the model stands behind an Arc that is kept beside the reference and
+        // outlives it. It neither moves nor changes: other holders can change it only
+        // through `Arc::make_mut`, which copies it as long as this Arc exists, and no
+        // `Weak` is ever made.
         let shared: &'static SessionModel = unsafe { &*Arc::as_ptr(&model) };
         Reading { path: Box::new(shared.oracle().ahead(first)), model, first, n_read: 0 }
     }
@@ -130,7 +130,7 @@ impl Reading {
         stated
     }
 
-    /// Another one that stands at the same operation: read anew up to there.
+    /// Another one at the same operation: the path is read again up to there.
     fn again(&self) -> Reading {
         let mut again = Reading::new(self.model.clone(), self.first);
         for _ in 0..self.n_read {

@@ -26,8 +26,8 @@ pub const IORACLE_REQUESTS: u32 = 4;
 pub struct ioracle_observation {
     /// sizeof(ioracle_observation), as the caller knows it.
     pub struct_size: u32,
-    /// What the call did, an ioracle_access. Seeks and definitions are taken
-    /// and change nothing.
+    /// What the call did, an ioracle_access. Seeks and definitions are accepted and
+    /// change nothing.
     pub access: u32,
     /// The function that was called, from ioracle_function(); 0 for the plain
     /// POSIX call of this access.
@@ -49,8 +49,8 @@ pub struct ioracle_observation {
     pub start_ns: u64,
     /// When it ended.
     pub end_ns: u64,
-    /// Where in the program the call came from: a number that is the same in
-    /// every run; 0 for none. `context_text` and `stack` go before it.
+    /// Where in the program the call came from: a number that is the same in every run;
+    /// 0 for none. `context_text` and `stack` take precedence.
     pub context: u64,
     /// The same as a text, such as "solver.c:120"; NULL for none.
     pub context_text: *const c_char,
@@ -59,8 +59,8 @@ pub struct ioracle_observation {
     pub stack: *const *const c_void,
     /// How many there are.
     pub n_frames: usize,
-    /// Bytes that were asked for, with IORACLE_REQUESTS. A read that gets fewer has
-    /// met the end of its file, which helps to predict the next one.
+    /// Bytes requested, with IORACLE_REQUESTS. A read that gets fewer has reached the
+    /// end of its file, which helps to predict the next one.
     pub requested: u64,
 }
 
@@ -72,7 +72,7 @@ unsafe impl Sized32 for ioracle_observation {
 
 const _: () = assert!(size_of::<ioracle_observation>() == 112);
 
-/// An observation whose parts were found to be in order.
+/// An observation that has been checked.
 pub(crate) struct Observed<'a> {
     function: Function,
     file: GivenFile<'a>,
@@ -81,7 +81,7 @@ pub(crate) struct Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
-    /// Looks at everything that a caller can get wrong.
+    /// Checks everything that a caller can get wrong.
     ///
     /// # Safety
     ///
@@ -177,7 +177,7 @@ unsafe fn context_of<'a>(given: &ioracle_observation) -> Result<GivenContext<'a>
             )));
         }
         let n_frames = given.n_frames.min(MAX_FRAMES);
-        // SAFETY: the caller promises so many addresses; they have the size and
+        // SAFETY: the caller promises that many addresses; they have the size and
         // alignment of usize, and are not followed.
         let stack = unsafe { std::slice::from_raw_parts(given.stack.cast::<usize>(), n_frames) };
         return Ok(GivenContext::Stack(stack));

@@ -2,8 +2,7 @@
 
 //! The names under which the SC14 paper on Omnisc'IO gave its predictions, for
 //! middleware that was written for it: `omniscio_next`, `omniscio_free`,
-//! `omniscio_predict_from`. They answer for the calling thread what
-//! `ioracle_next` does.
+//! `omniscio_predict_from`. They answer for the calling thread, like `ioracle_next`.
 
 use std::ffi::{c_char, c_double, c_int, c_ulong};
 use std::mem::MaybeUninit;
@@ -56,12 +55,12 @@ pub struct omniscio_req {
     pub proba: c_double,
 }
 
-/// A call that worked.
+/// The call succeeded.
 pub const OMNISCIO_OK: c_int = 0;
-/// A call that did not; ioracle_last_error() says why.
+/// The call failed; ioracle_last_error() says why.
 pub const OMNISCIO_ERROR: c_int = -1;
 
-/// Gives what may come next on this thread: `n` requests in a new array, which
+/// Returns what may come next on this thread: `n` requests in a new array, which
 /// omniscio_free() frees. `n` is 0, and the array NULL, when nothing is known.
 ///
 /// # Safety
@@ -90,9 +89,9 @@ pub unsafe extern "C" fn omniscio_free(prediction: *mut omniscio_req) -> c_int {
     OMNISCIO_OK
 }
 
-/// Gives up to `n` requests one after the other, beginning with the `index`-th
-/// that omniscio_next() gave, in a new array, which omniscio_free() frees.
-/// Answers how many there are, or OMNISCIO_ERROR.
+/// Returns up to `n` requests one after the other, starting with the `index`-th that
+/// omniscio_next() returned, in a new array, which omniscio_free() frees. The result is
+/// their number, or OMNISCIO_ERROR.
 ///
 /// # Safety
 ///
@@ -121,10 +120,10 @@ fn next_of_this_thread(n_wanted: usize) -> Vec<ioracle_prediction> {
     let mut predictions = Vec::with_capacity(n_wanted.min(MAX_STEPS));
     let mut basis = ioracle_basis::default();
     let (room, capacity) = (predictions.as_mut_ptr(), predictions.capacity());
-    // SAFETY: there is room for so many, and for the basis.
+    // SAFETY: there is room for that many, and for the basis.
     let result = unsafe { ioracle_next(MAX_WAIT_NS, room, capacity, &raw mut basis) };
     if result == ioracle_result::IORACLE_OK {
-        // SAFETY: so many were filled in, never more than there is room for.
+        // SAFETY: that many were filled in, never more than there is room for.
         unsafe { predictions.set_len((basis.n_predictions as usize).min(capacity)) };
     }
     predictions
@@ -227,7 +226,7 @@ mod tests {
         ];
         let mut array = MaybeUninit::uninit();
         assert_eq!(give(&predictions, &mut array).unwrap(), 3);
-        // SAFETY: it was written; so many requests with such names were asked for.
+        // SAFETY: it was written; that many requests with such names were asked for.
         unsafe {
             let requests = std::slice::from_raw_parts(array.assume_init(), 3);
             let name = |i: usize| CStr::from_ptr(requests[i].name);

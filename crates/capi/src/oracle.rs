@@ -80,9 +80,9 @@ pub unsafe extern "C" fn ioracle_oracle_observe(
     })
 }
 
-/// What may come next, the most probable first: at most `capacity` predictions,
-/// and in `n` how many. There is always one, also before anything was observed:
-/// with nothing to go by it `is_unseen`.
+/// What may come next, the most probable first: at most `capacity` predictions, and in
+/// `n` how many. There is always one, even before anything was observed: then it has
+/// `is_unseen` set.
 ///
 /// # Safety
 ///
@@ -124,8 +124,8 @@ pub unsafe extern "C" fn ioracle_oracle_ahead(
     })
 }
 
-/// Gives the path of a file that the caller identifies by a number (not 0), so that
-/// the number can stand for it in observations and stands in predictions.
+/// Defines the path of a file that the caller identifies by a number (not 0), so that
+/// the number can stand for it in observations and predictions.
 ///
 /// # Safety
 ///
@@ -151,9 +151,9 @@ pub unsafe extern "C" fn ioracle_oracle_define_file(
     })
 }
 
-/// A new run of the program begins: nothing is open, ids of files may mean
-/// others, the clock may start again. What was learned stays, and how the last
-/// run began is what is expected now.
+/// A new run of the program begins: nothing is open, ids of files may change their
+/// meaning, the clock may start over. What was learned stays, and the run is expected
+/// to begin like the last one.
 #[unsafe(no_mangle)]
 pub extern "C" fn ioracle_oracle_begin_run(oracle: *mut ioracle_oracle) -> ioracle_result {
     guarded(|| {
@@ -164,7 +164,7 @@ pub extern "C" fn ioracle_oracle_begin_run(oracle: *mut ioracle_oracle) -> iorac
     })
 }
 
-/// Adds what another oracle has learned, which stays as it is. The merged one
+/// Adds what another oracle has learned; the other one does not change. The merged one
 /// begins a new run.
 #[unsafe(no_mangle)]
 pub extern "C" fn ioracle_oracle_merge(
@@ -172,7 +172,7 @@ pub extern "C" fn ioracle_oracle_merge(
     other: *const ioracle_oracle,
 ) -> ioracle_result {
     guarded(|| {
-        // Never two locks at a time, so that no order of them matters.
+        // Never two locks at a time, so that their order does not matter.
         let other = ORACLES.with(other as u64, |session| Ok(session.model().clone()))?;
         ORACLES.with(oracle as u64, |session| {
             session.merge(&other);
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn ioracle_oracle_score(
     })
 }
 
-/// Has the room filled from what the oracle knows.
+/// Fills the output from what the oracle knows.
 fn answered<'a>(
     oracle: *const ioracle_oracle,
     room: impl FnOnce() -> Result<PredictionBuffer<'a>, ApiFailure>,
@@ -299,7 +299,7 @@ fn answered<'a>(
     })
 }
 
-/// Keeps an oracle behind a new handle.
+/// Stores an oracle under a new handle.
 pub(crate) fn keep(oracle: Oracle) -> Result<*mut ioracle_oracle, ApiFailure> {
     ORACLES.insert(Session::new(oracle)).map(|handle| handle as *mut ioracle_oracle)
 }

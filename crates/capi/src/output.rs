@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use crate::prediction::ioracle_prediction;
 use crate::result::{ApiFailure, ioracle_result};
 
-/// More are never asked for in earnest; such a number is a mistake.
+/// Nobody asks for more on purpose; a larger number is a mistake.
 const MAX_CAPACITY: usize = 1 << 20;
 
 /// Room for one answer.

@@ -45,7 +45,7 @@ pub struct ioracle_pattern_slice {
     pub reads: u64,
     /// Requests that write.
     pub writes: u64,
-    /// For how many slices the pattern lasts already.
+    /// For how many slices the pattern has lasted.
     pub since_slices: u64,
     /// The pattern expected after this one.
     pub next_pattern: u32,
@@ -62,7 +62,7 @@ pub struct ioracle_pattern_slice {
     pub reserved: [u64; 4],
 }
 
-/// What stands behind a handle.
+/// The object of a handle.
 struct Watched {
     watcher: PatternWatcher,
     released_bytes: u64,
@@ -186,8 +186,7 @@ pub extern "C" fn ioracle_pattern_release_request(
     })
 }
 
-/// Ends the slice; to be called once a second. IORACLE_NONE if there were no
-/// requests.
+/// Ends the slice; call it once a second. IORACLE_NONE if there were no requests.
 ///
 /// # Safety
 ///
@@ -234,9 +233,9 @@ pub unsafe extern "C" fn ioracle_pattern_choose(
     })
 }
 
-/// How good the last slice was, such as its bytes per second: belongs to the
-/// option that was chosen before the slice and the pattern it turned out to be.
-/// A reward that is not a finite number changes nothing.
+/// How good the last slice was, such as its bytes per second: it counts for the option
+/// chosen before the slice and the pattern that the slice turned out to be. A reward
+/// that is not a finite number changes nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn ioracle_pattern_reward(
     pattern: *mut ioracle_pattern,
@@ -251,7 +250,7 @@ pub extern "C" fn ioracle_pattern_reward(
     })
 }
 
-/// Begins with what was saved before. A file that is not there is made.
+/// Starts from what was saved before. The file is created if it does not exist.
 ///
 /// # Safety
 ///

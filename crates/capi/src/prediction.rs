@@ -38,8 +38,8 @@ pub struct ioracle_prediction {
     pub has_offset: bool,
     /// Whether the file is named but was not used before (in this run).
     pub is_new_file: bool,
-    /// Whether nothing known is expected: then the same file, contiguous, the
-    /// last size, at once, is stated.
+    /// Whether nothing known is expected: then the prediction is the same file,
+    /// contiguous, the last size, at once.
     pub is_unseen: bool,
     /// Reserved, 0.
     pub reserved_byte: u8,
@@ -67,13 +67,13 @@ pub struct ioracle_prediction {
     pub interarrival_spread: ioracle_spread,
     /// Spread of `io_time_ns`.
     pub io_time_spread: ioracle_spread,
-    /// That this operation comes, wherever, and all up to it; never less than
-    /// `probability`. Of a set of predictions they add up to at most 1.
+    /// That this operation comes, on any file, and all up to it; never less than
+    /// `probability`. In a set of predictions they add up to at most 1.
     pub operation_probability: f64,
     /// Reserved, 0: later versions put what they add here.
     pub reserved: [u64; 6],
-    /// Length of the path; 0 if it is not known. From IORACLE_PATH_BYTES on
-    /// `path` is empty, as half a path would name another file.
+    /// Length of the path; 0 if it is not known. From IORACLE_PATH_BYTES on, `path` is
+    /// empty, because half a path would name another file.
     pub path_bytes: u64,
     /// The path of the file, ends in NUL.
     pub path: [c_char; IORACLE_PATH_BYTES],
@@ -126,7 +126,7 @@ impl From<Spread> for ioracle_spread {
     }
 }
 
-/// Gives a prediction its path; one that has no room is left out.
+/// Sets the path of a prediction; one that does not fit is left out.
 pub(crate) fn set_path(prediction: &mut ioracle_prediction, path: &[u8]) {
     prediction.path_bytes = path.len() as u64;
     prediction.path = copied(path);

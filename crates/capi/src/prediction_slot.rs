@@ -2,11 +2,11 @@
 
 //! What `ioracle run` publishes for the thread that asks.
 //!
-//! The answer lies in memory shared with `ioracle run` ([`ioracle_spool::slot`]).
-//! It rests on calls that the thread made a moment ago, or one or two calls
-//! earlier than that; then the thread's own last records ([`ioracle_spool::in_process`])
-//! show whether it followed the published path since, and the rest of that
-//! path is the answer. Else there is waiting, as long as the caller allows.
+//! The answer lies in memory shared with `ioracle run` ([`ioracle_spool::slot`]). It is
+//! based on the thread's last call, or on one a few calls earlier; then the thread's own
+//! last records ([`ioracle_spool::in_process`]) show whether it has followed the
+//! published path since, and the rest of that path is the answer. Otherwise it waits, as
+//! long as the caller allows.
 //!
 //! Nothing here allocates, locks or panics, and nothing but waiting and a
 //! thread's first question makes a system call: signal handlers may ask.
@@ -31,7 +31,7 @@ use ioracle_result::{
     IORACLE_UNAVAILABLE,
 };
 
-/// What an answer of ioracle_next() rests on.
+/// What an answer of ioracle_next() is based on.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ioracle_basis {
@@ -47,22 +47,21 @@ pub struct ioracle_basis {
     pub reserved: [u64; 5],
 }
 
-/// Says what the calling thread will do next, below 'ioracle run': the first of
-/// `predictions` is its next operation, the others follow it along the most
-/// probable path. At most `n_predictions` are filled in (64 are ever known), and
-/// `basis`, unless it is NULL, receives how many there are and what they are based on.
+/// Predicts what the calling thread will do next, under 'ioracle run': the first of
+/// `predictions` is its next operation, the others follow it along the most probable
+/// path. At most `n_predictions` are filled in (never more than 64), and `basis`,
+/// unless it is NULL, receives how many there are and what they are based on.
 ///
-/// IORACLE_OK: they rest on all that the thread has done. IORACLE_STALE: what is
-/// known is older than that, also after `max_wait_ns` nanoseconds; nothing is
-/// filled in, and `basis->lag` says by how many calls. IORACLE_UNAVAILABLE: this
-/// process is not run by 'ioracle run', or is a child before its exec.
-/// IORACLE_ENDED: 'ioracle run' has ended. IORACLE_LIMIT: there was no room for
-/// this thread. IORACLE_BUSY: a signal handler asks that has interrupted the
-/// recorder; ask again later.
+/// IORACLE_OK: they take all calls of the thread into account. IORACLE_STALE: they do
+/// not, even after `max_wait_ns` nanoseconds; nothing is filled in, and `basis->lag`
+/// says by how many calls. IORACLE_UNAVAILABLE: this process is not run by 'ioracle
+/// run', or is a child before its exec. IORACLE_ENDED: 'ioracle run' has ended.
+/// IORACLE_LIMIT: there was no room for this thread. IORACLE_BUSY: the caller is a
+/// signal handler that has interrupted the recorder; ask again later.
 ///
 /// Signal handlers may call it: it allocates nothing, takes no lock, and leaves
-/// ioracle_last_error() alone. Without a wait it makes no system call but the
-/// first time in a thread.
+/// ioracle_last_error() alone. Without a wait it makes a system call only the first
+/// time in a thread.
 ///
 /// # Safety
 ///
@@ -103,11 +102,11 @@ pub unsafe extern "C" fn ioracle_next(
     result
 }
 
-/// How long is waited without giving the processor away.
+/// How long to wait without giving up the processor.
 const SPIN_NS: u64 = 20_000;
-/// How long is slept between two looks after that.
+/// How long to sleep between two looks after that.
 const SLEEP_NS: u64 = 50_000;
-/// When nothing was published for so long, it is asked whether anything will be.
+/// If nothing was published for this long, check whether anything will be.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// Asks until there is an answer or the time is over.
@@ -126,7 +125,7 @@ fn wait(
             Look::Stale if max_wait_ns == 0 => {
                 return if thread.is_forsaken() { IORACLE_ENDED } else { IORACLE_STALE };
             }
-            // Whoever asks on and on after the end is not to wait each time.
+            // A caller that keeps asking after the end should not wait each time.
             Look::Stale if started_ns.is_none() && thread.is_forsaken() => return IORACLE_ENDED,
             seen => {
                 let now_ns = thread.now_ns();
@@ -152,12 +151,12 @@ struct Wanted {
     n_predictions: usize,
 }
 
-/// What came of one look.
+/// The result of one look.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
     /// The answer.
     Whole,
-    /// The answer, but more steps than it has were asked for and are to come.
+    /// The answer, but more steps were requested and are still to come.
     Part,
     /// None.
     Stale,
@@ -195,8 +194,8 @@ impl Thread {
     /// Looks at the latest outlook and copies what is asked for, if the thread
     /// has not left the path.
     fn look(&self, wanted: &Wanted, basis: &mut ioracle_basis) -> Look {
-        // An outlook that is replaced while it is copied is copied again; that
-        // cannot happen for ever, as each takes longer to make than to copy.
+        // An outlook that is replaced while it is copied is copied again; that cannot
+        // go on forever, because making one takes longer than copying it.
         for _ in 0..MAX_LOOKS {
             let Some((slot, number)) = self.latest() else { break };
             let outlook = slot.outlook(number);
@@ -228,8 +227,8 @@ impl Thread {
         (number != 0).then_some((slot, number))
     }
 
-    /// How many steps of an outlook the thread has taken since the call that it
-    /// rests on; None if it did anything else, or too much to be looked at.
+    /// How many steps of an outlook the thread has taken since the call that it is
+    /// based on; None if it did anything else, or too much to check.
     fn walked(&self, slot: PredictionSlot, number: u64, outlook: &OutlookHeader) -> Option<usize> {
         if self.standing.n_begun <= outlook.rests_on {
             return Some(0);
@@ -271,7 +270,7 @@ impl Thread {
         unsafe { (self.inside.record)(number, &raw mut call) }.then_some(call)
     }
 
-    /// Copies the steps behind those that were taken; how many.
+    /// Copies the steps after those that were taken; returns how many.
     fn fill(
         &self,
         (slot, number): (PredictionSlot, u64),
@@ -284,7 +283,7 @@ impl Thread {
         for place in 0..n_filled {
             let step = slot.step(number, n_walked + place);
             let step = last.map_or(step, |last| since(step, &last));
-            // SAFETY: the caller has promised room for so many.
+            // SAFETY: the caller has promised room for that many.
             let to = unsafe { wanted.predictions.add(place) };
             // SAFETY: the same, and nobody else writes there.
             unsafe { to.write(prediction(&step)) };
@@ -300,7 +299,7 @@ impl Thread {
         n_filled
     }
 
-    /// Lets some time pass; false if nobody is there to wait for.
+    /// Waits a little; false if there is nothing to wait for.
     fn pause(&self, waited_ns: u64, left_ns: u64) -> bool {
         // SAFETY: functions of the capture library that take nothing.
         unsafe {
@@ -371,8 +370,8 @@ fn is_step(call: &Call, step: &OutlookStep) -> bool {
 /// A step as it is expected once another has been taken.
 fn since(step: OutlookStep, last: &OutlookStep) -> OutlookStep {
     let ended_ns = last.from_now_ns.saturating_add(last.io_time_ns);
-    // That the last one has come says nothing of how certain the places of later
-    // ones are.
+    // That the last one came says nothing about how certain the places of later ones
+    // are.
     let share = |probability: f64| match last.operation_probability {
         taken if taken > 0.0 => (probability / taken).min(1.0),
         _ => probability,

@@ -14,7 +14,7 @@ pub enum ioracle_result {
     /// Done, and there is nothing (more) to return: the end of an iteration, no
     /// burst in sight.
     IORACLE_NONE = 1,
-    /// What is known rests on older operations than the caller's last one.
+    /// The predictions do not include the caller's last operations.
     IORACLE_STALE = 2,
     /// An argument is wrong: NULL, out of range, not UTF-8.
     IORACLE_INVALID = -1,
@@ -28,11 +28,11 @@ pub enum ioracle_result {
     IORACLE_LIMIT = -5,
     /// A fault of this library. The object it happened to can only be freed.
     IORACLE_INTERNAL = -6,
-    /// Nobody publishes predictions for this process.
+    /// No process publishes predictions for this one.
     IORACLE_UNAVAILABLE = -7,
-    /// Whoever published them has ended.
+    /// The process that published them has ended.
     IORACLE_ENDED = -8,
-    /// The call came in the middle of another one; again later.
+    /// The call came in the middle of another one; try again later.
     IORACLE_BUSY = -9,
 }
 

@@ -2,9 +2,9 @@
 
 //! Saved models, as files and as bytes.
 //!
-//! A model goes on where it was saved; for a new run of the program,
-//! `ioracle_oracle_begin_run` comes first. What is observed while a model is
-//! being written waits for nothing: bytes are made from a shared model.
+//! A model continues where it was saved; for a new run of the program,
+//! `ioracle_oracle_begin_run` comes first. What is observed while a model is being
+//! written waits for nothing: bytes are made from a shared model.
 
 use std::ffi::{c_char, c_void};
 use std::fs::File;
@@ -24,10 +24,10 @@ use crate::text;
 
 use ioracle_result::{IORACLE_IO, IORACLE_LIMIT, IORACLE_MODEL, IORACLE_OK};
 
-/// No model of ours comes near this; a file beyond it is something else.
+/// No model is nearly this large; a larger file is something else.
 const MAX_MODEL_BYTES: u64 = 1 << 28;
 
-/// Saves what an oracle knows to a file, which appears whole or not at all.
+/// Saves what an oracle knows to a file, which is written completely or not at all.
 ///
 /// # Safety
 ///
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn ioracle_oracle_save(
     })
 }
 
-/// Makes an oracle of a file that was saved, also by 'ioracle model save'.
+/// Makes an oracle from a saved file, including those of 'ioracle model save'.
 ///
 /// # Safety
 ///
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn ioracle_oracle_save_bytes(
             let message = format!("there is no memory for a model of {} bytes", saved.len());
             return Err(ApiFailure::new(IORACLE_LIMIT, message));
         }
-        // SAFETY: there is room for so many, in memory that is new.
+        // SAFETY: there is room for that many, in memory that is new.
         unsafe { std::ptr::copy_nonoverlapping(saved.as_ptr(), copy.cast::<u8>(), saved.len()) };
         room.write(copy);
         n_room.write(saved.len());
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn ioracle_oracle_save_bytes(
     })
 }
 
-/// Makes an oracle of bytes that were saved.
+/// Makes an oracle from saved bytes.
 ///
 /// # Safety
 ///
@@ -124,14 +124,14 @@ pub unsafe extern "C" fn ioracle_oracle_load_bytes(
                 "bytes is NULL, or {n_bytes} are more than any model has; give what was saved"
             )));
         }
-        // SAFETY: the caller promises so many.
+        // SAFETY: the caller promises that many.
         let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), n_bytes) };
         room.write(keep(loaded(bytes, "the bytes")?)?);
         Ok(IORACLE_OK)
     })
 }
 
-/// Frees what ioracle_oracle_save_bytes() gave. NULL is fine.
+/// Frees what ioracle_oracle_save_bytes() returned. NULL is fine.
 ///
 /// # Safety
 ///
@@ -165,8 +165,8 @@ fn read_model(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes under a temporary name beside the place, and renames. Links are
-/// followed; what is no regular file is never replaced.
+/// Writes under a temporary name beside the place, and renames. Links are followed;
+/// what is not a regular file is never replaced.
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if target.exists() && !target.is_file() {
@@ -180,7 +180,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
         std::fs::rename(&temporary, &target)
     };
     write().inspect_err(|_| {
-        // It may never have come to be; there is nothing more to do about it.
+        // It may never have been created; nothing more can be done.
         let _ = std::fs::remove_file(&temporary);
     })
 }

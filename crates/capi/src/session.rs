@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What stands behind the handle of an oracle.
+//! The object behind the handle of an oracle.
 //!
 //! Iterators read a model that must not move under them, and callers want to
 //! observe while they hold some. So both share the model until the oracle
@@ -27,7 +27,7 @@ pub struct ioracle_oracle {
 /// All oracles that were made and not freed.
 pub(crate) static ORACLES: HandleTable<Session> = HandleTable::new(1, "oracle");
 
-/// One oracle, and how its caller calls things.
+/// One oracle, and its caller's names for things.
 pub(crate) struct Session {
     model: Arc<SessionModel>,
     contexts: ContextNumbers,
@@ -69,7 +69,7 @@ impl Session {
         files.define(id, path, &mut learner.oracle);
     }
 
-    /// The program starts anew; what was learned stays.
+    /// A new run of the program; what was learned stays.
     pub fn begin_run(&mut self) {
         let SessionModel { learner, files } = Arc::make_mut(&mut self.model);
         learner.begin_run();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Texts that callers pass: looked at only up to a bound, and checked.
+//! Texts that callers pass: read only up to a bound, and checked.
 
 use std::ffi::c_char;
 
@@ -42,7 +42,7 @@ pub(crate) unsafe fn optional<'a>(
     if length > max_bytes {
         return Err(ApiFailure::invalid(format!("{name} is longer than {max_bytes} bytes")));
     }
-    // SAFETY: so many bytes were just looked at.
+    // SAFETY: that many bytes were just looked at.
     let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
@@ -53,7 +53,7 @@ pub(crate) unsafe fn optional<'a>(
     }
 }
 
-/// A path that can name a file: not empty, and nothing that we use ourselves.
+/// A path that can name a file: not empty, and not one of our internal names.
 pub(crate) fn path(path: &str) -> Result<&str, ApiFailure> {
     if path.is_empty() || path.starts_with('\u{1}') {
         return Err(ApiFailure::invalid("the path is empty or begins with the byte 1"));

@@ -86,7 +86,7 @@ fn ahead(oracle: &Made, first: usize, capacity: usize) -> Vec<ioracle_prediction
     let mut predictions = vec![blank(); capacity];
     let mut n = 0;
     let (room, n_room) = (predictions.as_mut_ptr(), &raw mut n);
-    // SAFETY: there is room for so many.
+    // SAFETY: there is enough room.
     let result = unsafe { ioracle_oracle_ahead(oracle.0, first, room, capacity, n_room) };
     assert_eq!(result, if n > 0 { IORACLE_OK } else { IORACLE_NONE });
     predictions.truncate(n);
@@ -96,7 +96,7 @@ fn ahead(oracle: &Made, first: usize, capacity: usize) -> Vec<ioracle_prediction
 fn predict(oracle: &Made) -> Vec<ioracle_prediction> {
     let mut predictions = [blank(); 16];
     let mut n = 0;
-    // SAFETY: there is room for so many.
+    // SAFETY: there is enough room.
     let result =
         unsafe { ioracle_oracle_predict(oracle.0, predictions.as_mut_ptr(), 16, &raw mut n) };
     assert_eq!(result, IORACLE_OK);
@@ -287,7 +287,7 @@ fn bytes_are_saved_loaded_and_merged() {
     let saved = unsafe { ioracle_oracle_save_bytes(oracle.0, &raw mut bytes, &raw mut n_bytes) };
     assert_eq!(saved, IORACLE_OK);
     let mut loaded = Made(null_mut());
-    // SAFETY: so many bytes were saved; one less are not a model.
+    // SAFETY: this many bytes were saved; one less is not a model.
     unsafe {
         let cut = ioracle_oracle_load_bytes(bytes, n_bytes - 1, &raw mut loaded.0);
         assert_eq!(cut, IORACLE_MODEL);

@@ -2,9 +2,9 @@
 
 //! The clocks, as libc reads them from the kernel's shared page.
 //!
-//! That needs the processor's time stamp counter, which a thread may have
-//! forbidden itself (`PR_SET_TSC`): to read it is a SIGSEGV then. Once that was
-//! asked for anywhere in the process, the kernel is asked for the time.
+//! That needs the processor's time stamp counter, which a thread may have disabled for
+//! itself (`PR_SET_TSC`), so that reading it raises SIGSEGV. Once any thread of the
+//! process has done so, we ask the kernel for the time.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,9 +23,9 @@ pub(crate) fn realtime_ns() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// Makes a call that forbids the thread the counter if it succeeds.
+/// Makes a call that disables the counter for the thread if it succeeds.
 pub(crate) fn around_forbidding(real: impl FnOnce() -> i32) -> i32 {
-    // Before it: a handler may come as soon as it has succeeded.
+    // Before the call: a handler may run as soon as it has succeeded.
     let was_forbidden = IS_COUNTER_FORBIDDEN.swap(true, Ordering::Relaxed);
     let result = real();
     if result != 0 && !was_forbidden {

@@ -8,10 +8,9 @@
 //! seen being opened (inherited ones, those libc opened inside itself) are asked
 //! about when first used.
 //!
-//! Positions are kept here only as long as nobody else can move them. Once a
-//! descriptor was duplicated, wrapped by a stdio stream, opened to append, or
-//! may be shared with a child, the kernel is asked instead, at the cost of one
-//! lseek per call.
+//! Positions are kept here only as long as nothing else can move them. Once a
+//! descriptor was duplicated, wrapped by a stdio stream, opened to append, or may be
+//! shared with a child, the kernel is asked instead, at the cost of one lseek per call.
 
 use core::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
@@ -32,7 +31,7 @@ static CHUNKS_BEYOND: [AtomicPtr<[DescriptorEntry; CHUNK]>; CHUNKS] =
 pub(crate) enum DescriptorKind {
     /// Nothing yet.
     Unknown,
-    /// Not recorded: no regular file, or kept out.
+    /// Not recorded: not a regular file, or excluded.
     Ignored,
     /// A recorded file.
     File,
@@ -110,7 +109,7 @@ impl DescriptorEntry {
         }
     }
 
-    /// After an access at the position moved so many bytes: where it started.
+    /// Where an access at the position started that moved this many bytes.
     #[inline]
     pub(crate) fn advance(&self, fd: i32, moved: i64) -> i64 {
         let moved = moved.max(0);
@@ -153,8 +152,8 @@ impl DescriptorEntry {
 
     /// The program changed FD_CLOEXEC.
     pub(crate) fn set_closed_on_exec(&self, closed_on_exec: bool) {
-        // What it may be shared with is counted anew under the other rule, so
-        // the position is given up: this is rare.
+        // From now on it is shared under a different rule, so the position is dropped;
+        // this is rare.
         let bit = if closed_on_exec { CLOSED_ON_EXEC } else { 0 };
         let state = self.state.load(Ordering::Relaxed);
         if state & CLOSED_ON_EXEC != bit {
@@ -186,8 +185,8 @@ impl DescriptorEntry {
         }
     }
 
-    /// The descriptor was not closed after all: it is the file it was, with a
-    /// position that is asked for.
+    /// The descriptor was not closed after all: it is still the same file, and its
+    /// position has to be asked for.
     pub(crate) fn undo_close(&self) {
         if self.end_close().is_some() {
             let (set, look) = (Ordering::Release, Ordering::Relaxed);
@@ -209,7 +208,7 @@ impl DescriptorEntry {
     }
 }
 
-/// How a file that was opened is to be followed.
+/// How to follow a file that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OpenedDescriptor {
     /// Identity of its path; None: it is not recorded.
@@ -257,7 +256,7 @@ fn entry_beyond(fd: usize) -> Option<&'static DescriptorEntry> {
     unsafe { entries.as_ref() }?.get(fd % CHUNK)
 }
 
-/// The directory that is open at a descriptor, if it is recorded.
+/// The directory open at a descriptor, if it is recorded.
 pub(crate) fn directory(fd: i32) -> Option<u64> {
     let file = entry(fd)?.directory.load(Ordering::Relaxed);
     (file != 0).then_some(file)
@@ -270,7 +269,7 @@ pub(crate) fn set_directory(fd: i32, file: u64) {
     }
 }
 
-/// A descriptor has come to be a file.
+/// A descriptor now refers to a file.
 pub(crate) fn opened(fd: i32, how: OpenedDescriptor) {
     let Some(entry) = entry(fd) else { return };
     entry.keep_stream_position([0, 0], 0);
@@ -294,7 +293,8 @@ pub(crate) fn forget_undefined() {
     }
 }
 
-/// Apart, so that a first call that has nothing to forget takes less stack.
+/// A separate function, so that a first call that has nothing to forget takes less
+/// stack.
 #[cold]
 #[inline(never)]
 fn forget_all_undefined() {
@@ -306,7 +306,7 @@ fn forget_all_undefined() {
     }
 }
 
-/// A descriptor has come to be another name of an open file.
+/// A descriptor now refers to an open file as well.
 pub(crate) fn duplicated(from: i32, to: i32) {
     if from == to {
         return;
@@ -385,14 +385,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_reader_was_not_told_is_asked_about_again() {
-        let told = open(704);
+    fn what_the_reader_does_not_know_is_asked_about_again() {
+        let known = open(704);
         let how =
             OpenedDescriptor { file: Some(8), ask: false, closed_on_exec: true, defined: false };
         opened(703, how);
         forget_undefined();
         assert_eq!(
-            (entry(703).unwrap().kind(), told.kind()),
+            (entry(703).unwrap().kind(), known.kind()),
             (DescriptorKind::Unknown, DescriptorKind::File)
         );
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The environment, read once by the constructor and copied: programs overwrite
-//! theirs (`setproctitle`), and we do not allocate.
+//! The environment, read once by the constructor and copied: programs overwrite it
+//! (`setproctitle`), and we do not allocate.
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
@@ -51,8 +51,8 @@ impl Text {
         }
     }
 
-    /// Adds the C string at an address that may be anything: the kernel copies
-    /// it, page by page. False if it does not end within PATH_MAX bytes.
+    /// Adds the C string at an untrusted address: the kernel copies it, page by page.
+    /// False if it does not end within PATH_MAX bytes.
     pub(crate) fn push_string_at(&mut self, address: usize) -> bool {
         const PAGE: usize = 4096;
         let mut from = address;
@@ -84,20 +84,20 @@ impl Text {
     }
 }
 
-/// Room for one text that need not be on anybody's stack.
+/// Room for one text that is not on a stack.
 pub(crate) struct SharedRoom {
     is_taken: AtomicBool,
     text: UnsafeCell<Text>,
 }
 
-// SAFETY: whoever has set `is_taken` uses the text, and nobody else.
+// SAFETY: only the thread that has set `is_taken` uses the text.
 unsafe impl Sync for SharedRoom {}
 
 pub(crate) static SHARED_ROOM: SharedRoom =
     SharedRoom { is_taken: AtomicBool::new(false), text: UnsafeCell::new(Text::EMPTY) };
 
 impl SharedRoom {
-    /// Uses it, unless somebody does: nobody waits.
+    /// Uses it, unless it is in use: then returns without waiting.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Text) -> R) -> Option<R> {
         if self.is_taken.swap(true, Ordering::Acquire) {
             return None;
@@ -111,7 +111,7 @@ impl SharedRoom {
 
 /// Puts variables that have a value into a room for them, as `NAME=value`, each ended by a zero byte.
 pub(crate) fn read_assignments(names: &[&str], text: &mut Text) {
-    /// Longer values are not those of a name.
+    /// A name is not longer than this.
     const MAX_VALUE_BYTES: usize = 255;
     text.set(&[]);
     for name in names {
@@ -125,11 +125,11 @@ pub(crate) fn read_assignments(names: &[&str], text: &mut Text) {
 /// Where the arguments of the program lie, and how many bytes they take; 0: unknown.
 static ARGUMENTS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// Notes where the arguments are, while nobody has changed the list of them.
+/// Notes where the arguments are, before the program changes the list.
 ///
 /// # Safety
 ///
-/// The list holds so many C strings.
+/// The list holds that many C strings.
 pub(crate) unsafe fn note_arguments(count: c_int, list: *const *const c_char) {
     let Some(last) = usize::try_from(count).ok().and_then(|count| count.checked_sub(1)) else {
         return;
@@ -139,7 +139,8 @@ pub(crate) unsafe fn note_arguments(count: c_int, list: *const *const c_char) {
         let last = CStr::from_ptr(*list.add(last));
         (*list as usize, last.as_ptr() as usize + last.count_bytes() + 1)
     };
-    // The kernel puts them one behind the other; whoever does not has something else.
+    // The kernel puts them one after the other; otherwise these are not the original
+    // arguments.
     const MOST: usize = 4 << 20;
     if let Some(bytes @ ..MOST) = end.checked_sub(first) {
         let [start, length] = &ARGUMENTS;
@@ -169,7 +170,7 @@ pub(crate) fn read(name: &str, text: &mut Text) -> bool {
     !value.is_empty()
 }
 
-/// Whether a variable is there and neither empty nor `0`.
+/// Whether a variable is set and neither empty nor `0`.
 pub(crate) fn is_set(name: &str) -> bool {
     value_of(name).is_some_and(|value| !matches!(value.to_bytes(), b"" | b"0"))
 }

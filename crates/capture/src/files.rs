@@ -2,10 +2,9 @@
 
 //! Which file a descriptor or a path is, and whether it is recorded.
 //!
-//! A file is known by its path as the kernel reports it for the open descriptor:
-//! absolute, links resolved; which is asked for once ([`known_paths`](crate::known_paths)).
-//! A path that could not be opened is taken as the
-//! program wrote it, made absolute.
+//! A file is known by its path as the kernel reports it for the open descriptor: absolute,
+//! links resolved; asked for once ([`known_paths`](crate::known_paths)). A path that could
+//! not be opened is taken as the program wrote it, made absolute.
 
 use core::ffi::{CStr, c_char};
 
@@ -49,8 +48,8 @@ pub(crate) fn opened(fd: i32, flags: i32, named: NamedPath) -> Option<u64> {
     file
 }
 
-/// A descriptor that we did not see being opened is used for the first time.
-/// It may be shared with whoever opened it.
+/// A descriptor that we did not see being opened is used for the first time. It may be
+/// shared with the process that opened it.
 #[cold]
 pub(crate) fn find_out(
     fd: i32,
@@ -72,7 +71,7 @@ enum Found {
     Recorded { file: u64, defined: bool },
     /// Nothing to record, for as long as it is open.
     KeptOut,
-    /// Not open, or a directory, which libc closes out of our sight: it may be
+    /// Not open, or a directory, which libc closes without our seeing it: it may be
     /// something else the next time.
     Passing,
 }
@@ -90,7 +89,8 @@ impl Found {
 
     /// What is known about a path that led to this file before.
     ///
-    /// Not inlined, like what follows: neither takes room while the other is under way.
+    /// Not inlined, like the next function, so that neither takes stack while the other
+    /// runs.
     #[inline(never)]
     fn known(named: Option<NamedPath>, status: &FileStatus) -> Option<Found> {
         let (key, location) = known_place(named, status)?;
@@ -104,7 +104,7 @@ impl Found {
         let find = |path: &mut Text| {
             let link = Link::of(fd);
             path.fill(|buffer| sys::read_link(link.as_cstr(), buffer).map(<[u8]>::len));
-            // Else there is no /proc to ask.
+            // Otherwise there is no /proc to ask.
             !path.bytes().is_empty() || named.is_some_and(|named| named.put_into(path, true))
         };
         match identify(find, Some(status), || known_place(named, status)) {
@@ -121,9 +121,8 @@ fn known_place(named: Option<NamedPath>, status: &FileStatus) -> Option<(PathKey
 }
 
 impl NamedPath {
-    /// The identity of the path, as far as it can be read and is recorded, after a call
-    /// that has succeeded or not. One that the kernel has read and that was seen before
-    /// is known.
+    /// The identity of the path, if it can be read and is recorded, after a call that
+    /// may have failed. If the kernel has read it and it was seen before, it is known.
     pub(crate) fn identity_after(self, has_succeeded: bool) -> Option<u64> {
         let is_read = has_succeeded || SavedErrno::is_of_read_path();
         let key = if is_read { PathKey::of_name(self) } else { None };
@@ -231,10 +230,10 @@ fn identify(
     opened: Option<&FileStatus>,
     place: impl Fn() -> Option<(PathKey, FileLocation)>,
 ) -> Identified {
-    // On the spare stack: this comes deepest of all that a first open takes.
+    // On the spare stack: a first open needs the most stack here.
     let identify = |state: &mut GuardedState<'_>| {
-        // First, so that what was found before others made paths lead elsewhere is not
-        // remembered as what they lead to since.
+        // Looked up first, so that a result from before paths changed is not remembered
+        // as a result from after.
         let place = place();
         if !find(&mut state.path) {
             return Identified::Unknown;
@@ -282,9 +281,9 @@ fn is_recorded(path: &[u8]) -> bool {
         && !set_up.exclude.matches(path)
 }
 
-/// The identity of a dataset or variable by its name in the file; the reader learns
-/// it once per stream. Behind a zero byte there may be more about it, as
-/// `chunk=100:10`. 0 where the thread cannot be asked (see [`thread`]).
+/// The identity of a dataset or variable by its name in the file; the reader learns it
+/// once per stream. After a zero byte there may be more about it, as `chunk=100:10`. 0
+/// where the thread cannot be asked (see [`thread`]).
 pub(crate) fn object_identity(text: &[u8]) -> u64 {
     let id = identity::of(text);
     thread::with_state(|state| state.define_object(id, text)).map_or(0, |()| id)

@@ -14,11 +14,11 @@ use crate::reserve;
 use crate::spare_stack::SpareStack;
 use crate::sys::{self, Descriptor, Errno};
 
-/// Of one thread, for the time of one use. The room for a path, which would be too
-/// much for an alternate signal stack, is the thread's.
+/// Belongs to one thread, for one use. The room for a path, which would be too much for
+/// an alternate signal stack, is the thread's.
 pub(crate) struct ProcessHost {
     pub(crate) spare_stack: SpareStack,
-    /// Used with signals held back alone.
+    /// Used only with signals blocked.
     pub(crate) path: NonNull<Text>,
     /// Where the whole stream is mapped, if it was made in advance; else null.
     pub(crate) spare: NonNull<AtomicPtr<u8>>,
@@ -34,8 +34,8 @@ impl ProcessHost {
         bytes: usize,
     ) -> Result<NonNull<u8>, UnrecordedCause> {
         sys::without_signals(|| {
-            // SAFETY: the thread's own, which nobody else uses: what does holds
-            // signals back, and does not come here.
+            // SAFETY: the thread's own, which nothing else uses: other users block
+            // signals and do not come here.
             let path = unsafe { &mut *self.path.as_ptr() };
             map_in(path, name, flags, offset, bytes)
         })
@@ -105,7 +105,7 @@ unsafe impl Host for ProcessHost {
             return Ok(unsafe { base.add(at) });
         }
         match self.map(name, 0, offset, bytes) {
-            // What there is was made in advance, and has to do.
+            // Only what was made in advance is available.
             Err(UnrecordedCause::NoFile) if reserve::is_ours() => Err(UnrecordedCause::NoRoom),
             mapped => mapped,
         }
@@ -118,7 +118,7 @@ unsafe impl Host for ProcessHost {
 
     fn uninterrupted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let spare_stack = self.spare_stack;
-        // SAFETY: a host belongs to its thread, and nobody looks into the stack's memory.
+        // SAFETY: a host belongs to its thread, and nothing else uses the stack's memory.
         unsafe { spare_stack.run(|| work(self)) }
     }
 
@@ -162,9 +162,8 @@ fn fill(file: &Descriptor, offset: u64, bytes: usize) -> Result<(), UnrecordedCa
     Ok(())
 }
 
-/// Leaves a stream to the process that this one was forked from, while a record of
-/// it may be half written by a call that a handler has interrupted: the rest goes
-/// to memory that nobody else sees.
+/// Leaves a stream to the parent of this forked process. A call that a handler
+/// interrupted may have half written a record: the rest goes to private memory.
 pub(crate) struct Leaving;
 
 // SAFETY: it gives no memory.

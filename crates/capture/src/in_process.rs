@@ -31,7 +31,7 @@ pub(crate) static CAPTURE_FUNCTIONS: CaptureFunctions = CaptureFunctions {
     on_own_stack,
 };
 
-/// The one function that is exported for it.
+/// The only function exported for it.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn ioracle_capture_inside_1() -> *const CaptureFunctions {
     &CAPTURE_FUNCTIONS

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::loader::{self, SymbolFound, SymbolName};
 
-/// The next definition of a function, found behind us in the order of search.
+/// The next definition of a function after ours in the search order.
 pub(crate) struct Real {
     name: SymbolName<'static>,
     address: AtomicPtr<libc::c_void>,
@@ -42,14 +42,15 @@ impl Real {
         // SAFETY: the name is a C string.
         let mut address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.text().as_ptr()) };
         if is_ours(address as usize) {
-            // A program with a `dlsym` of its own searches from where it is.
+            // A `dlsym` defined by the program searches from the program's own
+            // position.
             address = self.find_in_libc();
         }
         self.address.store(address, Ordering::Relaxed);
         (!address.is_null()).then_some(address)
     }
 
-    /// Looks it up in the next module behind us, if those before do not have it.
+    /// Looks it up in the next module after ours, if it was not found before.
     pub(crate) fn find_by(&self, find: &dyn Fn(SymbolName) -> SymbolFound) {
         if !self.address.load(Ordering::Relaxed).is_null() {
             return;
@@ -85,8 +86,8 @@ pub(crate) fn is_ours(address: usize) -> bool {
     (start..end).contains(&address)
 }
 
-/// What a function returns, with ENOSYS, that this C library does not have: a
-/// program may only have found it because we define it.
+/// What a function returns, with ENOSYS, if this C library does not have it: a program
+/// may have found it only because we define it.
 pub(crate) trait MissingResult {
     const MISSING: Self;
 }

@@ -2,15 +2,15 @@
 
 //! Paths that the program has passed before, and the files they led to.
 //!
-//! To ask the kernel for the path of an open descriptor takes longer than the open. So
-//! a path that leads to the same file as it did before keeps its answer. The same file is
-//! one of the same device, inode and time of birth (inodes are used again for new files)
-//! that has no second name. All is forgotten when the working directory or the root
-//! changes, or something is renamed ([`forget_all`]).
+//! Asking the kernel for the path of an open descriptor takes longer than the open. So a
+//! path that leads to the same file as it did before keeps its answer. The same file is
+//! one of the same device, inode and time of birth (inodes are reused) that has no second
+//! name. Everything is forgotten when the working directory or the root changes, or
+//! something is renamed ([`forget_all`]).
 //!
-//! This is a set-associative cache: in one with a single place for each path, a third of
-//! 500 paths in turn would drive each other out. A path that is not found costs what it
-//! did before. What is in it, this stream has defined.
+//! This is a set-associative cache: in a direct-mapped one, a third of 500 paths used in
+//! turn would evict each other. A path that is not found costs as much as without the
+//! cache. This stream has defined everything in it.
 
 use core::ffi::CStr;
 use core::mem;
@@ -81,7 +81,7 @@ impl FileLocation {
     /// Of a name alone.
     pub(crate) const NOWHERE: FileLocation = FileLocation { device: 0, inode: 0, birth_ns: 0 };
 
-    /// Where an open file is; None if another file may come to be there.
+    /// Where an open file is; None if another file may be there later.
     pub(crate) fn of(status: &FileStatus) -> Option<FileLocation> {
         let FileStatus { device, inode, birth_ns, n_links, .. } = *status;
         let is_unique = birth_ns != 0 && n_links == 1;
@@ -108,7 +108,8 @@ impl KnownPaths {
         (known.location == location).then_some(known.file)
     }
 
-    /// Remembers it first of its set: what was known about the path goes, else the oldest.
+    /// Puts it first in its set, replacing what was known about the path, or else the
+    /// oldest.
     pub(crate) fn insert(&mut self, PathKey(key): PathKey, location: FileLocation, file: u64) {
         let mut moved = KnownPath { key, location, file };
         for place in self.0.get_mut(key as usize % SETS).into_iter().flatten() {

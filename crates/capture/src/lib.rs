@@ -2,7 +2,7 @@
 
 //! `libioracle-capture.so`: what is preloaded into the application.
 //!
-//! An intercepted call takes this way:
+//! The path of an intercepted call:
 //!
 //! ```text
 //! the program calls read()
@@ -58,7 +58,7 @@ static CONSTRUCTOR: extern "C-unwind" fn(c_int, *const *const c_char) = set_up;
 extern "C-unwind" fn set_up(argument_count: c_int, arguments: *const *const c_char) {
     use recorder::{RECORDER, after_fork_in_child, before_fork};
 
-    // Others than glibc pass nothing to constructors.
+    // C libraries other than glibc pass nothing to constructors.
     #[cfg(target_env = "gnu")]
     // SAFETY: glibc passes what `main` gets.
     unsafe {

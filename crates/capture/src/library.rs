@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Rows of functions that live in libraries we do not link: MPI and what stands
-//! on it. Which library has the real function is found out when the program
-//! first calls ours, so a program that uses none of them pays nothing.
+//! Rows of functions that live in libraries we do not link: MPI and what builds on it.
+//! Which library has the real function is found out when the program first calls ours,
+//! so a program that uses none of them pays nothing.
 //!
-//! The dynamic linker would have bound the caller to the first definition of
-//! the global scope, else to one among the caller's own dependencies: a Python
-//! wheel brings its own libhdf5, which nobody else sees. We search in the same
-//! order. A module that was once given its own copy keeps it: what it holds
-//! was made by that copy.
+//! The dynamic linker would have bound the caller to the first definition of the global
+//! scope, else to one among the caller's own dependencies: a Python wheel brings its
+//! own libhdf5, which no other module sees. We search in the same order. A module that
+//! was once given its own copy keeps it: what it holds was made by that copy.
 //!
 //! Found addresses are kept per place of call, and only as long as nothing is
 //! unloaded (`dlclose`), after which another library may be where one was.
 //!
-//! An application may have a function of its own in one of its libraries that is
-//! called like one of ours, `nc_open` for network connections, with any arguments.
-//! Where there is no sign of the library that we mean, such a call goes on with
-//! all registers as they were, before anything looks at its arguments.
+//! An application may have a function of its own in one of its libraries that is called
+//! like one of ours, `nc_open` for network connections, with any arguments. If nothing
+//! indicates the library that we mean, such a call continues with all registers
+//! unchanged, before anything looks at its arguments.
 //!
-//! Looking up does not take the dynamic linker's main lock ([`loader`]), but where
+//! Looking up does not take the dynamic linker's main lock ([`loader`]), except if
 //! several copies are loaded, none of which the program was linked with, and the
-//! program has loaded something into the global scope: then only the linker knows
-//! which of them it would have chosen.
+//! program has loaded something into the global scope: then only the linker knows which
+//! of them it would have chosen.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -31,7 +30,8 @@ use crate::loader;
 use crate::stack;
 use crate::thread;
 
-/// Places of call that are remembered; beyond, they share and look up again.
+/// Places of call that are remembered; beyond that, they share slots and are looked up
+/// again.
 const PLACES: usize = 1024;
 /// Modules remembered to use a copy of their own; later ones take what the
 /// search finds first.
@@ -43,12 +43,12 @@ static OWN_COPY: [AtomicUsize; MODULES] = [const { AtomicUsize::new(0) }; MODULE
 
 /// A function of a library that is found at run time.
 ///
-/// It does not hold its name: so all of them lie in memory that begins as
-/// zeroes, and thousands of rows cost a program nothing when it starts.
+/// It does not contain its name: so all of them lie in zeroed memory, and thousands of
+/// rows cost a program nothing when it starts.
 #[repr(C)]
 pub(crate) struct Foreign {
-    /// All callers have the same function, and it is the library's: the entry
-    /// goes on without a question. The first field, which the entry looks at.
+    /// All callers have the same function, and it is the library's: the entry continues
+    /// without asking. This is the first field, because the entry reads it.
     is_settled: AtomicBool,
     /// What the global scope has.
     global: CachedAddress,
@@ -68,8 +68,8 @@ impl Foreign {
         }
     }
 
-    /// The real function for whoever has just called ours; None if there is none.
-    /// To be asked first in a hook: the entry has just kept the caller's registers.
+    /// The real function for the current caller; None if there is none. Ask first in a
+    /// hook: the entry has just saved the caller's registers.
     #[inline]
     pub(crate) fn of_caller(&self, name: &CStr) -> Option<usize> {
         let modules = stack::modules_generation() as usize;
@@ -84,8 +84,8 @@ impl Foreign {
         if self.has_copies.load(Ordering::Relaxed) { None } else { self.global.get(modules) }
     }
 
-    /// Where a call goes on that has just come: to our hook, or to a function that
-    /// only has the name of ours. Asked by the entry, before the hook.
+    /// Where a new call continues: in our hook, or in a function that only has the same
+    /// name. The entry asks this before the hook.
     #[cold]
     pub(crate) fn target(&self, name: &CStr, hook: usize) -> usize {
         let modules = stack::modules_generation() as usize;
@@ -146,7 +146,7 @@ impl Foreign {
         Some(address)
     }
 
-    /// What the linker finds in the global scope, behind us.
+    /// What the linker finds in the global scope, after us.
     fn find_globally(&self, name: &CStr) -> Option<usize> {
         // SAFETY: the name is a C string.
         real(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as usize)
@@ -157,9 +157,9 @@ impl Foreign {
     }
 }
 
-/// Whether the module that begins there was given a copy that is not everybody's.
+/// Whether the module that begins there was given a copy of its own.
 fn has_own_copy(module: usize) -> bool {
-    // A program at a fixed address begins at 0, and has what is everybody's.
+    // A program at a fixed address begins at 0, and uses the global one.
     module != 0 && OWN_COPY.iter().any(|base| base.load(Ordering::Relaxed) == module)
 }
 
@@ -172,14 +172,14 @@ fn keep_own_copy(module: usize) {
     }
 }
 
-/// An address that is one, and not of ours: a call of ours would come back to us.
+/// The address, unless it is null or ours: calling ours would come back to us.
 fn real(address: usize) -> Option<usize> {
     (address != 0 && !is_ours(address)).then_some(address)
 }
 
-/// Whether a function of this name is that of the library we mean: the module that
-/// has it, or the program as a whole, has another one that only the library has.
-/// (Not in the same module: tools that stand between have single functions.)
+/// Whether a function of this name is that of the library we mean: the module that has
+/// it, or the program as a whole, has another one that only the library has. (It need
+/// not be in the same module: tools that interpose define single functions.)
 fn is_of_library(name: &CStr, address: usize, modules: usize) -> bool {
     const YES: usize = 1;
     const NO: usize = 2;
@@ -215,8 +215,8 @@ fn spread(key: usize) -> usize {
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
 }
 
-/// An address that holds for a key. Two words that are written one after the
-/// other by whoever comes: the second says whether they belong together.
+/// An address that holds for a key. Two words that any thread may write, one after the
+/// other: the second says whether they belong together.
 struct CachedAddress {
     address: AtomicUsize,
     check: AtomicUsize,
@@ -240,10 +240,10 @@ impl CachedAddress {
     }
 }
 
-/// Rows like those of `interpose!`, of libraries found at run time. A row's body
-/// receives the address of the real function, which identifies the library, and how to call
-/// it. A function that is not there after all answers with `missing`: a program
-/// may only have found it because we define it.
+/// Rows like those of `interpose!`, of libraries found at run time. A row's body receives
+/// the address of the real function, which identifies the library, and how to call it. If
+/// there is no such function after all, the row returns `missing`: a program may have found
+/// it only because we define it.
 macro_rules! library {
     (missing $missing:expr; $([$($name:ident),*] $arguments:tt -> $result:ty => |$library:ident, $real:ident| $body:expr;)*) => {
         $($(

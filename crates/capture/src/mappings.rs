@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 const ROWS: usize = 1024;
 
 static MAPPINGS: [Mapping; ROWS] = [const { Mapping::new() }; ROWS];
-/// Rows that were ever used, all at the beginning: most programs map no file,
+/// Rows that were ever used, all at the start of the table: most programs map no file,
 /// and some unmap memory all the time.
 static N_ROWS: AtomicUsize = AtomicUsize::new(0);
 
@@ -73,8 +73,8 @@ pub(crate) fn find(address: usize) -> Option<FileMapping> {
     used().find_map(|row| row.mapped_at(address))
 }
 
-/// Memory is given back: the file that was mapped at its beginning. What is
-/// unmapped in part is given up altogether.
+/// Memory is unmapped: returns the file that was mapped at its start. A mapping that is
+/// partly unmapped is forgotten.
 pub(crate) fn remove(address: usize) -> Option<FileMapping> {
     used().find_map(|row| {
         let mapped = row.mapped_at(address)?;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Rust's standard library is linked in, unused but for what it refers to: the
-// unwinder of libgcc_s.so.1. Loading that library takes about as long as all
-// else that this one adds to the start of a process, and most programs in C do
-// not need it. So the link editor is told (`--wrap`, in build.rs) to take these
-// instead. They are never called: nothing here panics, and no function of ours
-// has anything to clean up when an exception or a cancelled thread unwinds
-// through it; `scripts/check-capture` looks at the machine code for both.
+// Rust's standard library is linked in, unused except for what it refers to: the
+// unwinder of libgcc_s.so.1. Loading that library takes about as long as all else that
+// this one adds to the start of a process, and most programs in C do not need it. So
+// the link editor uses these instead (`--wrap`, in build.rs). They are never called:
+// nothing here panics, and no function of ours has anything to clean up when an
+// exception or a cancelled thread unwinds through it; `scripts/check-capture` looks at
+// the machine code for both.
 
-// _URC_END_OF_STACK: there is nobody to unwind to. Rust then aborts.
+// _URC_END_OF_STACK: there is no frame to unwind to. Rust then aborts.
 #define END_OF_STACK 5
 
 int __wrap__Unwind_RaiseException(void *exception) { (void)exception; return END_OF_STACK; }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What happens around a real call: all that decides, as ordinary functions.
+//! What happens around a real call, as ordinary functions.
 //!
-//! The program's results and errno are those of the real call alone. Memory
-//! that the program passes is looked at only after the real call has accepted
-//! it: a bad pointer is the kernel's to refuse.
+//! The program's results and errno are those of the real call alone. Memory that the
+//! program passes is read only after the real call has accepted it: rejecting a bad
+//! pointer is up to the kernel.
 
 use ioracle_spool::Function;
 use ioracle_spool::layout::Call;
@@ -15,7 +15,7 @@ use crate::files;
 use crate::recorder::RECORDER;
 use crate::thread::{self, Begun};
 
-/// Whether calls of this thread are to be looked at.
+/// Whether calls of this thread are observed.
 #[inline]
 pub(crate) fn is_on() -> bool {
     RECORDER.is_on() && !thread::is_vfork_child()
@@ -102,8 +102,7 @@ impl SavedErrno {
         SavedErrno(unsafe { *libc::__errno_location() })
     }
 
-    /// Whether it is one of those that the kernel answers with after it has read the
-    /// path it was given.
+    /// Whether it is one of those that the kernel returns after it has read the path.
     pub(crate) fn is_of_read_path() -> bool {
         let SavedErrno(errno) = SavedErrno::keep();
         matches!(errno, libc::ENOENT | libc::ENOTDIR | libc::EACCES | libc::EEXIST)
@@ -235,8 +234,8 @@ pub(crate) fn on_file_with_error(
     on_range(function, fd, range, 0, real)
 }
 
-/// A call on a range of a file that says what is to become of it. Whatever it returns
-/// other than 0 is a failure.
+/// A call that says what to do with a range of a file. Any result other than 0 is a
+/// failure.
 pub(crate) fn on_range(
     function: Function,
     fd: i32,

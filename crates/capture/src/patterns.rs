@@ -33,8 +33,7 @@ impl Patterns {
     }
 }
 
-/// Goes back to the last `*` only, so the cost is at most the product of the
-/// lengths.
+/// Backtracks only to the last `*`, so the cost is at most the product of the lengths.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -7,11 +7,11 @@
 //! threads that enter a sandbox stop recording, and counters grow.
 //!
 //! Whether calls are recorded, and by which process, is one word in a page that the
-//! kernel wipes in forked children ([`sys::wipe_on_fork`]): so one load says
-//! whether the recorder is on, and whether this is still the process that set it
-//! up, however the fork was made (`fork`, `_Fork`, a raw system call). The word is
-//! the [generation](Recorder::generation): what a thread has begun in another one
-//! belongs to a process before this one, and nothing is written to it.
+//! kernel wipes in forked children ([`sys::wipe_on_fork`]): so one load says whether
+//! the recorder is on, and whether this is still the process that set it up, however
+//! the fork was made (`fork`, `_Fork`, a raw system call). The word is the
+//! [generation](Recorder::generation): what a thread has begun in another generation
+//! belongs to a parent process, and nothing is written to it.
 
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
@@ -38,7 +38,7 @@ pub(crate) static RECORDER: ProcessRecorder = ProcessRecorder {
     n_sandboxes: AtomicU32::new(0),
     last_generation: AtomicU32::new(0),
     n_forks: AtomicU32::new(0),
-    command_told: AtomicU32::new(0),
+    command_recorded: AtomicU32::new(0),
     n_spawns: AtomicU32::new(0),
 };
 
@@ -47,7 +47,7 @@ pub(crate) static RECORDER: ProcessRecorder = ProcessRecorder {
 mod standing {
     pub(super) const NOTHING_YET: u32 = 0;
     pub(super) const RECORDED: u32 = 1;
-    pub(super) const TELLING: u32 = 2;
+    pub(super) const REPORTING: u32 = 2;
     pub(super) const FIRST_ROW: u32 = 3;
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct ProcessRecorder {
     last_generation: AtomicU32,
     n_forks: AtomicU32,
     /// The generation whose command line was recorded.
-    command_told: AtomicU32,
+    command_recorded: AtomicU32,
     n_spawns: AtomicU32,
 }
 
@@ -87,10 +87,10 @@ struct ProcessPage {
 }
 
 // SAFETY: `set_up` is written before `page` is published and never again, and
-// read by those who have seen that; all else is atomic.
+// read only after that; everything else is atomic.
 unsafe impl Sync for ProcessRecorder {}
 
-/// Whom a sandbox is put around.
+/// Which threads a sandbox covers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sandboxed {
     /// The thread that enters it, and those that it makes later.
@@ -135,15 +135,14 @@ impl SetUp {
 }
 
 impl ProcessRecorder {
-    /// Whether calls are looked at; the first question of every hook.
+    /// Whether calls are observed; every hook asks this first.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         let Some(page) = self.page() else { return false };
         page.generation.load(Ordering::Relaxed) != 0 || self.is_on_after_all(page)
     }
 
-    /// Whether calls of this thread would be recorded, for those who only want
-    /// to know: nothing is counted.
+    /// Whether calls of this thread would be recorded, without counting anything.
     pub(crate) fn is_on_here(&self) -> bool {
         !self.is_sandboxed_here() && self.is_on() && !thread::is_vfork_child_uncounted()
     }
@@ -190,10 +189,10 @@ impl ProcessRecorder {
         if is_begun && !self.is_sandboxed_here() { generation_of(identity) } else { 0 }
     }
 
-    /// Starts over in a forked child. A handler may come at any instruction and do
-    /// it all, and so may other threads that the child has made: the first to set
-    /// the identity has decided it, and what follows is the same for all. Only
-    /// when all is done, calls are recorded.
+    /// Starts over in a forked child. A handler may interrupt at any instruction and do
+    /// all of it, and so may other threads of the child: the first to set the identity
+    /// decides, and the rest is the same for all. Calls are recorded only when all is
+    /// done.
     fn begin_child(&self, page: &ProcessPage) {
         let before = page.identity.load(Ordering::Relaxed);
         let process = sys::process_id();
@@ -268,32 +267,33 @@ impl ProcessRecorder {
 
     /// A thread of this process could not begin a stream. The first one that
     /// comes reports the process to the reader.
-    pub(crate) fn tell_unrecorded(&self, job: &JobPage, cause: UnrecordedCause) {
-        use standing::{FIRST_ROW, NOTHING_YET, TELLING};
+    pub(crate) fn report_unrecorded(&self, job: &JobPage, cause: UnrecordedCause) {
+        use standing::{FIRST_ROW, NOTHING_YET, REPORTING};
         job.n_unrecorded_threads.fetch_add(1, Ordering::Relaxed);
         let Some(page) = self.page() else { return };
         let exchange = |from, to| {
             page.standing.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         };
-        if !exchange(NOTHING_YET, TELLING) {
+        if !exchange(NOTHING_YET, REPORTING) {
             return;
         }
-        let told = SHARED_ROOM.with(|path| {
+        let row = SHARED_ROOM.with(|path| {
             path.fill(|buffer| sys::read_link(c"/proc/self/exe", buffer).map(<[u8]>::len));
             let name = path.bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-            job.tell_unrecorded(sys::process_id(), cause, name)
+            job.report_unrecorded(sys::process_id(), cause, name)
         });
-        let row = told.unwrap_or_else(|| job.tell_unrecorded(sys::process_id(), cause, b"?"));
-        if !exchange(TELLING, FIRST_ROW.wrapping_add(row.to_word())) {
+        let row = row.unwrap_or_else(|| job.report_unrecorded(sys::process_id(), cause, b"?"));
+        if !exchange(REPORTING, FIRST_ROW.wrapping_add(row.to_word())) {
             job.take_back(row);
         }
     }
 
-    /// A thread of this process has begun a stream; `told` if it could not at first.
+    /// A thread of this process has begun a stream; `reported` if it could not at
+    /// first.
     #[inline(never)]
-    pub(crate) fn tell_recorded(&self, job: &JobPage, told: bool) {
+    pub(crate) fn report_recorded(&self, job: &JobPage, reported: bool) {
         use standing::{FIRST_ROW, RECORDED};
-        if told {
+        if reported {
             job.n_unrecorded_threads.fetch_sub(1, Ordering::Relaxed);
         }
         if let Some(page) = self.page()
@@ -305,11 +305,11 @@ impl ProcessRecorder {
         }
     }
 
-    /// Whether the whole command line of this process is still to be told; says so
-    /// once.
-    pub(crate) fn tells_command(&self) -> bool {
+    /// Whether the whole command line of this process still has to be recorded; true
+    /// only once.
+    pub(crate) fn records_command(&self) -> bool {
         let generation = self.generation();
-        self.command_told.swap(generation, Ordering::Relaxed) != generation
+        self.command_recorded.swap(generation, Ordering::Relaxed) != generation
     }
 
     /// A child that inherits all descriptors is about to be made.
@@ -322,7 +322,7 @@ impl ProcessRecorder {
         self.n_spawns.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Changes when a descriptor opened before may have come to be shared with
+    /// Changes when a descriptor opened before may now be shared with
     /// another process.
     #[inline]
     pub(crate) fn sharing_epoch(&self, closed_on_exec: bool) -> u32 {
@@ -335,9 +335,9 @@ impl ProcessRecorder {
     }
 
     /// Makes a call that enters a sandbox if it succeeds, in which a system call of
-    /// ours could end the program. Recording stops before it: a filter for all
-    /// threads holds for them at once. Where it does not succeed, as where a
-    /// program only asks what the kernel can do, recording goes on.
+    /// ours could end the program. Recording stops before it: a filter for all threads
+    /// holds for them at once. If it fails, for example because a program only asks
+    /// what the kernel supports, recording continues.
     pub(crate) fn around_sandbox<R>(
         &self,
         whom: Sandboxed,
@@ -350,8 +350,8 @@ impl ProcessRecorder {
         };
         count.fetch_add(1, Ordering::SeqCst);
         if let Some(page) = self.page() {
-            // For good: a word that comes back might do so when another thread
-            // has just entered.
+            // Permanently: restoring the word might race with another thread that has
+            // just entered.
             page.generation.store(0, Ordering::SeqCst);
         }
         let result = real();
@@ -364,8 +364,8 @@ impl ProcessRecorder {
         result
     }
 
-    /// Whether this thread may be in a sandbox. Which threads a sandboxed one has
-    /// made nobody knows: those that had a stream before are none of them.
+    /// Whether this thread may be in a sandbox. It is unknown which threads a sandboxed
+    /// one has made; but threads that had a stream before are not among them.
     pub(crate) fn is_sandboxed_here(&self) -> bool {
         self.n_sandboxes.load(Ordering::SeqCst) > 0
             || (self.n_sandboxed_threads.load(Ordering::SeqCst) > 0 && thread::may_be_sandboxed())
@@ -489,8 +489,8 @@ pub(crate) extern "C" fn before_fork() {
 
 const NOT_RECORDED: &str = "this program's I/O is not recorded: ";
 
-/// Says once why something is not done. Only the constructor does: later,
-/// descriptor 2 may be the program's data.
+/// Warns once that something cannot be done. Only the constructor warns: later,
+/// descriptor 2 may be a data file of the program.
 pub(crate) fn warn(what: &'static str, reason: &'static str) {
     if environment::is_set(settings::QUIET) {
         return;

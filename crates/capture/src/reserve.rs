@@ -4,10 +4,10 @@
 //! way, to make files in the job's directory: a server that changes its user or
 //! its root directory, and starts its threads afterwards.
 //!
-//! The directory is private to the user who runs `ioracle`, and no descriptor of
-//! it may stay open. So the files are made and mapped while that can be done, each
-//! with room for one thread, which uses it again and again as it is read. They are
-//! this process's alone: the reader deletes those that are left when it is gone.
+//! The directory is private to the user who runs `ioracle`, and no descriptor of it may
+//! stay open. So the files are made and mapped while that can be done, each with room
+//! for one thread, which uses it again and again as it is read. They belong to this
+//! process alone: the reader deletes those left over when it is gone.
 
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -35,16 +35,16 @@ struct Reserve {
     /// The process that has made them; 0: none has.
     owner: AtomicU32,
     is_busy: AtomicBool,
-    /// Where they are mapped; null: it is in use, or there is none.
+    /// Where they are mapped; null: in use, or none.
     spares: [AtomicPtr<u8>; SPARES],
 }
 
-/// The process is about to become this user, as far as rights go.
+/// The process is about to change to this effective user.
 #[cold]
 pub(crate) fn before_user(user: u32) {
     const UNCHANGED: u32 = u32::MAX;
     let now = sys::effective_user();
-    // Others than root can only go back to whom they were.
+    // Users other than root can only switch back.
     if now == 0 && user != now && user != UNCHANGED {
         prepare();
     }
@@ -80,7 +80,7 @@ pub(crate) fn take(job: &JobPage) -> Option<NonNull<u8>> {
     }
     let mut spares = RESERVE.spares.iter();
     let spare = spares.find_map(|it| NonNull::new(it.swap(null_mut(), Ordering::Acquire)))?;
-    // Whoever begins the stream is charged for what is used.
+    // The stream is charged for it when it begins.
     job.give_spare_back();
     Some(spare)
 }
@@ -98,13 +98,13 @@ fn fill(job: &JobPage, path: &mut Text) {
             return job.give_spare_back();
         };
         let header = base.cast::<StreamHeader>();
-        // SAFETY: so many zeroed bytes were mapped; the field is atomic.
+        // SAFETY: that many zeroed bytes were mapped; the field is atomic.
         unsafe { &(*header.as_ptr()).pid_namespace }.store(namespace, Ordering::Relaxed);
         spare.store(base.as_ptr(), Ordering::Release);
     }
 }
 
-/// Gives up what a forked child has of its parent's.
+/// Releases what a forked child has inherited from its parent.
 fn forget_inherited() {
     for spare in &RESERVE.spares {
         if let Some(base) = NonNull::new(spare.swap(null_mut(), Ordering::Relaxed)) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A stack of our own, for what needs more of it than programs leave us.
+//! A stack of our own, for what needs more stack than programs leave us.
 //!
-//! Threads may have 16 KiB of stack, and signal handlers what the kernel's frame
-//! leaves them of 8. So a stream is begun, segments and definitions are made, and
-//! where little is left the call stack is walked, on this one. Signals are held
-//! back meanwhile: no handler of the program runs on a stack that it does not
-//! know, and none can jump away from it. Where the processor is not known
-//! ([`arch::SWITCHES_STACKS`]) the work is done on the stack that there is.
+//! Threads may have 16 KiB of stack, and signal handlers what the kernel's frame leaves
+//! them of 8. So a stream is begun, segments and definitions are made, and where little
+//! is left the call stack is walked, on this one. Signals are held back meanwhile: no
+//! handler of the program runs on a stack that it does not know, and none can jump away
+//! from it. On unknown processors ([`arch::SWITCHES_STACKS`]) the work is done on the
+//! current stack.
 
 use core::ffi::c_void;
 use core::mem::{ManuallyDrop, MaybeUninit};
@@ -37,12 +37,12 @@ impl SpareStack {
     ///
     /// # Safety
     ///
-    /// On the thread that owns the memory. The work uses nothing of the memory
-    /// but as its stack, and does not unwind.
+    /// On the thread that owns the memory. The work uses the memory only as its stack,
+    /// and does not unwind.
     pub(crate) unsafe fn run<W: FnOnce() -> R, R>(self, work: W) -> R {
         let here = 0_u8;
         let low = self.0.as_ptr() as usize;
-        // What is done on the stack may come to other things that are.
+        // Work on the stack may call other work that needs the stack.
         if (low..low + BYTES).contains(&(&raw const here as usize)) {
             return work();
         }
@@ -62,7 +62,7 @@ impl SpareStack {
     }
 }
 
-/// Something to do, and what came of it.
+/// Something to do, and its result.
 struct Errand<W, R> {
     work: ManuallyDrop<W>,
     result: MaybeUninit<R>,

@@ -58,13 +58,13 @@ pub(crate) fn write_at(file: &Descriptor, bytes: &[u8], offset: u64) -> Result<u
     check(unsafe { syscall(libc::SYS_pwrite64, arguments) })
 }
 
-/// Tells the user something.
+/// Prints a message for the user.
 pub(crate) fn write_stderr(bytes: &[u8]) {
     // SAFETY: the kernel only reads the bytes.
     unsafe { syscall(libc::SYS_write, [2, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) };
 }
 
-/// What is asked about an open file.
+/// What we ask about an open file.
 #[derive(Clone, Copy)]
 pub(crate) struct FileStatus {
     pub(crate) mode: u32,
@@ -192,7 +192,7 @@ fn map(bytes: usize, flags: i32, fd: i32, offset: u64) -> Result<NonNull<u8>, Er
     NonNull::new(address as *mut u8).ok_or(Errno(libc::ENOMEM))
 }
 
-/// Makes a page of ours that nobody can touch.
+/// Makes a page of ours inaccessible.
 pub(crate) fn forbid(page: NonNull<u8>, bytes: usize) -> Result<(), Errno> {
     let arguments = [page.as_ptr() as usize, bytes, libc::PROT_NONE as usize, 0, 0, 0];
     // SAFETY: a page of ours that nobody uses yet.
@@ -203,7 +203,7 @@ pub(crate) fn forbid(page: NonNull<u8>, bytes: usize) -> Result<(), Errno> {
 ///
 /// # Safety
 ///
-/// It is ours, and nobody looks at it again.
+/// It is ours, and not used again.
 pub(crate) unsafe fn unmap(address: NonNull<u8>, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe { syscall(libc::SYS_munmap, [address.as_ptr() as usize, bytes, 0, 0, 0, 0]) };
@@ -216,7 +216,7 @@ pub(crate) fn wipe_on_fork(page: NonNull<u8>, bytes: usize) -> Result<(), Errno>
     check(unsafe { syscall(libc::SYS_madvise, arguments) }).map(|_| ())
 }
 
-/// Wakes one who waits on a word that processes share.
+/// Wakes one waiter on a word that processes share.
 pub(crate) fn wake(word: &core::sync::atomic::AtomicU32) {
     let arguments = [word.as_ptr() as usize, libc::FUTEX_WAKE as usize, 1, 0, 0, 0];
     // SAFETY: wakes only.
@@ -261,7 +261,7 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     result == 0 || result == -(libc::EPERM as isize)
 }
 
-/// Lets time pass, less than a second.
+/// Sleeps for less than a second.
 pub(crate) fn sleep_ns(ns: u64) {
     let time = libc::timespec { tv_sec: 0, tv_nsec: ns.min(999_999_999) as i64 };
     // SAFETY: the kernel reads the structure.
@@ -285,12 +285,12 @@ pub(crate) fn is_thread_alive(tid: u32) -> bool {
     unsafe { syscall(libc::SYS_tgkill, arguments) == 0 }
 }
 
-/// Puts private memory in the place of a mapping: what is written there from now on
-/// is seen by nobody else.
+/// Replaces a mapping by private memory: what is written there from now on is visible
+/// to no other process.
 ///
 /// # Safety
 ///
-/// The mapping is ours, and nobody needs what it holds.
+/// The mapping is ours, and its content is not needed.
 pub(crate) unsafe fn make_private(address: NonNull<u8>, bytes: usize) {
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED) as usize;
@@ -315,8 +315,8 @@ pub(crate) fn alternate_stack() -> Option<usize> {
     }
 }
 
-/// Whether so many bytes below a stack pointer can be used. The stack of the first
-/// thread is taken to grow.
+/// Whether this many bytes below a stack pointer can be used. The stack of the first
+/// thread is assumed to grow.
 pub(crate) fn has_room_below(sp: usize, bytes: usize) -> bool {
     if let Some(low) = alternate_stack() {
         return sp.saturating_sub(low) >= bytes;
@@ -325,7 +325,7 @@ pub(crate) fn has_room_below(sp: usize, bytes: usize) -> bool {
     thread_id() == process_id() || is_readable_by::<2>(sp.saturating_sub(bytes) & !4095, sp)
 }
 
-/// Copies memory of our own process that may not be there; the bytes copied.
+/// Copies memory of our own process that may not be mapped; returns the bytes copied.
 pub(crate) fn copy_memory(from: usize, to: &mut [u8]) -> Result<usize, Errno> {
     let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
     let remote = libc::iovec { iov_base: from as *mut libc::c_void, iov_len: to.len() };
@@ -370,9 +370,9 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: libc::c_int, before: *mut libc::c_int) -> libc::c_int;
 }
 
-/// Keeps other threads from ending this one in what follows; gives back how it
-/// was before. A cancelled thread ends within whatever function of libc is a
-/// cancellation point, also one that code of ours calls.
+/// Keeps other threads from ending this one in what follows; returns the previous
+/// state. A cancelled thread ends within whatever function of libc is a cancellation
+/// point, also one that code of ours calls.
 pub(crate) fn without_cancellation() -> libc::c_int {
     const DISABLE: libc::c_int = 1;
     let mut before = 0;
@@ -387,8 +387,8 @@ pub(crate) fn restore_cancellation(before: libc::c_int) {
     unsafe { pthread_setcancelstate(before, core::ptr::null_mut()) };
 }
 
-/// Does something that takes long with all signals held back, so that no
-/// handler finds it half done.
+/// Does something that takes long with all signals blocked, so that no handler finds it
+/// half done.
 pub(crate) fn without_signals<R>(work: impl FnOnce() -> R) -> R {
     let all = u64::MAX;
     let mut before = 0_u64;

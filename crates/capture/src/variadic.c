@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// What stable Rust cannot define: a thread-local in static TLS (a dynamic one
-// may allocate on its first use, inside a signal handler too), and functions
-// with a variable number of arguments. Each of these hands its arguments on as
-// a va_list to the hook of the function that takes one; the entry code has kept
-// the caller's registers before it came here.
+// What stable Rust cannot define: a thread-local in static TLS (a dynamic one may
+// allocate on its first use, inside a signal handler too), and functions with a
+// variable number of arguments. Each of these hands its arguments on as a va_list to
+// the hook of the function that takes one; the entry code has kept the caller's
+// registers before it came here.
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `ioracle jobs`: the running jobs of this user, as they say of themselves.
+//! `ioracle jobs`: the running jobs of this user, as they report themselves.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ struct ListedJob {
 /// Runs the subcommand.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let found = jobs::find(arguments.dir.as_deref());
-    // Those that do not answer are waited for at the same time.
+    // In parallel, so that the waits for those that do not answer overlap.
     let listed: Vec<ListedJob> = std::thread::scope(|scope| {
         let asked: Vec<_> =
             found.into_iter().map(|job| scope.spawn(move || look_at(job))).collect();

@@ -95,7 +95,7 @@ fn what_cannot_be_done_is_reported_and_leaves_nothing() {
     assert!(!output.exists());
 }
 
-/// Tables of which the third line of events is none.
+/// Tables whose third line of events is invalid.
 fn spoiled_tables(directory: &Path) -> PathBuf {
     let tables = directory.join("spoiled");
     let done = ioracle(["export", CM1, "--to", "csv", "--plain", "-o", text(&tables)]);

@@ -134,7 +134,7 @@ impl Terminal {
         assert!(is_open, "no '{title}' in:\n{}", self.screen());
     }
 
-    /// Where jobs are to be chosen from, one step towards the one of a name.
+    /// In the list of jobs, one step towards the one of this name.
     fn chooses(&self, name: &str, screen: &str) {
         let row = format!(": {name},");
         let chosen = |screen: &str| screen.lines().position(|line| line.starts_with('>'));
@@ -315,7 +315,10 @@ fn a_program_is_run_and_shown_and_its_output_comes_back() {
     terminal.is_given_back();
     let left: Vec<_> = terminal.place.path().join("temporary").read_dir().unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
-    assert!(!all.contains("ioracle-output-"), "the program's output is none of its files: {all}");
+    assert!(
+        !all.contains("ioracle-output-"),
+        "the program's output must not count as one of its files: {all}"
+    );
 }
 
 #[test]
@@ -488,7 +491,7 @@ fn a_status_that_lies_is_shown_without_harm_or_refused_in_a_sentence() {
     std::fs::create_dir(&place).unwrap();
     std::fs::write(place.join("status"), b"ioraSTAT").unwrap();
     terminal.line("clear; ioracle live ./short; echo code $?");
-    terminal.shows("it tells no status; is it of another version of ioracle?");
+    terminal.shows("it has no status; is it from another version of ioracle?");
     terminal.shows("code 1");
 }
 

@@ -137,7 +137,7 @@ fn a_trace_that_is_cut_off_is_refused_or_reported_as_far_as_it_goes() {
     }
 }
 
-/// Names that would do harm as markup, or that are none.
+/// Names that would do harm as markup, or that are not text.
 fn evil() -> Written {
     let trace = Written::new(&checkpoints(20, 1));
     let names = [
@@ -191,7 +191,7 @@ fn works_in_a_browser(page: &Path) {
     let Some((front, chromium)) = browser() else { return };
     let mut check = Command::new("node");
     check.current_dir(&front).arg("test/page.mjs").arg(page).env("CHROMIUM", chromium);
-    // The bound itself is measured on an idle machine; tests share theirs.
+    // The bound itself is measured on an idle machine; tests run beside others.
     let checked = check.env("READY_MS", "30000").output().expect("node runs");
     let said = String::from_utf8_lossy(&checked.stderr);
     assert!(checked.status.success(), "{said}");

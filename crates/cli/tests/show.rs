@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `ioracle show` from the outside, on traces in the CSV form and on what is none.
+//! `ioracle show` from the outside, on traces in the CSV form and on invalid input.
 
 mod support;
 

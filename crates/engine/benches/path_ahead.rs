@@ -16,7 +16,7 @@ const N_WARM: usize = 50_000;
 const N_EVENTS: usize = 400_000;
 
 fn main() {
-    println!("| program | steps | ns per event | added by the path | derived anew |");
+    println!("| program | steps | ns per event | added by the path | derived again |");
     println!("| --- | ---: | ---: | ---: | ---: |");
     let programs: [(&str, Events); 3] = [
         ("one file, read in blocks, again and again", one_file),

@@ -21,14 +21,14 @@ const MAX_OF_DISTANCE: usize = 8;
 const MAX_SAMPLES: usize = N_DISTANCES * MAX_OF_DISTANCE;
 /// Operations between two steps that are remembered.
 const SAMPLE_EVERY: u64 = 8;
-/// A step has twice its distance and so many operations to be accessed.
+/// A step has twice its distance plus this many operations to be accessed.
 const GRACE: u64 = 64;
 /// Outcomes after which older ones count half.
 const MAX_OUTCOMES: f64 = 64.0;
-/// Outcomes that what is known about less similar steps counts for.
+/// How many outcomes the knowledge about less similar steps counts for.
 const PRIOR_WEIGHT: f64 = 2.0;
 
-/// Outcomes, and steps that wait for theirs.
+/// Outcomes, and steps that wait for their outcome.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AccessRecord {
     cells: [[[Outcomes; N_PATHS]; N_PLACES]; N_DISTANCES],
@@ -48,7 +48,7 @@ struct Outcomes {
 #[derive(Clone, Debug)]
 struct Sample {
     file: PredictedFile,
-    /// The byte in its middle; `None`: any operation on the file will do.
+    /// The byte in its middle; `None`: any operation on the file counts.
     byte: Option<u64>,
     due: u64,
     cell: Cell,
@@ -63,9 +63,8 @@ struct Cell {
 }
 
 impl AccessRecord {
-    /// That a step is accessed soon: one that is so many steps behind the next,
-    /// where the path holds with one probability and the place is right with the
-    /// other.
+    /// Probability that a step is accessed soon, by its distance from the next one, the
+    /// probability that the path holds, and that the place is right.
     pub(crate) fn probability(&self, place: usize, path: f64, place_probability: f64) -> f64 {
         let cell = Cell::of(place, (path, place_probability));
         let holds = path * place_probability;
@@ -90,7 +89,7 @@ impl AccessRecord {
         });
     }
 
-    /// Which step of a path of so many is to be remembered now.
+    /// Which step of a path of this length to remember now.
     pub(crate) fn wants(&mut self, n_steps: usize) -> Option<usize> {
         if !self.n_operations.is_multiple_of(SAMPLE_EVERY) {
             return None;
@@ -102,7 +101,7 @@ impl AccessRecord {
         (place < n_steps && of_it.count() < MAX_OF_DISTANCE).then_some(place)
     }
 
-    /// Remembers a step that is so many behind the next.
+    /// Remembers a step at this distance from the next one.
     pub(crate) fn sample(&mut self, step: &Prediction, place: usize, chances: (f64, f64)) {
         if self.samples.len() >= MAX_SAMPLES || step.file == PredictedFile::Known(FileId::UNKNOWN) {
             return;
@@ -157,7 +156,7 @@ impl Outcomes {
         }
     }
 
-    /// The share that was accessed, where little is known about as large as this.
+    /// The share that was accessed; where little is known, close to `expected`.
     fn share(self, expected: f64) -> f64 {
         (self.accessed + PRIOR_WEIGHT * expected) / (self.all + PRIOR_WEIGHT)
     }

@@ -4,21 +4,19 @@
 
 use ioracle_events::Level;
 
-/// Ceilings of an engine, and the configuration of each oracle.
+/// Limits of an engine, and the configuration of each oracle.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// For each stream's oracle.
     pub oracle: ioracle_oracle::Config,
-    /// Streams followed. Events of further ones are counted as dropped: each
-    /// stream followed has its memory, and a prediction for every thousandth
-    /// thread helps nobody.
+    /// Streams followed. Events of further ones are counted as dropped: each stream
+    /// takes memory, and predicting every thousandth thread helps nobody.
     pub max_streams: usize,
-    /// Frames and paths kept in memory. Further definitions are ignored, and
-    /// what they would have named is known by its number only.
+    /// Frames and paths kept in memory. Further definitions are ignored, and what they
+    /// would have named is known only by its number.
     pub max_definitions: usize,
-    /// A stream that ends with fewer operations is forgotten: it has little to
-    /// tell, and thousands of short processes and threads leave room for those
-    /// that last.
+    /// A stream that ends with fewer operations is forgotten: little was learned from
+    /// it, and thousands of short processes and threads leave room for those that last.
     pub min_remembered: u64,
     /// What is learned about each stream.
     pub levels: Levels,

@@ -19,7 +19,7 @@ use crate::score::{Score, ScoreBySource};
 use crate::stream::{StreamIntake, StreamLearner, Watcher};
 use crate::variables::VariableSource;
 
-/// Learns from the events of all streams and predicts each.
+/// Learns from the events of all streams and predicts each of them.
 #[derive(Clone, Debug)]
 pub struct Engine {
     config: Config,
@@ -50,7 +50,7 @@ struct Stream {
     variables: Option<Box<StreamLearner>>,
 }
 
-/// What has come of a stream.
+/// What has been seen of a stream.
 #[derive(Clone, Debug, Default)]
 struct Intake {
     filter: OperationFilter,
@@ -61,8 +61,8 @@ struct Intake {
     nested: NestedIntake,
 }
 
-/// Numbers of events that were taken in while a call around them was under way,
-/// and that come again: all, and those that access data.
+/// Numbers of events that were taken in while an enclosing call was running, and that
+/// come again: all, and those that access data.
 #[derive(Clone, Debug, Default)]
 struct NestedIntake {
     all: BTreeSet<u64>,
@@ -73,7 +73,7 @@ struct NestedIntake {
 const MAX_NESTED: usize = 1 << 14;
 
 impl NestedIntake {
-    /// Whether an event is a call around such a data access: then it is no
+    /// Whether an event is a call around such a data access: then it is not an
     /// operation, which its filter cannot know.
     fn is_around_data(&self, event: &Event) -> bool {
         matches!(event.function.layer(), Layer::MpiIo | Layer::HighLevel)
@@ -122,8 +122,8 @@ impl Engine {
         self.graph.take().map(|source| *source)
     }
 
-    /// Bytes of a file when it was first opened. A stream knows them from its first
-    /// use of the file on. Files that the kernel makes up have none.
+    /// Bytes of a file when it was first opened. A stream knows them from its first use
+    /// of the file on. Virtual files of the kernel have none.
     pub fn define_size(&mut self, file: FileId, bytes: u64) {
         if bytes > 0 && self.names.sizes.len() < self.config.max_definitions {
             self.names.sizes.insert(file, bytes);
@@ -143,8 +143,8 @@ impl Engine {
         engine
     }
 
-    /// Defines the role of a stream before its first event. Without one it starts
-    /// from what a model says of any stream, and its memory goes into none.
+    /// Defines the role of a stream before its first event. Without one it starts from
+    /// what a model says of any stream, and what it learns is saved in no role.
     pub fn define_role(&mut self, stream: StreamId, role: Role) {
         if self.roles.len() < self.config.max_definitions {
             self.roles.insert(stream, role);
@@ -157,8 +157,8 @@ impl Engine {
         self.define_stack(context, StackId::of(frames));
     }
 
-    /// Defines the frames only to see who made the calls, where which call stack it
-    /// is, is distinguished.
+    /// Defines the frames only to see who made the calls; which call stack it is, is
+    /// defined separately.
     pub fn define_frames(&mut self, context: ContextId, frames: &str) {
         self.mpi.define_context(context, frames);
         if self.config.oracle.improvements.relatives {
@@ -258,7 +258,8 @@ impl Engine {
                 return;
             }
             *last_sequence = (*last_sequence).max(event.sequence);
-            // What is held back is no call around this one: that has not come yet.
+            // What is held back does not enclose this call: the enclosing one has not
+            // come yet.
             filter.finish(|operation| learning.observe(&operation));
             if nested.is_around_data(event) {
                 mpi.observe(event);
@@ -279,8 +280,8 @@ impl Engine {
         stream.is_some_and(|stream| stream.intake.nested.all.contains(&event.sequence))
     }
 
-    /// Takes an event in that nothing is to be learned from, but that may say
-    /// what events of other streams are.
+    /// Takes in an event from which nothing is learned, but which may affect what
+    /// events of other streams mean.
     pub fn pass_over(&mut self, event: &Event) {
         self.mpi.observe(event);
         if let Some(source) = &mut self.graph {
@@ -303,7 +304,7 @@ impl Engine {
         }
         let Some(mut stream) = self.remove(id) else { return };
         if let Some(role) = self.roles.remove(&id) {
-            // For a model that others of this run begin with.
+            // For the model that later streams of this run begin with.
             stream.bytes.begin_run();
             if let Some(variables) = &mut stream.variables {
                 variables.begin_run();
@@ -321,8 +322,7 @@ impl Engine {
         }
     }
 
-    /// Gives away what was learned about a stream at a level; the engine knows
-    /// nothing of it any more.
+    /// Returns what was learned about a stream at a level, and forgets it.
     pub fn take_stream(&mut self, level: Level, id: StreamId) -> Option<StreamLearner> {
         let stream = self.remove(id)?;
         match level {
@@ -337,8 +337,8 @@ impl Engine {
         streams.into_iter().for_each(|id| self.finish_stream(id, &mut ()));
     }
 
-    /// The model that the engine began with, and what its streams have learned
-    /// since in their roles.
+    /// The model that the engine started from, plus what its streams have learned since
+    /// in their roles.
     pub fn into_model(mut self) -> Model {
         let mut streams: Vec<(StreamId, Stream)> = self.streams.drain().collect();
         streams.sort_by_key(|(_, stream)| stream.number);
@@ -374,8 +374,8 @@ impl Engine {
         self.streams.get(&id)?.bytes.path_ahead()
     }
 
-    /// Adds at most so many steps to the path of a stream, while there is nothing
-    /// else to do; the path grows by itself as operations come.
+    /// Adds at most this many steps to the path of a stream, while there is nothing
+    /// else to do; the path also grows as operations come.
     pub fn extend_path_ahead(&mut self, id: StreamId, n_steps: usize) {
         if let Some(stream) = self.streams.get_mut(&id)
             && let Some(path) = &mut stream.bytes.path
@@ -399,9 +399,9 @@ impl Engine {
             .unwrap_or_default()
     }
 
-    /// What a number stands for that such a prediction has in the place of a file:
-    /// the path of the file, a [`SEPARATOR`](ioracle_events::SEPARATOR) and the
-    /// name of the variable.
+    /// What the number means that such a prediction has instead of a file: the path of
+    /// the file, a [`SEPARATOR`](ioracle_events::SEPARATOR) and the name of the
+    /// variable.
     pub fn variable_name(&self, number: FileId) -> Option<String> {
         self.variables.name(number, &self.names)
     }
@@ -502,8 +502,8 @@ impl Engine {
     /// Sums up in the order of the streams, so that it is the same in every run.
     fn score_at(&self, level: Level) -> ScoreBySource {
         let mut score = self.past_scores[level as usize].clone();
-        // Sums of floating-point numbers depend on their order, and the order in which
-        // streams are found is another one live than in a trace.
+        // Sums of floating-point numbers depend on their order, and streams are found
+        // in a different order live than in a trace.
         let mut ids: Vec<StreamId> = self.streams().collect();
         ids.sort_by_key(|&id| (self.first_start_ns(id), id));
         for id in ids {

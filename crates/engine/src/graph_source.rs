@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The third source of predictions: the knowledge graph of the application, which
-//! holds for other inputs than those it was learned from.
+//! The third source of predictions: the knowledge graph of the application, which also
+//! applies to inputs other than those it was learned from.
 //!
 //! The grammar and a saved model predict bytes; the graph predicts visits of data
 //! objects, from before the first access of a run. Each stream has a
@@ -113,14 +113,14 @@ impl GraphSource {
         wanted
     }
 
-    /// Where things lie in a file. Paths are derived anew by
+    /// Where things lie in a file. Paths are derived again by
     /// [`refresh`](GraphSource::refresh).
     pub fn define_layout(&mut self, path: &str, layout: KnownFileLayout) {
         self.run.define_layout(path, layout);
         self.is_stale = true;
     }
 
-    /// Derives paths anew if more is known about files.
+    /// Derives paths again if more is known about files.
     pub fn refresh(&mut self) {
         if !std::mem::take(&mut self.is_stale) || self.graph.runs() == 0 {
             return;

@@ -3,11 +3,10 @@
 //! The only place that turns events into operations, drives oracles and scores
 //! their predictions.
 //!
-//! Live capture, a recorded trace and the evaluation call the same
-//! [`Engine::observe`]; who has operations instead of events, as callers of the C
-//! interface, calls [`StreamLearner::observe`], which the engine calls too. So an
-//! offline replay is a test of the online tool, and a number means the same
-//! wherever it is printed.
+//! Live capture, a recorded trace and the evaluation call the same [`Engine::observe`];
+//! sources of operations instead of events, such as callers of the C interface, call
+//! [`StreamLearner::observe`], which the engine calls too. So an offline replay is a
+//! test of the online tool, and a number means the same wherever it is printed.
 
 #![forbid(unsafe_code)]
 

@@ -46,7 +46,8 @@ impl Names {
         let Some(Meaning::OneOf { new, known }) = self.contexts.get(&operation.context) else {
             return Settled::ByItself;
         };
-        // Two call stacks of this build are not the same one of the last.
+        // Two call stacks of this build cannot both be the same one of the previous
+        // build.
         let fits = |stack: &StackId| {
             !self.recognised.contains_key(stack) && oracle.knows_stack(*stack, operation.function)
         };
@@ -66,9 +67,9 @@ impl Names {
         if is_certain { Settled::ByItself } else { Settled::ByExpectation }
     }
 
-    /// The call stack that an operation's new one is to be taken for: a relative
-    /// to which the program has come back, from which the same function was called,
-    /// and always did what this operation does. Of several it is the one expected most, else the first.
+    /// The call stack that an operation's new one is treated as: a relative that the program has
+    /// returned to, which called the same function and always did what this operation does. Of several,
+    /// the most expected one, or else the first.
     pub(crate) fn relative(
         &self,
         operation: &Operation,
@@ -78,8 +79,8 @@ impl Names {
         for context in self.relatives.of(operation.context) {
             let Some(symbol) = self.symbol_in(context, operation, oracle) else { continue };
             let Some(stack) = oracle.stack_of(symbol) else { continue };
-            // Lines of a program that has come to each of them only once are steps of
-            // one thing; a routine that it has come back to is called from elsewhere.
+            // Lines that the program has reached only once each are steps of one thing;
+            // a routine that it has returned to is called from elsewhere.
             let is_relative = oracle.recurs(symbol) && oracle.keeps_habits(symbol, operation);
             if is_relative && !known.contains(&stack) {
                 known.push(stack);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The operations of a source, for those who count or copy them and learn
-//! nothing.
+//! The operations of a source, for callers that count or copy them without learning.
 
 use std::collections::BTreeMap;
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The path ahead: the next operations of a stream, kept for whoever acts on
-//! them.
+//! The path ahead: the next operations of a stream, kept for callers that act on them.
 //!
-//! Deriving thousands of steps takes milliseconds, far longer than most programs
-//! need for the next operation. So the path is kept: an operation that comes as
-//! predicted removes the first step, and a few are added at the far end, read on
-//! from where the reading stopped ([`Oracle::read_on`]). Times and probabilities
-//! are stored from the beginning of the path and seen from the present place
-//! when a step is looked at, so that moving on touches no other step. The path
-//! is derived anew, a few steps per operation, only after an operation that was
-//! not the predicted one, or when what is predicted next has changed.
+//! Deriving thousands of steps takes milliseconds, far longer than most programs need
+//! for the next operation. So the path is kept: an operation that comes as predicted
+//! removes the first step, and a few are added at the far end, read on from where the
+//! reading stopped ([`Oracle::read_on`]). Times and probabilities are stored from the
+//! beginning of the path and converted to the present position when a step is read, so
+//! that moving on touches no other step. The path is derived again, a few steps per
+//! operation, only after an operation that was not the predicted one, or when what is
+//! predicted next has changed.
 //!
 //! A path of thousands of steps hardly ever holds to its end, but its bytes may
 //! all be accessed nonetheless: one extra operation on the way breaks the path
@@ -29,8 +28,8 @@ use crate::names::Names;
 /// The longest path that is kept.
 pub const MAX_PATH_STEPS: usize = 16_384;
 
-/// Steps that are added for each operation while the path is shorter than it
-/// is to be. One is needed where all goes as predicted.
+/// Steps that are added for each operation while the path is shorter than its horizon.
+/// One is enough if everything goes as predicted.
 const STEPS_PER_OPERATION: usize = 4;
 
 /// Stands for the logarithm of 0, and for the times that do not fit.
@@ -48,7 +47,7 @@ pub struct PathAhead {
     now: Mark,
     /// Where the last step ends.
     end: Mark,
-    /// Nothing can be read on behind the last step.
+    /// Nothing can be read beyond the last step.
     is_whole: bool,
     record: AccessRecord,
     n_derived: u64,
@@ -67,7 +66,7 @@ struct KeptStep {
     /// Times and probabilities in it are not used.
     prediction: Prediction,
     starts: Mark,
-    /// That the operation is at this place, if it comes.
+    /// Probability that the operation is at this place, if it comes.
     place_probability: f64,
 }
 
@@ -90,7 +89,7 @@ pub struct PathStep<'a> {
     pub io_time_ns: u64,
     /// That the path holds up to here, in this file and at this offset.
     pub probability: f64,
-    /// That the operations of the path up to here come, wherever.
+    /// That the operations of the path up to here come, on any file.
     pub operation_probability: f64,
     /// That these bytes (for a step that moves none, this file) are accessed soon,
     /// whether or not the path holds: within twice as many operations as there are
@@ -102,7 +101,7 @@ pub struct PathStep<'a> {
 }
 
 impl PathStep<'_> {
-    /// All that is predicted of the step.
+    /// Everything predicted about the step.
     pub fn prediction(&self) -> Prediction {
         Prediction {
             from_now_ns: self.from_now_ns,
@@ -114,7 +113,7 @@ impl PathStep<'_> {
 }
 
 impl PathAhead {
-    /// A path of at most so many steps, and no more than [`MAX_PATH_STEPS`].
+    /// A path of at most this many steps, and no more than [`MAX_PATH_STEPS`].
     pub(crate) fn new(horizon: usize) -> PathAhead {
         PathAhead {
             horizon: horizon.clamp(1, MAX_PATH_STEPS),
@@ -133,17 +132,17 @@ impl PathAhead {
         self.steps.len()
     }
 
-    /// Whether nothing is known.
+    /// Whether there are no steps.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// How many steps it is to have.
+    /// How many steps it should have.
     pub fn horizon(&self) -> usize {
         self.horizon
     }
 
-    /// Whether it has all steps that it is to have or can have.
+    /// Whether it has all steps that it should or can have.
     pub fn is_complete(&self) -> bool {
         self.is_whole || self.steps.len() >= self.horizon
     }
@@ -154,7 +153,7 @@ impl PathAhead {
         self.first_number
     }
 
-    /// How often the path had to be derived anew.
+    /// How often the path had to be derived again.
     pub fn n_derived(&self) -> u64 {
         self.n_derived
     }
@@ -225,7 +224,7 @@ impl PathAhead {
         }
     }
 
-    /// Adds at most so many steps.
+    /// Adds at most this many steps.
     pub(crate) fn extend(&mut self, oracle: &mut Oracle, n_steps: usize) {
         if self.steps.is_empty() {
             self.derive(oracle);
@@ -241,7 +240,7 @@ impl PathAhead {
         }
     }
 
-    /// Begins anew with what is predicted now.
+    /// Starts over with what is predicted now.
     pub(crate) fn derive(&mut self, oracle: &mut Oracle) {
         self.first_number += self.steps.len() as u64;
         self.steps.clear();
@@ -278,8 +277,8 @@ impl PathAhead {
         true
     }
 
-    /// Puts what is predicted now in the place of the first step, if that says the
-    /// same; what lies behind it is then as far from it as it was.
+    /// Replaces the first step by what is predicted now, if both say the same; the
+    /// steps after it keep their distance.
     fn renew_first(&mut self, oracle: &Oracle, names: &Names) -> bool {
         let (Some(first), Some(stated)) = (self.steps.front_mut(), oracle.predict().first()) else {
             return false;
@@ -311,7 +310,7 @@ impl PathAhead {
 }
 
 impl Mark {
-    /// So much later, after a step of this probability.
+    /// The position after a step of this duration and probability.
     fn after(self, wait_ns: u64, probability: f64) -> Mark {
         let wait_ns = wait_ns.min(LONGEST_NS).cast_signed();
         let time_ns = self.time_ns.saturating_add(wait_ns);
@@ -320,7 +319,7 @@ impl Mark {
     }
 }
 
-/// That an operation is where it is predicted, if it comes.
+/// Probability that an operation is where it is predicted, if it comes.
 fn place_probability(prediction: &Prediction) -> f64 {
     let Prediction { probability, operation_probability, .. } = *prediction;
     if operation_probability > 0.0 { (probability / operation_probability).min(1.0) } else { 0.0 }

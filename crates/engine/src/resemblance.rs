@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Call stacks that are taken for a relative, as long as they behave like it.
+//! Call stacks that are treated as a similar known one, as long as they behave like it.
 //!
 //! A stack that was never seen before begins with what is known of a relative
 //! ([`ioracle_oracle::Relatives`]): the oracle sees the relative in its place. If
@@ -13,7 +13,7 @@ use crate::score::ObservedOperation;
 
 /// Probability from which on a prediction counts for or against a resemblance.
 const STATED: f64 = 0.5;
-/// Stacks that are taken for others at once; further ones are what they are.
+/// Stacks that are taken for others at once; further ones stand for themselves.
 const MAX_RESEMBLANCES: usize = 1 << 14;
 
 /// The stacks of a stream that are taken for others.
@@ -38,7 +38,7 @@ impl Resemblance {
         *outcomes = outcomes.saturating_add(1);
     }
 
-    /// One wrong prediction may have any reason.
+    /// A single wrong prediction may have any cause.
     fn is_refuted(&self) -> bool {
         4 * self.wrong > self.right + 4
     }
@@ -55,8 +55,8 @@ impl Resemblances {
         self.all.insert(context, Resemblance { own, right: 0, wrong: 0 });
     }
 
-    /// An operation is about to come. If its stack is taken for another that never
-    /// did such a thing, it is one of its own from now on.
+    /// An operation is about to come. If its stack is taken for another one that never
+    /// did this, it stands for itself from now on.
     pub(crate) fn check(&mut self, operation: &Operation, oracle: &mut Oracle) {
         if self.all.is_empty() || !self.all.contains_key(&operation.context) {
             return;
@@ -87,7 +87,7 @@ impl Resemblances {
         }
     }
 
-    /// The oracle has taken an operation with this stack in.
+    /// The oracle has learned an operation with this stack.
     pub(crate) fn advance(&mut self, context: ContextId, oracle: &mut Oracle) {
         if self.all.is_empty() {
             return;

@@ -22,7 +22,7 @@ pub trait Watcher {
         true
     }
 
-    /// Whether an operation is to be scored and learned at all.
+    /// Whether an operation should be scored and learned at all.
     fn admits(&mut self, _operation: &Operation) -> bool {
         true
     }
@@ -40,7 +40,7 @@ impl Watcher for () {}
 /// The oracle of one stream, and the score of its predictions.
 #[derive(Clone, Debug)]
 pub struct StreamLearner {
-    /// What predicts the stream. Whoever passes operations directly defines their
+    /// What predicts the stream. Callers that pass operations directly define their
     /// contexts and files here, before [`observe`](Self::observe).
     pub oracle: Oracle,
     /// Operations that its oracle knew before the stream began.
@@ -49,7 +49,7 @@ pub struct StreamLearner {
     last_end_ns: Option<u64>,
     score: ScoreBySource,
     resemblances: Resemblances,
-    /// Kept for whoever acts on it.
+    /// Kept for callers that act on it.
     pub(crate) path: Option<Box<PathAhead>>,
 }
 
@@ -66,7 +66,7 @@ impl StreamLearner {
         StreamLearner::resume(oracle)
     }
 
-    /// A stream that goes on where this oracle stands.
+    /// A stream that continues where this oracle left off.
     pub fn resume(oracle: Oracle) -> StreamLearner {
         let n_known = oracle.operations();
         StreamLearner {
@@ -120,9 +120,9 @@ impl StreamLearner {
         self.path.as_deref()
     }
 
-    /// For a model in which the role of the stream has so many operations. The
-    /// stream may have begun with what another role has learned, and those
-    /// operations are counted there.
+    /// For a model in which the role of the stream has this many operations. The stream
+    /// may have begun with what another role has learned, and those operations are
+    /// counted there.
     pub(crate) fn into_learned(mut self, n_before: u64) -> LearnedStream {
         let n_operations = n_before.saturating_add(self.n_operations());
         self.oracle.count_operations(n_operations);
@@ -181,8 +181,8 @@ impl<W: Watcher> StreamIntake<'_, W> {
         let settled = self.define_context(operation);
         let path = self.names.files.get(&operation.file).map(|path| &**path);
         let mut came = self.learner.observed(operation, path);
-        // What is recognised because it was expected is no success of the
-        // expectation.
+        // What is recognised because it was expected does not count as a correct
+        // prediction.
         if settled == Settled::ByExpectation {
             came.symbol = None;
         }
@@ -231,9 +231,9 @@ impl<W: Watcher> StreamIntake<'_, W> {
         settled
     }
 
-    /// Of processes that begin at once the order is not the same in every run.
-    /// When the first operation is a surprise, another role of the same program
-    /// may be the right one: the one that expects it most.
+    /// Processes that start at the same time do so in a different order in every run.
+    /// When the first operation is a surprise, another role of the same program may be
+    /// the right one: the one that expects it most.
     fn better_role(&self, operation: &Operation) -> Option<StreamLearner> {
         if self.learner.n_operations() > 0 {
             return None;

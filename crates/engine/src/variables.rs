@@ -50,7 +50,7 @@ impl VariableSource {
         Some(format!("{path}{SEPARATOR}{name}"))
     }
 
-    /// What stands behind the numbers of an access, where it is new.
+    /// Defines what the numbers of an access mean, if they are new.
     fn define_names(&mut self, access: &Operation, all: &Names) {
         if !self.names.contexts.contains_key(&access.context)
             && let Some(place) = self.known.context(access.context)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The path ahead: kept while operations come as predicted, and the same as one
-//! that is derived anew.
+//! that is derived again.
 
 use ioracle_engine::{Config, Engine, MAX_PATH_STEPS, PathAhead};
 use ioracle_events::{
@@ -103,7 +103,7 @@ fn a_path_moves_along_and_says_what_a_new_one_would() {
         program.call("close", 3, file, None);
         program.check_against_a_new_one(90);
     }
-    assert_eq!(program.path().n_derived(), n_derived, "it was never derived anew");
+    assert_eq!(program.path().n_derived(), n_derived, "it was never derived again");
     assert_eq!(program.path().len(), 100);
 }
 

@@ -8,13 +8,13 @@
 //! below a launcher. How launchers and interpreters read their options is taken
 //! from short tables; an option that is not in them is taken to have no value.
 
-/// The variables that name an application, those that count first first.
+/// The variables that name an application, in order of precedence.
 pub const APPLICATION_VARIABLES: [&str; 2] = ["CURRENT_ACCUM_APP_NAME", "IORACLE_APP"];
 
 /// The longest name; what is longer is cut.
 const MAX_NAME_BYTES: usize = 255;
 
-/// Launchers inside launchers that are looked through.
+/// How many nested launchers are followed.
 const MAX_NESTED: usize = 8;
 
 /// What is known about a process.
@@ -57,7 +57,7 @@ struct Runner {
     valued: &'static [&'static str],
     /// Those with two.
     valued_twice: &'static [&'static str],
-    /// Words before the program that are no options.
+    /// Words before the program that are not options.
     n_words: usize,
 }
 
@@ -213,8 +213,8 @@ const RUNNERS: [Runner; 9] = [
 
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash"];
 
-/// Interpreters by how their names begin, digits and dots behind that left out;
-/// options with a value, and those with a program of their own.
+/// Interpreters by how their names begin, ignoring trailing digits and dots; options
+/// with a value, and those with a program of their own.
 const INTERPRETERS: [(&str, &[&str], &[&str]); 12] = [
     ("python", &["-W", "-X", "--check-hash-based-pycs"], &["-c"]),
     ("pypy", &["-W", "-X"], &["-c"]),
@@ -297,7 +297,7 @@ fn rest_of_env<'a, 'b>(arguments: &'a [&'b str]) -> &'a [&'b str] {
     rest
 }
 
-/// The script of a shell, or the program of a command that is no more than that.
+/// The script of a shell, or the program, if the command only runs one.
 fn script_of_shell(arguments: &[&str], next: impl Fn(&[&str]) -> Option<String>) -> Option<String> {
     let mut rest = arguments;
     while let [word, tail @ ..] = rest {
@@ -309,7 +309,7 @@ fn script_of_shell(arguments: &[&str], next: impl Fn(&[&str]) -> Option<String>)
             let command = tail.first()?;
             const SPECIAL: [char; 16] =
                 [';', '|', '&', '(', ')', '{', '}', '`', '$', '\'', '"', '\\', '\n', '#', '*', '?'];
-            // With more than one command in it, it is the shell that runs.
+            // With more than one command, the shell itself counts.
             let is_simple = !command.contains(SPECIAL);
             let words: Vec<&str> =
                 command.split_whitespace().skip_while(|word| word.contains('=')).collect();

@@ -2,13 +2,13 @@
 
 //! Which streams of the C library have output that a flush would write.
 //!
-//! Some callers flush before or after everything they do (libgfortran flushes
-//! standard output before each `WRITE` to it, which it makes past the stream). A
-//! flush of a stream that its thread has written nothing to since the last flush,
-//! seek, open or close of it moves nothing, and is no operation. That is decided
-//! thread by thread, because only the order of one thread's events is the same in
-//! every source. So a flush of what another thread has written is none either, nor
-//! one of output that no recorded call has made (inlined `putc_unlocked`).
+//! Some callers flush before or after everything they do (libgfortran flushes standard
+//! output before each `WRITE` to it, which it makes past the stream). A flush of a
+//! stream that its thread has written nothing to since the last flush, seek, open or
+//! close of it moves nothing, and is not an operation. That is decided thread by
+//! thread, because only the order of one thread's events is the same in every source.
+//! So neither is a flush of what another thread has written, or of output that no
+//! recorded call made (inlined `putc_unlocked`).
 
 use crate::event::{Event, FileId};
 use ioracle_functions::{Access, Layer};
@@ -38,7 +38,7 @@ impl BufferedOutput {
             Access::Seek | Access::Truncate => {
                 self.flush((event.file, event.handle));
             }
-            // Whatever file had the descriptor has it no more.
+            // The descriptor no longer belongs to whatever file had it.
             Access::Open | Access::Close => {
                 self.streams.retain(|(_, handle)| *handle != event.handle);
             }

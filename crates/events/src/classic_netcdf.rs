@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-/// Dimensions a variable may have; the library allows as many.
+/// Maximum number of dimensions of a variable, as in the library.
 const MAX_DIMENSIONS: usize = 1024;
 /// The number of records of a file that is still being written.
 const STREAMING_32: u64 = u32::MAX as u64;
@@ -23,7 +23,7 @@ const ATTRIBUTES: u32 = 0x0c;
 /// Where the variables of a classic netCDF file are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassicHeader {
-    /// 1, 2 or 5.
+    /// Version: 1, 2 or 5.
     pub version: u8,
     /// Records that have been written; none if the header does not say.
     pub n_records: Option<u64>,
@@ -113,10 +113,10 @@ impl ClassicHeader {
         self.variables.iter().find(|variable| variable.name == name)
     }
 
-    /// The bytes of a part of a variable: from `start` on, so many values along
-    /// each dimension, as in `nc_get_vara`. Ranges are in the order of the file,
-    /// neighbours joined; no more than `at_most` are found. None if the part does
-    /// not fit the variable.
+    /// The bytes of a part of a variable: from `start` on, `count` values along each
+    /// dimension, as in `nc_get_vara`. Ranges are in the order of the file, neighbours
+    /// joined; no more than `at_most` are found. None if the part does not fit the
+    /// variable.
     pub fn extents(
         &self,
         variable: &ClassicVariable,
@@ -351,7 +351,7 @@ mod tests {
     }
 
     /// Dimensions time (of records), lat = 3, lon = 4; a fixed variable of shorts and
-    /// so many of records, of floats but for the first, which has bytes.
+    /// `n` record variables, of floats but for the first, which has bytes.
     fn header(version: u8, n_record_variables: u64) -> Vec<u8> {
         let mut out = Output { bytes: vec![b'C', b'D', b'F', version], version };
         out.count(10);

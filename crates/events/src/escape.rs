@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Names as traces hold them: what a table cannot hold stands there as `%` and
-//! two hexadecimal digits per byte.
+//! Names as traces hold them: what a table cannot hold is written as `%` and two
+//! hexadecimal digits per byte.
 
 use std::borrow::Cow;
 use std::path::Path;
 
-/// The bytes that a text of a trace stands for; what is no escape stays as it is.
+/// The bytes that a text of a trace stands for; what is not an escape stays as it is.
 pub fn unescaped(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -29,7 +29,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     String::from_utf8(unescaped(text)).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// The same for people; what is no text that a terminal could show stays escaped.
+/// The same for people; what a terminal could not show stays escaped.
 pub fn readable(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
@@ -39,8 +39,8 @@ pub fn readable(text: &str) -> Cow<'_, str> {
 }
 
 /// Bytes of the application piece by piece as a table holds them, until no more are
-/// taken: what would break a row, or is no text at all, is escaped, and so is `%`
-/// itself, so that nothing is lost.
+/// taken: what would break a row, or is not text, is escaped, and so is `%` itself, so
+/// that nothing is lost.
 pub fn escape_into(bytes: &[u8], mut take: impl FnMut(&str) -> bool) {
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {

@@ -138,18 +138,18 @@ impl Event {
         Some(if may_write { MappedFor::Writing } else { MappedFor::Reading })
     }
 
-    /// Whether it is a further part of the call that the event before it at its
-    /// depth tells of: one wait for several requests, or one write of several
-    /// datasets, is an event each, of which only the first takes time.
+    /// Whether it is a further part of the same call as the previous event at its
+    /// depth: one wait for several requests, or one write to several datasets, becomes
+    /// several events, of which only the first takes time.
     pub fn is_further_part(&self) -> bool {
-        // Most end in no number, and need no search for the last word.
+        // Most do not end in a digit, so the last word need not be searched for.
         matches!(self.function.layer(), Layer::MpiIo | Layer::HighLevel)
             && self.detail.as_bytes().last().is_some_and(u8::is_ascii_digit)
             && self.detail.rsplit_once(' ').is_some_and(|(_, last)| last.starts_with("part="))
     }
 
-    /// The request that a call has submitted, or completes, where traces have it:
-    /// a number that is its own in the process.
+    /// The request that a call has submitted, or completes, where traces have it: a
+    /// number that is unique in the process.
     pub fn request(&self) -> Option<u32> {
         let mut last_words = self.detail.rsplit(' ').take(2);
         last_words.find_map(|word| word.strip_prefix("request="))?.parse().ok()

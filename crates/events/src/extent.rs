@@ -4,8 +4,8 @@
 //!
 //! A program reads a variable; the library reads bytes of the file for it, at places
 //! that only the library knows. Both are events of the same stream, the second nested
-//! in the first. [`AccessExtents`] puts them together, so that who knows which variable
-//! comes next also knows which bytes do.
+//! in the first. [`AccessExtents`] puts them together, so that knowing which variable
+//! comes next means knowing which bytes do.
 
 use crate::event::{Event, FileId, StreamId};
 use crate::map::FastMap;
@@ -44,7 +44,7 @@ impl ExtentSet {
     /// The most ranges that a set holds.
     pub const MAX_EXTENTS: usize = 64;
 
-    /// Adds the bytes of a range.
+    /// Adds a range.
     pub fn add(&mut self, added: Extent) {
         if added.length == 0 {
             return;
@@ -76,7 +76,7 @@ impl ExtentSet {
         &self.extents
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.extents.is_empty()
     }

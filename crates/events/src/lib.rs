@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The vocabulary of ioracle: plain values that every other crate speaks of.
+//! The vocabulary of ioracle: plain values that every other crate uses.
 //!
 //! An [`Event`] is one finished I/O call of the application, whatever its
 //! layer. An [`Operation`] is an event that enters the symbol stream: an atomic

@@ -2,9 +2,9 @@
 
 //! Tables that are looked up for every event.
 //!
-//! The hash of the standard library took a third of the time from a record to
-//! what is learned about it. This one has a random seed too, so nobody can choose
-//! numbers of files or threads that all fall into one place.
+//! The hash of the standard library took a third of the time from a record to what is
+//! learned about it. This one has a random seed too, so nobody can choose file or
+//! thread numbers that all collide.
 
 use foldhash::fast::RandomState;
 

@@ -4,13 +4,13 @@
 //! configuration. Traces have these calls, but they are not the program's I/O, and
 //! none of them is an operation.
 //!
-//! Two rules. A call outside MPI-IO is internal to MPI if its stack says that MPI
-//! made it: from the call outwards there are only libraries that MPI uses until
-//! there is MPI. So what MPI calls back, such as HDF5 when MPI ends, is not. And a
-//! call inside one of MPI-IO is internal if that call moves no data and is about
-//! another file: hints, locks, the pointer that ranks share. A file that a process
-//! has used MPI-IO on is the program's, whoever writes it, and so are standard
-//! streams, which launchers pass on.
+//! Two rules. A call outside MPI-IO is internal to MPI if its stack says that MPI made
+//! it: from the call outwards there are only libraries that MPI uses until there is
+//! MPI. So what MPI calls back, such as HDF5 when MPI ends, is not. And a call inside
+//! one of MPI-IO is internal if that call moves no data and is about another file:
+//! hints, locks, the pointer that ranks share. A file that a process has used MPI-IO on
+//! belongs to the program, no matter what writes it, and so are standard streams, which
+//! launchers pass on.
 //!
 //! Costs nothing without MPI, and two hash lookups an event with it.
 
@@ -98,7 +98,8 @@ impl MpiInternals {
         }
     }
 
-    /// Takes in the next event of its stream; whether MPI made the call for itself.
+    /// Takes the next event of its stream; returns whether MPI made the call for
+    /// itself.
     pub fn observe(&mut self, event: &Event) -> bool {
         let layer = event.function.layer();
         if layer == Layer::MpiIo {
@@ -206,7 +207,7 @@ mod tests {
         assert!(!internals.observe(&event("mpi_write_at", 4, 0, OF_PROGRAM)));
         assert!(!internals.observe(&event("pwrite", 4, 1, OF_MPI)));
         assert!(!internals.observe(&event("pwrite", 6, 1, OF_MPI)), "data of the program");
-        // Written on behind the back of the program, but its file.
+        // MPI keeps writing it without the program, but it is the program's file.
         assert!(!internals.observe(&event("pwrite", 4, 0, OF_MPI)));
         let mut by_another_process = event("pwrite", 4, 0, OF_MPI);
         by_another_process.stream.rank = 9;

@@ -41,8 +41,8 @@ pub struct Operation {
     pub offset: Option<u64>,
     /// Bytes that really moved; 0 for operations that move none.
     pub size: u64,
-    /// Bytes that were asked for, where a source tells: a read that moved fewer
-    /// has reached the end of its file.
+    /// Bytes requested, where the source has them: a read that moved fewer has reached
+    /// the end of its file.
     pub requested: Option<u64>,
     /// For opens: every write goes to the end of the file.
     pub append: bool,
@@ -91,8 +91,8 @@ impl From<&Event> for Operation {
 
 /// Picks the operations out of the events of one stream, in order.
 ///
-/// Only the innermost enclosing data call is held back: a data call inside
-/// another one already shows that the outer is no operation.
+/// Only the innermost enclosing data call is held back: a data call inside another one
+/// already shows that the outer one is not an operation.
 #[derive(Clone, Debug, Default)]
 pub struct OperationFilter {
     held: Option<Held>,
@@ -129,7 +129,7 @@ impl OperationFilter {
         if is_internal || event.failed() || !self.buffered.observe(event) {
             return;
         }
-        // What it is given has been opened before.
+        // The descriptor it is given has been opened before.
         if event.function == Function::Fdopen {
             return;
         }
@@ -177,7 +177,7 @@ mod tests {
         names.join(" ")
     }
 
-    /// An open descriptor that was given a stream was once opened twice.
+    /// A descriptor that `fdopen` made a stream of was once counted as opened twice.
     #[test]
     fn a_stream_over_an_open_descriptor_is_no_second_open() {
         check("open fdopen fread fclose", "open fread fclose");

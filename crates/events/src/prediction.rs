@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the oracle says of the future.
+//! What the oracle predicts.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,10 +43,10 @@ pub enum PredictionSource {
     /// This run has made the same step before, or nothing else was known.
     #[default]
     ThisRun,
-    /// Earlier runs have, as a saved model tells, and this one not yet.
+    /// Earlier runs have, according to a saved model, and this one has not yet.
     Model,
-    /// Earlier runs have, with whatever inputs, as the knowledge graph of the
-    /// application tells.
+    /// Earlier runs have, with whatever inputs, according to the application's
+    /// knowledge graph.
     Graph,
 }
 
@@ -67,7 +67,7 @@ impl PredictionSource {
     }
 }
 
-/// A ranked statement on one future operation.
+/// A ranked statement about one future operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// The expected context and kind of operation.
@@ -99,7 +99,7 @@ pub struct Prediction {
     /// that all operations up to it come, and that new files on the way which it
     /// depends on have the expected names.
     pub probability: f64,
-    /// That this operation comes, wherever. Of a set of predictions they add up to
+    /// That this operation comes, on any file. In a set of predictions they add up to
     /// at most 1. Ahead, that all operations up to it come.
     pub operation_probability: f64,
     /// Where it comes from.
@@ -119,8 +119,8 @@ pub struct Burst {
     pub bytes: u64,
     /// Probability that the sequence of operations comes as predicted.
     pub confidence: f64,
-    /// Whether its end is further away than is looked: then it has at least so
-    /// many operations and bytes, and ends then at the earliest.
+    /// Whether its end lies beyond the look-ahead: then the operations, bytes and end
+    /// are lower bounds.
     pub is_cut: bool,
 }
 

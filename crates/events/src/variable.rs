@@ -3,40 +3,37 @@
 //! Accesses to variables: data calls of HDF5, netCDF and PnetCDF as operations
 //! of a stream of their own, above the one of bytes.
 //!
-//! Only calls of the program itself count. A netCDF-4 variable is a dataset of
-//! HDF5, and `nc_put_vara` calls `H5Dwrite`: that is how the library does it,
-//! nothing the program could do otherwise, and counted twice it would be two
-//! accesses. Attributes are no variables.
+//! Only calls of the program itself count. A netCDF-4 variable is a dataset of HDF5,
+//! and `nc_put_vara` calls `H5Dwrite`: that is the library's own business, and counting
+//! both would make two accesses of one. Attributes are not variables.
 //!
-//! A variable takes the place of the file, so that all that is known about files
-//! (order, names with counters, positions) holds for variables too; its name is
-//! the file's path and its own. The offset is where the selection begins when
-//! the variable lies row by row. Its shape is not recorded, so it is taken to reach
-//! as far as any access has, to it or to the last one of its name, which is
-//! right once the program has been through one round of it.
+//! A variable takes the place of the file, so that everything known about files (order,
+//! names with counters, positions) holds for variables too; its name is the file's path
+//! and its own. The offset is where the selection begins when the variable lies row by
+//! row. Its shape is not recorded, so it is taken to reach as far as any access has, to
+//! it or to the last one of its name, which is right once the program has gone through
+//! it once.
 //!
 //! A loop over all variables of a file makes its calls in one place. The place
 //! and the variable together are the context here, so that what is learned is
 //! the order of variables; digits in a name do not count, since `/step_12/x` is
 //! the same thing as `/step_11/x` one step later.
 //!
-//! Nor do files: `x` in `out_12.nc` is what `x` in `out_11.nc` was. So that it
-//! can be learned when a program goes on to the next file, however many accesses
-//! each file takes, the first access to a variable since its file was opened is
-//! a context apart, once one of its name was accessed more than once.
+//! Nor do files: `x` in `out_12.nc` is what `x` in `out_11.nc` was. So that it can be
+//! learned when a program goes on to the next file, however many accesses each file
+//! takes, the first access to a variable since its file was opened is a separate
+//! context, once one of its name was accessed more than once.
 
-mod opened;
 mod shape;
 
 use std::collections::VecDeque;
 
 pub use self::shape::VariablePart;
 
-use self::opened::OpenFileVariables;
 use self::shape::Shape;
 use crate::escape::readable;
-use crate::event::{ContextId, Event, FileId};
-use crate::map::FastMap;
+use crate::event::{ContextId, Event, FileId, StreamId};
+use crate::map::{FastMap, FastSet};
 use crate::operation::Operation;
 use crate::prediction::PredictedFile;
 use ioracle_functions::{Access, Layer};
@@ -52,12 +49,15 @@ const MAX_VARIABLES: usize = 1 << 16;
 /// Contexts distinguished; accesses in further ones are left out.
 const MAX_CONTEXTS: usize = 1 << 16;
 
+/// Variables and names of open files that are held; at the bound all are forgotten.
+const MAX_ACCESSED: usize = 1 << 16;
+
 /// The variables of a job by number, and their accesses.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
     numbers: FastMap<FileId, FastMap<Box<str>, FileId>>,
     known: VecDeque<Variable>,
-    /// Numbers of variables that are known no more, which are the lowest.
+    /// Variables with numbers below this are forgotten.
     n_forgotten: u32,
     /// The variable accessed last, by its name without digits.
     latest: FastMap<Box<str>, FileId>,
@@ -94,7 +94,7 @@ struct Variable {
 }
 
 impl Variables {
-    /// An event as an access to a variable; None if it is none.
+    /// An event as an access to a variable; None if it is not one.
     pub fn access(&mut self, event: &Event) -> Option<Operation> {
         if event.function.layer() != Layer::HighLevel || event.depth > 0 || event.failed() {
             return None;
@@ -120,8 +120,8 @@ impl Variables {
         Some((variable.file, &variable.name))
     }
 
-    /// The part of a variable that an access to it is about, as far as earlier
-    /// ones tell; of one never seen, as far as those to the last of its name do.
+    /// The part of a variable that an access to it is about, as far as earlier accesses
+    /// show; for a variable never seen, those to the last one of its name.
     pub fn part(&self, variable: &PredictedFile, offset: u64, bytes: u64) -> Option<VariablePart> {
         let number = match variable {
             PredictedFile::Known(number) => *number,
@@ -200,6 +200,46 @@ fn pattern(name: &str) -> String {
     name.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
+/// Which variables a stream has accessed since it opened their files.
+#[derive(Clone, Debug, Default)]
+struct OpenFileVariables {
+    accessed: FastMap<(StreamId, FileId), FastSet<FileId>>,
+    n_accessed: usize,
+    /// Names without digits of which a variable was accessed more than once.
+    repeated: FastMap<StreamId, FastSet<Box<str>>>,
+    n_repeated: usize,
+}
+
+impl OpenFileVariables {
+    /// A stream has opened or closed a file.
+    fn begin(&mut self, stream: StreamId, file: FileId) {
+        let before = self.accessed.remove(&(stream, file));
+        self.n_accessed -= before.map_or(0, |before| before.len());
+    }
+
+    /// Whether an access to a variable of the file is the first since then, where
+    /// several are expected, because one of its name was accessed again before.
+    fn is_first(
+        &mut self,
+        stream: StreamId,
+        (file, variable): (FileId, FileId),
+        name: &str,
+    ) -> bool {
+        if self.n_accessed.max(self.n_repeated) >= MAX_ACCESSED {
+            *self = OpenFileVariables::default();
+        }
+        let is_new = self.accessed.entry((stream, file)).or_default().insert(variable);
+        self.n_accessed += usize::from(is_new);
+        let repeated = self.repeated.entry(stream).or_default();
+        let is_repeated = repeated.contains(name);
+        if !is_new && !is_repeated {
+            repeated.insert(name.into());
+            self.n_repeated += 1;
+        }
+        is_new && is_repeated
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,7 +294,7 @@ mod tests {
         let numbers = [("/s_1/x", 5), ("/s_1/y", 5), ("/s_12/x", 5), ("/s_2/x", 6)]
             .map(|(name, stack)| context(name, stack));
         assert_eq!(numbers, [1, 2, 1, 3]);
-        // The first of several accesses is one apart, once there were several.
+        // The first of several accesses has its own context, once there were several.
         let numbers = [("/s_2/x", 5), ("/s_3/x", 5), ("/s_3/x", 5), ("/s_3/y", 5)]
             .map(|(name, stack)| context(name, stack));
         assert_eq!(numbers, [1, 4, 1, 2]);
@@ -263,8 +303,8 @@ mod tests {
         assert_eq!(variables.context(ContextId(4)), Some(&fourth));
     }
 
-    /// A program that makes new variables for ever was once not followed beyond a
-    /// certain number of them.
+    /// A program that keeps making new variables was once not followed beyond a certain
+    /// number.
     #[test]
     fn of_too_many_variables_the_oldest_are_forgotten() {
         let mut variables = Variables::default();

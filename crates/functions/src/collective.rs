@@ -11,7 +11,8 @@ impl Function {
     pub fn is_collective(self) -> bool {
         match self.access() {
             Access::Read | Access::Write => ["_all", "_ordered"].iter().any(|form| {
-                // A pattern that is looked for costs more than all else that is counted.
+                // Searching for a pattern would cost more than everything else that is
+                // counted.
                 let name = self.name().strip_suffix("_begin").unwrap_or(self.name());
                 self.layer() != Layer::Posix && name.ends_with(form)
             }),

@@ -120,8 +120,8 @@ impl Function {
         None
     }
 
-    /// Whether it asks or changes what a file system knows of a file or a directory,
-    /// and neither opens the file nor gives it another name.
+    /// Whether it queries or changes metadata of a file or directory, without opening
+    /// or renaming it.
     pub const fn is_metadata(self) -> bool {
         matches!(
             self,

@@ -7,14 +7,14 @@ use crate::predictor::{PathFrame, Predictor};
 use crate::predictors::{Candidate, Predictors};
 use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 
-/// Uses of a rule among which the reading chooses where its path is unknown.
+/// Uses of a rule that are considered where the path is unknown.
 const MAX_USES: usize = 16;
 
 /// The symbols expected one after the other; see [`StarSequitur::ahead`].
 ///
-/// It may go on for ever. Where the history went several ways it takes the
-/// most frequent one, and where a loop count varies it leaves the loop at the
-/// count that is typical for those who came so far.
+/// It may go on for ever. Where the history went several ways it takes the most
+/// frequent one, and where a loop count varies it leaves the loop at the count typical
+/// of loops that ran this long.
 ///
 /// [`StarSequitur::ahead`]: crate::StarSequitur::ahead
 #[derive(Clone, Debug)]
@@ -25,13 +25,13 @@ pub struct Ahead<'a> {
     cursor: Cursor,
 }
 
-/// How far a reading has come. It may be kept while the grammar grows, by
-/// whoever moves its path along with every rewrite.
+/// How far a reading has come. It can be kept while the grammar grows, if its path is
+/// updated at every rewrite.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cursor {
     /// The outermost first; the last one holds the terminal to be read next.
     pub path: Vec<PathFrame>,
-    /// Of the step to that terminal.
+    /// Probability of the step to that terminal.
     probability: f64,
 }
 
@@ -78,7 +78,7 @@ impl Cursor {
         let Some(first) = predictors.candidates.get(candidate) else { return Cursor::default() };
         let path = match heaviest(grammar, predictors, first) {
             Some(predictor) => predictor.path.clone(),
-            // Put up by counts, not by a place: its latest place will do.
+            // It was proposed by counts, not by a place: use its latest place.
             None => latest_place(grammar, first.terminal).into_iter().collect(),
         };
         Cursor { path, probability: first.probability }
@@ -95,8 +95,8 @@ impl Cursor {
         Some(Candidate { terminal, probability })
     }
 
-    /// Moves to the occurrence after the present terminal and answers how
-    /// probable this way was.
+    /// Moves to the occurrence after the present terminal and returns how probable this
+    /// way was.
     fn step(&mut self, grammar: &Grammar, now: Option<&Predictor>) -> f64 {
         let mut probability = 1.0;
         while let Some(&frame) = self.path.last() {
@@ -147,7 +147,7 @@ impl Cursor {
     }
 }
 
-/// Whether the reading leaves an occurrence after this repetition.
+/// Whether the reading moves on from an occurrence after this repetition.
 fn leaves(grammar: &Grammar, frame: &PathFrame, ends: f64) -> bool {
     match grammar.arena.get(frame.id).exponent {
         Exponent::Times(_) => ends >= 0.5,

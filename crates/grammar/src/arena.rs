@@ -61,7 +61,7 @@ pub(crate) struct Rule {
     pub derived: u64,
     /// How many terminals it stands for; saturates.
     pub length: u64,
-    /// Never used again, unlike the id.
+    /// Never reused, unlike the id.
     pub serial: u64,
     /// Whether a use of it ever had an exponent of 2 or more.
     pub repeats: bool,
@@ -106,8 +106,8 @@ pub(crate) struct GrammarArena {
 }
 
 impl GrammarArena {
-    /// Room for `expected` occurrences is reserved: moving a large table when
-    /// it grows would be the longest push of all, and room unused costs nothing.
+    /// Room for `expected` occurrences is reserved: moving a large table when it grows
+    /// would be the longest push of all, and unused room costs nothing.
     pub fn new(expected: usize) -> GrammarArena {
         let mut arena = GrammarArena {
             slots: Vec::with_capacity(expected),
@@ -247,7 +247,7 @@ impl GrammarArena {
         id
     }
 
-    /// Gives up a rule whose body is empty and that nothing uses.
+    /// Frees a rule whose body is empty and that nothing uses.
     pub fn free_rule(&mut self, id: RuleId) {
         let Rule { guard, body, .. } = self.rules[id.at()];
         debug_assert_eq!(self.bodies[body.0 as usize].length, 0);
@@ -287,7 +287,7 @@ impl GrammarArena {
         id
     }
 
-    /// Takes an occurrence out of its body and gives up its slot.
+    /// Removes an occurrence from its body and frees its slot.
     pub fn remove(&mut self, id: OccurrenceId) {
         let Occurrence { slot, exponent, .. } = *self.get(id);
         self.detach(id);
@@ -347,8 +347,8 @@ impl GrammarArena {
         self.slots[id.at()].exponent = exponent;
     }
 
-    /// Replaces the occurrence `used`, the only use of `rule`, by the rule's
-    /// body, and gives up the rule. Returns the body's first and last.
+    /// Replaces the occurrence `used`, the only use of `rule`, by the rule's body, and
+    /// frees the rule. Returns the body's first and last.
     pub fn splice(&mut self, used: OccurrenceId, rule: RuleId) -> (OccurrenceId, OccurrenceId) {
         let outer = self.owner(used);
         let (first, last) = (self.first(rule), self.last(rule));

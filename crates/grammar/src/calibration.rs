@@ -25,7 +25,7 @@ const MAX_OBSERVED: f32 = 4096.0;
 /// The same for surprises, of which something new may be the cause.
 const MAX_NOVELTIES: f32 = 64.0;
 
-/// What observations of the past are worth at most where something begins anew.
+/// How much past observations count at most when something starts over.
 const FADED: f32 = 2.0;
 
 /// What is known about how far the weights can be trusted.
@@ -35,14 +35,14 @@ pub(crate) struct Calibration {
     origins: [Rate; PredictorOrigin::COUNT],
     /// For places discovered, by how long their past agreed.
     discovered: [Rate; 8],
-    /// How predictors and successors fare against each other.
+    /// How often predictors and successors win against each other.
     contests: Vec<Contest>,
     /// Of the times that no candidate came: how often it was a symbol never seen
     /// before; apart for moments after such a symbol.
     novelty: [Rate; 2],
 }
 
-/// Who was right where predictors were so sure and successors so.
+/// Which side was right, by how sure predictors and successors were.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Contest {
     predictors: Rate,
@@ -54,8 +54,8 @@ struct Contest {
 pub(crate) struct ContestId(u8);
 
 impl ContestId {
-    /// Predictors give their best candidate a probability; successors agree
-    /// with it or not, by a past so long and with such a share.
+    /// Predictors give their best candidate a probability; successors agree with it or
+    /// not, by the length of the matching past and its share.
     pub fn new(probability: f64, successor: &Successor, agree: bool) -> ContestId {
         let sure = (probability * SURENESS as f64).min(SURENESS as f64 - 1.0) as usize;
         let share = usize::from(successor.share >= 0.6) + usize::from(successor.share >= 0.95);
@@ -108,10 +108,10 @@ impl Rate {
 pub(crate) struct Situation(u8);
 
 impl Situation {
-    /// All goes as expected, for so many symbols now.
+    /// Everything has gone as expected, for this many symbols.
     ///
-    /// In a run that no place foretells what counts is its length: programs
-    /// have loops of like length, so new ones tend to end where others did.
+    /// In a run that no place predicts, its length matters: programs have loops of like
+    /// length, so new ones tend to end where others did.
     pub fn followed(streak: u64, support: Support) -> Situation {
         Situation(match support {
             Support::Made(times) => 8 + 4 * logarithm(times) + logarithm(streak) / 2,
@@ -119,7 +119,7 @@ impl Situation {
         })
     }
 
-    /// Something unexpected came; the past agrees so long with the best places.
+    /// Something unexpected came; this much of the past agrees with the best places.
     pub fn surprised(matched: usize) -> Situation {
         Situation(logarithm(matched as u64))
     }
@@ -148,10 +148,10 @@ impl Calibration {
         f64::from((rate.hits + 2.0) / (rate.trials + 2.0))
     }
 
-    /// Takes in whether what came in the place of all candidates was new.
+    /// Learns whether what came instead of the candidates was new.
     pub fn learn_novelty(&mut self, after_new: bool, is_new: bool) {
         let rate = &mut self.novelty[usize::from(after_new)];
-        // A program meets most that is new to it early on.
+        // Most of what is new to a program comes early.
         if rate.trials >= MAX_NOVELTIES {
             *rate = Rate { hits: rate.hits / 2.0, trials: rate.trials / 2.0 };
         }
@@ -175,7 +175,7 @@ impl Calibration {
         (best, if share < 1.0 { (1.0 - best) * others } else { 0.0 })
     }
 
-    /// Takes in what came of a prediction.
+    /// Learns the outcome of a prediction.
     pub fn learn(&mut self, situation: Situation, share: f64, outcome: ContestOutcome) {
         let cell = &mut self.cells[cell_of(situation, share)];
         cell.best.learn(outcome == ContestOutcome::Best);
@@ -184,7 +184,7 @@ impl Calibration {
         }
     }
 
-    /// How far predictors of an origin are to be trusted against others.
+    /// How far to trust predictors of one origin compared with others.
     pub fn trust(&self, origin: PredictorOrigin, matched: usize) -> f64 {
         let rate = match origin {
             PredictorOrigin::Discovered => &self.discovered[usize::from(logarithm(matched as u64))],
@@ -193,7 +193,7 @@ impl Calibration {
         f64::from(rate.estimate(0.5)).max(1e-3)
     }
 
-    /// Takes in whether the heaviest predictor of an origin was right.
+    /// Learns whether the heaviest predictor of an origin was right.
     pub fn learn_trust(&mut self, origin: PredictorOrigin, matched: usize, right: bool) {
         match origin {
             PredictorOrigin::Discovered => {
@@ -203,8 +203,8 @@ impl Calibration {
         }
     }
 
-    /// How probable the candidate of the predictors is, and that of the
-    /// successors, given how they fared against each other.
+    /// How probable the candidate of the predictors is, and that of the successors,
+    /// given how they have compared so far.
     pub fn contest(&self, id: ContestId, probability: f64) -> (f64, f64) {
         let contest = &self.contests[usize::from(id.0) % N_CONTESTS];
         let predictors = contest.predictors.estimate(probability as f32);
@@ -212,7 +212,7 @@ impl Calibration {
         (f64::from(predictors).clamp(0.0, 1.0), f64::from(successors).clamp(0.0, 1.0))
     }
 
-    /// Takes in who was right.
+    /// Learns which was right.
     pub fn learn_contest(&mut self, id: ContestId, predictors: bool, successors: bool) {
         let contest = &mut self.contests[usize::from(id.0) % N_CONTESTS];
         contest.predictors.learn(predictors);
@@ -228,7 +228,7 @@ impl Calibration {
     }
 }
 
-/// What came of a prediction.
+/// The outcome of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContestOutcome {
     Best,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Looks whether a grammar is one: for tests, and for what was loaded.
+//! Checks that a grammar is valid: for tests, and after loading.
 //!
-//! [`Grammar::check_storage`] believes nothing, not even that a number is an
-//! index; after it, everything else may be walked. [`Grammar::check`] adds the
-//! five invariants.
+//! [`Grammar::check_storage`] trusts nothing, not even that a number is an index; after
+//! it, everything else may be walked. [`Grammar::check`] adds the five invariants.
 
 use std::collections::{HashMap, HashSet};
 

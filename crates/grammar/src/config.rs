@@ -21,18 +21,18 @@ pub struct Config {
     pub mode: GrammarMode,
     /// Whether repetitions become exponents; without them it is plain Sequitur.
     pub exponents: bool,
-    /// Occurrences in all bodies at most. Past that the oldest history is
+    /// Maximum of occurrences in all bodies. Beyond it, the oldest history is
     /// forgotten; what remains still obeys the invariants.
     pub max_occurrences: usize,
-    /// Different loop counts of one place that are kept apart in summarised mode.
+    /// How many different loop counts of one place are kept in summarised mode.
     pub max_loop_counts: usize,
-    /// Pasts of up to 16 symbols whose followers are counted at most; 0 leaves
-    /// prediction to the grammar alone.
+    /// Maximum number of pasts (of up to 16 symbols) whose followers are counted; 0
+    /// leaves prediction to the grammar alone.
     pub max_pasts: usize,
-    /// Places that are followed at once at most.
+    /// Maximum number of places followed at once.
     pub max_predictors: usize,
-    /// Whether what the candidates leave of probability goes to other symbols that
-    /// followed before, as often as it is not something new that comes.
+    /// Whether the probability that candidates leave goes to other symbols that
+    /// followed before, except for the share of new symbols.
     pub shares_rest: bool,
 }
 
@@ -50,7 +50,7 @@ impl Config {
         }
     }
 
-    /// Exact for ever: nothing is summarised and nothing forgotten.
+    /// Always exact: nothing is summarised or forgotten.
     pub fn exact() -> Config {
         Config { mode: GrammarMode::Exact, max_occurrences: usize::MAX, ..Config::new() }
     }

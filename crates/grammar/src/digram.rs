@@ -43,7 +43,7 @@ impl Grammar {
         self.index.insert(hash(left), left, hash);
     }
 
-    /// Takes the digram at `left` out of the index, if it stands there for it.
+    /// Takes the digram at `left` out of the index, if the index has that occurrence.
     pub(crate) fn unindex(&mut self, left: OccurrenceId) {
         let right = self.arena.next(left);
         if self.arena.symbol(left).is_none() || self.arena.symbol(right).is_none() {
@@ -60,7 +60,7 @@ impl Grammar {
         ids
     }
 
-    /// Fills the index after loading; an error if it is not one.
+    /// Fills the index after loading; an error if digrams are not unique.
     pub(crate) fn reindex(&mut self, indexed: &[OccurrenceId]) -> Result<(), String> {
         self.index = Index::new();
         for &left in indexed {

@@ -25,7 +25,7 @@ pub(crate) struct Search<'a> {
     grammar: &'a Grammar,
     recent: &'a Recent,
     nursery: &'a mut Nursery,
-    /// Comparisons that may still be made.
+    /// Comparisons left.
     effort: usize,
     /// The path of the place under examination, innermost first.
     path: Vec<PathFrame>,
@@ -92,14 +92,14 @@ impl<'a> Search<'a> {
             }
             self.path.clear();
         }
-        // What came before does not show which repetition it was.
+        // The past does not show which repetition it was.
         let high = if times == u64::MAX { repetition } else { times };
         self.path.push(PathFrame { id, low: repetition, high });
         self.accept(repetition as usize);
     }
 
-    /// Reads on backwards before the occurrence, which agreed from its start.
-    /// Answers whether anything more agreed.
+    /// Reads on backwards before the occurrence, which agreed from its start. Returns
+    /// whether anything more agreed.
     fn extend(&mut self, id: OccurrenceId, matched: usize, at_end: bool, depth: usize) -> bool {
         if self.effort == 0 || depth > MAX_DEPTH {
             return false;
@@ -264,8 +264,8 @@ impl<'a> Search<'a> {
         (matched, true)
     }
 
-    /// The place under examination agrees so long: takes it if none agrees
-    /// longer, and drops those that agree less.
+    /// Takes the place under examination if none agrees longer, and drops those that
+    /// agree less.
     fn accept(&mut self, matched: usize) {
         if matched < self.matched || (matched == self.matched && self.found >= self.max_found) {
             return;
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    /// What is expected after the text by those who find their place anew.
+    /// What newly discovered predictors expect after the text.
     fn discover(config: Config, text: &str) -> (usize, String) {
         let mut grammar = Grammar::new(config);
         let mut recent = Recent::new();

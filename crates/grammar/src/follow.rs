@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Holds back symbols for as long as they repeat a place known already.
+//! Holds back symbols as long as they repeat a known place.
 //!
 //! A stream that goes round a loop once more would make Sequitur match the
 //! loop's beginning, extend the match by a symbol, make a rule of it, and throw
@@ -64,7 +64,7 @@ impl Held {
             })
     }
 
-    /// Whether a path of what is held may begin at this place.
+    /// Whether the path of held symbols may begin at this place.
     fn begins_beside(
         &self,
         anchor: OccurrenceId,
@@ -88,7 +88,7 @@ impl Held {
     }
 }
 
-/// What a symbol does to what is held.
+/// What a symbol does to the held symbols.
 #[derive(PartialEq, Eq)]
 enum Step {
     Holds,
@@ -212,7 +212,7 @@ impl Grammar {
                 self.leave_body(rule);
                 continue;
             }
-            // The last occurrence would have to be followed by what is held.
+            // What is held would have to follow the last occurrence.
             if next == self.arena.last(RuleId::START) || self.first_terminal(next) != Some(terminal)
             {
                 return Step::Differs;
@@ -296,7 +296,7 @@ impl Grammar {
             let exponent = self.arena.get(frame.id).exponent;
             let mut end = self.arena.previous(frame.id);
             let mut repetitions = if is_innermost { frame.low } else { frame.low - 1 };
-            // A run that goes on stays apart, so that it can grow as a whole.
+            // A run that continues stays separate, so that it can grow as a whole.
             if is_innermost
                 && exponent == Exponent::Times(frame.low)
                 && !self.goes_on(frame, upcoming)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keeps a grammar within its ceiling, oldest history first.
+//! Keeps a grammar within its limit by forgetting the oldest history first.
 //!
 //! The head of the start rule goes, occurrence by occurrence. A rule that
 //! nothing uses any more is taken apart from its front in the same way, a few
@@ -11,7 +11,7 @@ use crate::grammar::{Grammar, Todo};
 use crate::symbol::{Exponent, RuleId, Symbol};
 use crate::watch::RewriteObserver;
 
-/// Occurrences that one push forgets at most; it adds fewer.
+/// Maximum of occurrences forgotten by one push, which adds fewer.
 const AT_ONCE: usize = 8;
 
 impl Grammar {

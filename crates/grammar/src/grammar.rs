@@ -2,16 +2,16 @@
 
 //! StarSequitur: a stream of symbols becomes rules with exponents.
 //!
-//! After each [`push`](Grammar::push) five invariants hold for all that is not
-//! [held back](Grammar::held): the start rule derives the input (lossless), a
-//! pair of neighbours stands at one place only (digram uniqueness), neighbours
-//! differ (no twins), a rule is used at least twice (rule utility), and its body
-//! has at least two occurrences (no unit rules).
+//! After each [`push`](Grammar::push) five invariants hold for everything that is not
+//! [held back](Grammar::held): the start rule derives the input (lossless), a pair of
+//! neighbours stands at one place only (digram uniqueness), neighbours differ (no
+//! twins), a rule is used at least twice (rule utility), and its body has at least two
+//! occurrences (no unit rules).
 //!
-//! A push breaks them at one place, and each repair may break them at its
-//! neighbours. Repairs are not nested calls but a list of places to look at:
-//! looking at a place is idempotent, so a place that a repair has removed in
-//! the meantime, or that was given to something else, does no harm.
+//! A push breaks them at one place, and each repair may break them at its neighbours.
+//! Repairs are not nested calls but a list of places to look at: looking at a place is
+//! idempotent, so a place that a repair has removed in the meantime, or that was given
+//! to something else, is harmless.
 //!
 //! The amortised cost of a push is constant; the memory is proportional to the
 //! grammar, and bounded by [`Config::max_occurrences`].
@@ -28,7 +28,7 @@ use crate::watch::RewriteObserver;
 /// How far down its left edge a rule is searched for what may continue it.
 const MAX_LEFT_EDGE: usize = 16;
 
-/// Occurrences that room is made for in advance.
+/// Occurrences for which room is reserved.
 const MAX_RESERVED: usize = 1 << 14;
 
 /// Places of a loop that are looked at when its count turns out to vary.
@@ -92,8 +92,8 @@ impl Grammar {
         self.pushed
     }
 
-    /// Symbols at the beginning of the history that the grammar no longer
-    /// derives; where loop counts vary, as many as they typically are.
+    /// Symbols at the beginning of the history that the grammar no longer derives;
+    /// where loop counts vary, an estimate from typical counts.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
@@ -125,7 +125,7 @@ impl Grammar {
         if self.hold(terminal, watch) {
             return;
         }
-        // Here and at the end nothing is held: what is must not be forgotten.
+        // Nothing is held here or at the end: held symbols must not be forgotten.
         self.forget_excess(watch);
         let last = self.arena.last(RuleId::START);
         if self.config.exponents && self.arena.symbol(last) == Some(Symbol::Terminal(terminal)) {
@@ -189,10 +189,10 @@ impl Grammar {
     /// Whether the digram that ends in the last occurrence waits until the run
     /// of a symbol known to repeat is over.
     ///
-    /// Exact mode checks every digram at once. For a loop whose count varies
-    /// this is a nuisance: passing a count seen before, the run is cut there
-    /// and the rest stands apart, so that no place ever shows the whole count.
-    /// Summarised mode therefore waits.
+    /// Exact mode checks every digram at once. For a loop whose count varies this is
+    /// bad: when the run passes a count seen before, it is cut there and the rest
+    /// stands alone, so no place ever shows the whole count. Summarised mode therefore
+    /// waits.
     pub(crate) fn defers_runs(&self) -> bool {
         self.config.mode == GrammarMode::Summarised && self.config.exponents
     }
@@ -316,7 +316,7 @@ impl Grammar {
         watch.wrapped([left, right], [first, self.arena.next(first)], used);
         self.look_around(used);
         self.todo.push(Todo::Rule(owner));
-        // Its only use now, if it was on its way out.
+        // This is now its only use, if it was being removed.
         self.todo.push(Todo::Rule(rule));
         symbols.into_iter().for_each(|symbol| self.look_at_rule(symbol));
     }
@@ -408,7 +408,7 @@ impl Grammar {
         self.loops.record(key, count, self.config.max_loop_counts)
     }
 
-    /// A name that is not used again, as the number of a rule is.
+    /// A name that is never reused, unlike the number of a rule.
     fn lasting_name(&self, symbol: Symbol) -> LastingName {
         match symbol {
             Symbol::Terminal(terminal) => LastingName::Terminal(terminal),

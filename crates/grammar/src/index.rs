@@ -2,15 +2,15 @@
 
 //! A hash table of occurrences that never stops to reorganise itself.
 //!
-//! An ordinary table of digrams is rebuilt whole when it grows, and again and
-//! again when entries come and go, which makes one push in a hundred thousand
-//! take half a millisecond. This one is linear hashing (Litwin, 1980): it grows
-//! by one bucket at a time, and chains leave nothing behind. It stores ids only;
-//! what they stand for, the caller knows.
+//! An ordinary table of digrams is rebuilt whole when it grows, and again and again
+//! when entries come and go, which makes one push in a hundred thousand take half a
+//! millisecond. This one is linear hashing (Litwin, 1980): it grows by one bucket at a
+//! time, and chains leave nothing behind. It stores only ids; the caller knows what
+//! they stand for.
 
 use crate::symbol::OccurrenceId;
 
-/// Buckets to begin with.
+/// Initial number of buckets.
 const FEWEST: usize = 8;
 
 /// A set of occurrences, found by the hash of what they stand for.
@@ -88,8 +88,8 @@ impl Index {
         (self.buckets.capacity() + self.links.capacity()) * size_of::<OccurrenceId>()
     }
 
-    /// Opens one more bucket and moves there what belongs there, all of which
-    /// is in the bucket that it is split from.
+    /// Opens one more bucket and moves entries to it from the bucket that it is
+    /// split from.
     fn open_bucket(&mut self, hash_of: impl Fn(OccurrenceId) -> u64) {
         let opened = self.buckets.len();
         self.buckets.push(OccurrenceId::NONE);

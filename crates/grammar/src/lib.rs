@@ -3,11 +3,10 @@
 //! Learns any stream of symbols as a grammar while it runs, and says what
 //! comes next.
 //!
-//! Symbols are numbers: contexts of I/O calls, kinds of log lines, pages,
-//! instructions, notes. The stream is learned one symbol at a time, in memory
-//! proportional to what is new in it; after each the candidates for the next
-//! symbol are there, with probabilities that can be bet on, and each candidate
-//! can be read on from, any distance ahead.
+//! Symbols are numbers: contexts of I/O calls, kinds of log lines, pages, instructions,
+//! notes. The stream is learned one symbol at a time, in memory proportional to what is
+//! new in it; after each one, the candidates for the next symbol are available with
+//! calibrated probabilities, and each candidate can be followed any distance ahead.
 //!
 //! ```
 //! use ioracle_grammar::{Config, StarSequitur};
@@ -57,9 +56,9 @@
 //!   past are taken, and those that failed get two more chances: the symbol may
 //!   have replaced the expected one, or come in between. One surprise does not
 //!   cost the context.
-//! - **Counts beside places.** Where branches depend on data, a bounded table of
-//!   what followed the last 1, 4 and 16 symbols confirms the predictors or puts
-//!   up another candidate ([`Config::max_pasts`]).
+//! - **Counts beside places.** Where branches depend on data, a bounded table of what
+//!   followed the last 1, 4 and 16 symbols confirms the predictors or proposes another
+//!   candidate ([`Config::max_pasts`]).
 //! - **Probabilities.** The report's weights are path counts. They still rank
 //!   the candidates, but what is returned is how often such a candidate came in
 //!   such a situation.
@@ -73,8 +72,8 @@
 //!   stream cost tens of nanoseconds. In summarised mode a run that may still
 //!   grow is likewise not matched before it is over, or no place would ever
 //!   show the whole count.
-//! - **Ceilings.** Past [`Config::max_occurrences`] the oldest history is
-//!   forgotten ([`Grammar::forgotten`]) and predictions go on.
+//! - **Limits.** Beyond [`Config::max_occurrences`] the oldest history is forgotten
+//!   ([`Grammar::forgotten`]) and predictions go on.
 //!
 //! # Cost
 //!

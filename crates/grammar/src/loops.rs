@@ -17,8 +17,8 @@ use crate::symbol::{LoopId, Terminal};
 /// Cells of a histogram at most; beyond that the two narrowest neighbours merge.
 const MAX_CELLS: usize = 32;
 
-/// Kinds of places remembered at most. Past that a new one takes the place of
-/// one whose count does not vary; if none is found soon, it stays an exponent.
+/// Maximum number of kinds of places. Beyond it, a new one replaces one whose count
+/// does not vary; if none is found soon, it stays an exponent.
 const MAX_KINDS: usize = 2048;
 const MAX_TRIES: usize = 16;
 
@@ -163,8 +163,8 @@ impl Loops {
         self.kinds.get(id.at()).map(|(_, counts)| counts)
     }
 
-    /// Notes that a loop ran `count` times before its end came, and answers
-    /// with the loop if its count varies.
+    /// Notes that a loop ran `count` times before its end came, and returns the loop if
+    /// its count varies.
     ///
     /// Only what was seen to repeat is a loop: a single run opens no entry.
     pub fn record(&mut self, key: Key, count: u64, max_loop_counts: usize) -> Option<LoopId> {

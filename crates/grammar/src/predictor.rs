@@ -2,10 +2,10 @@
 
 //! A place in the grammar where the execution may be.
 //!
-//! A predictor is a path of occurrences, from as far up as it is known down to
-//! the terminal that is expected next. Of each it knows which repetition is
-//! being run, as an interval: a loop of a million is one predictor, not a
-//! million. Above its path it stands for any use of the rule it is in.
+//! A predictor is a path of occurrences, from as far up as it is known down to the
+//! terminal that is expected next. For each occurrence it knows which repetition is
+//! being run, as an interval: a loop of a million is one predictor, not a million.
+//! Above its path it stands for any use of the rule it is in.
 //!
 //! The weight is the number of ways in which the history passes that place. It
 //! is shared out where a path parts, in proportion to how often each way was
@@ -20,8 +20,8 @@ use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 /// Uses of a rule that are followed, the most recent first, when a path ends.
 const MAX_USES: usize = 16;
 
-/// Uses of rules that are followed for one symbol in all. Rules may end in
-/// rules that end in rules, each with many uses; someone has to stop.
+/// Uses of rules that are followed for one symbol in all. Rules may end in rules that
+/// end in rules, each with many uses, so there has to be a limit.
 const MAX_CLIMBS: usize = 64;
 
 /// Levels of a path that are kept; above that the path is unknown again.
@@ -67,13 +67,12 @@ pub(crate) struct Predictor {
     pub origin: PredictorOrigin,
 }
 
-/// What the history has to say for the step that a predictor expects.
+/// How the history supports the step that a predictor expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Support {
-    /// It made that step so often.
+    /// It made that step this often.
     Made(u64),
-    /// None but the run that is still going on, which would come to so many
-    /// repetitions.
+    /// Only the run that is still going on, which would reach this many repetitions.
     OpenRun(u64),
 }
 
@@ -119,8 +118,8 @@ impl Predictor {
         }
     }
 
-    /// Moves past the expected terminal if there is only one way from there and
-    /// the path shows it; else answers `false` and stays.
+    /// Moves past the expected terminal if there is only one way from there and the
+    /// path shows it; otherwise returns `false` and stays.
     pub fn advance_alone(&mut self, grammar: &Grammar) -> bool {
         let arena = &grammar.arena;
         for level in (0..self.path.len()).rev() {
@@ -145,7 +144,7 @@ impl Predictor {
         false
     }
 
-    /// Takes in that the innermost frame has just been entered.
+    /// The innermost frame has just been entered.
     fn arrive(&mut self, grammar: &Grammar) {
         if let Some(&PathFrame { id, low, .. }) = self.path.last() {
             let is_open_run = low > 1 && id == grammar.arena.last(RuleId::START);
@@ -173,7 +172,7 @@ impl Predictor {
     }
 }
 
-/// Where predictors go when they part, and paths that can be used again.
+/// Where predictors go when they split, and paths that can be reused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nursery {
     pub born: Vec<Predictor>,
@@ -192,7 +191,7 @@ impl Nursery {
         self.spare.push(predictor.path);
     }
 
-    /// Drops the predictors born first.
+    /// Drops the oldest predictors.
     pub fn recycle_first(&mut self, count: usize) {
         self.spare.extend(self.born.drain(..count).map(|predictor| predictor.path));
     }

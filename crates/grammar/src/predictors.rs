@@ -2,12 +2,11 @@
 
 //! The places where the execution may be, moved along with it.
 //!
-//! Each symbol drops the predictors that expected another and advances the
-//! rest. When none is left the places with the longest agreeing past are
-//! looked for; and because one surprise need not mean that all is new, those
-//! that failed are given two more chances: that the symbol took the place of
-//! the expected one, or that it was put in before it. How often each of these
-//! hopes came true decides what it is worth.
+//! Each symbol drops the predictors that expected another and advances the rest. When
+//! none is left the places with the longest agreeing past are looked for; and because
+//! one surprise need not mean that all is new, those that failed get two more chances:
+//! the symbol may have replaced the expected one, or have been inserted before it. Each
+//! kind is weighted by how often it turned out right.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +24,8 @@ use crate::watch::RewriteObserver;
 /// Predictors that failed and may be resumed, at most.
 const MAX_SUSPENDED: usize = 4;
 
-/// Predictors that are kept once all has gone as expected for long: others
-/// that agree with so long a past say the same.
+/// Predictors that are kept once everything has gone as expected for long: others that
+/// agree with such a long past predict the same.
 const MAX_SETTLED: usize = 2;
 
 /// Failed predictors that are given another chance at once, at most.
@@ -37,10 +36,10 @@ const MAX_SECOND_CHANCES: usize = 2;
 const HOPELESS: f64 = 0.02;
 const TRIAL: u64 = 64;
 
-/// Probability below which it is not worth finding out who shares it.
+/// Probability below which it is not worth distributing.
 const WORTH_SHARING: f64 = 0.002;
 
-/// Symbols that share in what the candidates leave, at most.
+/// Maximum number of symbols that share what the candidates leave.
 const MAX_SHARERS: usize = 4;
 
 /// Bounds of the effort of one discovery, in comparisons.
@@ -66,7 +65,7 @@ pub(crate) struct Predictors {
     successors: Successors,
     /// The circumstances in which successors were asked, and what they said.
     contest: Option<(ContestId, Terminal)>,
-    /// What the predictors alone hold most probable.
+    /// The most probable symbol according to the predictors alone.
     expected: Option<Terminal>,
     situation: Situation,
     /// The best candidate's share of the weight.
@@ -78,7 +77,7 @@ pub(crate) struct Predictors {
     effort: usize,
     /// Times that no predictor expected what came.
     surprises: u64,
-    /// Candidates that nothing expects, and that only share in what is left.
+    /// Candidates that no predictor expects; they only share what is left.
     sharers: Vec<Terminal>,
     /// Whether the last symbol had never been seen before.
     after_new: bool,
@@ -236,7 +235,7 @@ impl Predictors {
                 let right = predictor.expects(grammar) == Some(terminal);
                 self.calibration.learn_trust(origin, self.matched, right);
                 if origin == PredictorOrigin::Discovered {
-                    // A stream that cannot be found again is not worth the search.
+                    // If the stream is rarely found again, searching is not worth it.
                     let effort = if right { self.effort * 2 } else { self.effort / 2 };
                     self.effort = effort.clamp(*EFFORT.start(), *EFFORT.end());
                 }
@@ -281,7 +280,7 @@ impl Predictors {
         }
     }
 
-    /// Keeps the heaviest; what that costs is in the evaluation.
+    /// Keeps the heaviest; the evaluation shows what that costs.
     fn cap(&mut self, max_predictors: usize) {
         if self.active.len() > max_predictors {
             self.active.sort_by(|a, b| b.weight.total_cmp(&a.weight));
@@ -342,8 +341,8 @@ impl Predictors {
         }
     }
 
-    /// Gives what the candidates leave of probability to symbols that followed
-    /// such a past before, except for what is kept for symbols never seen.
+    /// Gives the probability that candidates leave to symbols that followed such a past
+    /// before, except for what is kept for symbols never seen.
     fn share_rest(&mut self, grammar: &Grammar) {
         let stated: f64 = self.candidates.iter().map(|candidate| candidate.probability).sum();
         let Some(best) = self.candidates.first().map(|best| best.probability) else { return };
@@ -357,7 +356,7 @@ impl Predictors {
             if is_known || grammar.arena.first_use(Symbol::Terminal(terminal)).is_none() {
                 continue;
             }
-            // The longest past speaks first, and leaves something to the others.
+            // The longest past comes first, and leaves something to the others.
             let probability = (rest * f64::from(share).max(0.5)).min(best);
             rest -= probability;
             self.candidates.push(Candidate { terminal, probability });
@@ -366,8 +365,8 @@ impl Predictors {
                 break;
             }
         }
-        // What is still left goes to those that were expected, but for the best,
-        // whose probability is measured.
+        // What is still left goes to the expected symbols, except the best one, whose
+        // probability is measured.
         let others: f64 = self.candidates[1..].iter().map(|it| it.probability).sum();
         if others > 0.0 {
             let more = (others + rest) / others;
@@ -378,8 +377,8 @@ impl Predictors {
         self.candidates[1..].sort_by(|a, b| b.probability.total_cmp(&a.probability));
     }
 
-    /// Lets the counts of what followed the recent past confirm the best
-    /// candidate, or put up another that is as probable as such contests showed.
+    /// Lets the counts of what followed the recent past confirm the best candidate, or
+    /// propose another one, with the probability that past outcomes suggest.
     fn consult_successors(&mut self, grammar: &Grammar) {
         self.contest = None;
         let Some(successor) = self.successors.best() else { return };
@@ -389,11 +388,11 @@ impl Predictors {
         self.contest = Some((contest, successor.terminal));
         let (best, other) = self.calibration.contest(contest, probability);
         if let Some(first) = self.candidates.first_mut() {
-            // Agreement confirms; what else is known about the situation may be
-            // better news still.
+            // Agreement confirms; something else known about the situation may raise
+            // the probability further.
             first.probability = if agree { best.max(probability) } else { best };
         }
-        // What the grammar has forgotten cannot be read on from.
+        // What the grammar has forgotten cannot be followed.
         let has_place = || !grammar.arena.first_use(Symbol::Terminal(successor.terminal)).is_none();
         if !agree && has_place() {
             let terminal = successor.terminal;
@@ -412,8 +411,8 @@ impl Predictors {
         }
     }
 
-    /// Sorts the candidates and sees to it that they add up to at most 1: the
-    /// first two have earned their probabilities, the others make room.
+    /// Sorts the candidates and makes them add up to at most 1: the first two keep
+    /// their probabilities, the others are scaled down.
     fn bring_into_order(&mut self) {
         self.candidates.sort_by(|a, b| b.probability.total_cmp(&a.probability));
         let mut left = 1.0;
@@ -423,8 +422,8 @@ impl Predictors {
         }
     }
 
-    /// Makes weights of different origins comparable: those of one origin
-    /// share out what the origin has earned.
+    /// Makes weights of different origins comparable: predictors of one origin share
+    /// the weight that the origin has earned.
     fn weigh_origins(&mut self) {
         let mut totals = [0.0; PredictorOrigin::COUNT];
         for predictor in &self.active {
@@ -471,7 +470,7 @@ impl Predictors {
         self.marks.note(used);
     }
 
-    /// All that leads through the grammar and is kept.
+    /// All paths through the grammar that are kept.
     fn paths(&mut self) -> impl Iterator<Item = &mut Vec<PathFrame>> {
         let predictors = self.active.iter_mut().chain(&mut self.suspended);
         let reading = self.reading.as_mut().map(|cursor| &mut cursor.path);
@@ -530,7 +529,7 @@ impl Predictors {
     }
 }
 
-/// Predictors survive every rewrite under their feet.
+/// Predictors survive every rewrite of the grammar.
 impl RewriteObserver for Predictors {
     fn wrapped(&mut self, old: [OccurrenceId; 2], new: [OccurrenceId; 2], used: OccurrenceId) {
         if self.touches(&old) {
@@ -586,7 +585,7 @@ impl RewriteObserver for Predictors {
             };
             let within = path[at];
             if at == 0 {
-                // Any use may be meant; the first one that asks takes it.
+                // Any use may be meant; the first one takes it.
                 path[0].id = used;
             } else if path[at - 1].id == used {
                 let outer = &mut path[at - 1];
@@ -615,12 +614,12 @@ impl RewriteObserver for Predictors {
     }
 }
 
-/// Which occurrences paths may lead through: a set that may hold too much,
-/// never too little, so that most rewrites need not look at the paths.
+/// Which occurrences paths may lead through: a set that may contain too many, never too
+/// few, so that most rewrites need not look at the paths.
 #[derive(Clone, Debug)]
 struct Marks(u64);
 
-/// All of them, until someone has looked: so it is after loading.
+/// All of them, until the set is first computed, as after loading.
 impl Default for Marks {
     fn default() -> Marks {
         Marks(u64::MAX)

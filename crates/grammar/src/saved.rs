@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What of a grammar goes into a file, and the distrust with which it is read.
+//! What part of a grammar is saved, and how it is checked when loaded.
 //!
-//! Tables that only speed things up are left out and made anew. Loading checks
-//! every number before anything follows it, so that a file made by chance or
-//! malice is refused instead of leading astray.
+//! Tables that only speed things up are left out and rebuilt. Loading checks every
+//! number before anything follows it, so that a damaged or malicious file is rejected.
 
 use serde::{Deserialize, Serialize};
 

@@ -16,10 +16,10 @@ use crate::symbol::{Exponent, OccurrenceId, RuleId, Symbol, Terminal};
 pub struct LoopTurn {
     /// The turn it is in, from 1.
     pub turn: u64,
-    /// How many turns it had before, or typically has; never less than `turn`. `None`
-    /// if it has not ended yet since it was first seen.
+    /// The number of turns it had last time, or typically has; never less than `turn`.
+    /// `None` if it has not ended yet since it was first seen.
     pub turns: Option<u64>,
-    /// Symbols of a turn.
+    /// Symbols per turn.
     pub length: u64,
 }
 
@@ -45,8 +45,8 @@ impl StarSequitur {
         self.predictors.look_ahead(&self.grammar);
     }
 
-    /// The next symbol is the first of a stream like the one so far: how far
-    /// predictions could be trusted when all was new says little about it.
+    /// The next symbol is the first of a stream like the one so far: how reliable
+    /// predictions were when everything was new says little about it.
     pub fn begin_anew(&mut self) {
         self.predictors.fade();
     }
@@ -122,9 +122,9 @@ impl StarSequitur {
         weights
     }
 
-    /// Reads on from one of the [`next`](Self::next) candidates, which is the
-    /// first item, any distance ahead. The probability of an item is that of
-    /// this step, given that all before it came true.
+    /// Reads any distance ahead from one of the [`next`](Self::next) candidates, which
+    /// is the first item. The probability of an item is that of this step, given that
+    /// all before it came true.
     ///
     /// The end of the history is now: there it goes on with what comes next.
     /// Nothing comes for a candidate that does not exist.
@@ -133,9 +133,8 @@ impl StarSequitur {
     }
 
     /// Begins a reading that goes on while the stream grows: like
-    /// [`ahead`](Self::ahead), but it is kept here and moves along with every
-    /// rewrite, so that what was read need not be read again. There is one at a
-    /// time.
+    /// [`ahead`](Self::ahead), but it is kept here and updated with every rewrite, so
+    /// that what was read need not be read again. There is one at a time.
     pub fn begin_reading(&mut self, candidate: usize) {
         self.predictors.begin_reading(&self.grammar, candidate);
     }

@@ -2,13 +2,12 @@
 
 //! What followed the last few symbols, whatever the grammar makes of them.
 //!
-//! Predictors follow single places, which is right for programs and wrong for
-//! data: where branches depend on what cannot be seen, counts over all places
-//! with the same recent past say more. A table keeps, for the last 1, 4
-//! and 16 symbols, which symbols came next and how often, in the spirit of
-//! prediction by partial matching: the longest past that was seen before
-//! speaks, and only it and longer ones learn. Its size is fixed; a new past
-//! takes the place of the one less seen of two.
+//! Predictors follow single places, which is right for programs and wrong for data:
+//! where branches depend on what cannot be seen, counts over all places with the same
+//! recent past say more. A table keeps, for the last 1, 4 and 16 symbols, which symbols
+//! came next and how often, in the spirit of prediction by partial matching: the
+//! longest past that was seen before predicts, and only it and longer ones learn. Its
+//! size is fixed; a new past replaces the rarer one of two.
 
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A symbol of the input stream. Any number will do; they need not be dense.
 pub type Terminal = u32;
 
-/// Names a rule for as long as it exists; numbers are used again.
+/// Names a rule for as long as it exists; numbers are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RuleId(pub(crate) u32);
 
@@ -59,7 +59,7 @@ pub enum Symbol {
 /// How often an occurrence repeats in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Exponent {
-    /// Exactly so often; never 0.
+    /// Exactly this often; never 0.
     Times(u64),
     /// As often as the loop counts seen there say, `x^*`; only in summarised mode.
     Varying(LoopId),

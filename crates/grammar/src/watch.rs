@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How a rewrite notifies those who point into the grammar of what moved where.
+//! How a rewrite notifies everything that points into the grammar of what moved where.
 
 use crate::arena::GrammarArena;
 use crate::symbol::{Exponent, OccurrenceId, RuleId};
 
-/// Hears of every change to a place that could be pointed at. The arena shows
-/// the state after the change, except where noted.
+/// Is notified of every change to a place that could be pointed at. The arena shows the
+/// state after the change, except where noted.
 pub(crate) trait RewriteObserver {
     /// The neighbours `old` are gone; `new` stand for them in the body of the
     /// rule that `used` is a use of, and `used` stands where they stood.
@@ -32,7 +32,7 @@ pub(crate) trait RewriteObserver {
     fn forgotten(&mut self, id: OccurrenceId, arena: &GrammarArena);
 }
 
-/// Nobody points into the grammar.
+/// Nothing points into the grammar.
 impl RewriteObserver for () {
     fn wrapped(&mut self, _: [OccurrenceId; 2], _: [OccurrenceId; 2], _: OccurrenceId) {}
     fn replaced(&mut self, _: OccurrenceId, _: OccurrenceId, _: OccurrenceId) {}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Counts the bursts of each thread: operations between two waits that its
-//! oracle takes for quiet. Where quiet begins is only learned while the program
-//! runs, so bursts are counted for every line it may turn out to be, a power of
-//! two each, and the summary asks for the one that was found in the end.
+//! Counts the bursts of each thread: operations between two waits that its oracle takes
+//! for quiet. The threshold for quiet is only learned while the program runs, so bursts
+//! are counted for every possible threshold, each a power of two, and the summary uses
+//! the one found in the end.
 
 use ioracle_events::{Event, FastMap, StreamId};
 
@@ -14,8 +14,8 @@ const MAX_STREAMS: usize = 1024;
 const FIRST_LINE: u32 = 16;
 const N_LINES: usize = 27;
 
-/// Bursts that come so regularly have a period: the standard deviation of the
-/// times between their starts, relative to the mean.
+/// How regularly bursts must come to have a period: the standard deviation of the times
+/// between their starts, relative to the mean.
 const REGULAR: f64 = 0.35;
 
 /// The bursts of all threads.
@@ -67,7 +67,7 @@ impl BurstsSeen {
 
 #[derive(Clone, Debug, Default)]
 struct Stream {
-    /// By the line from which on waits are quiet.
+    /// By the threshold from which on waits are quiet.
     seen: [BurstsSeen; N_LINES],
     operations: u64,
     bytes: u64,
@@ -99,7 +99,7 @@ impl BurstTally {
 
 impl Stream {
     fn add(&mut self, event: &Event) {
-        // The first operation begins a burst, wherever the line is.
+        // The first operation begins a burst, whatever the threshold.
         let n_begun = match self.last_end_ns {
             Some(end_ns) => n_lines_up_to(event.start_ns.saturating_sub(end_ns)),
             None => N_LINES,
@@ -111,7 +111,7 @@ impl Stream {
     }
 }
 
-/// For how many of the lines a wait is quiet.
+/// For how many of the thresholds a wait is quiet.
 fn n_lines_up_to(wait_ns: u64) -> usize {
     let class = 63 - wait_ns.max(1).leading_zeros();
     (class + 1).saturating_sub(FIRST_LINE).min(N_LINES as u32) as usize

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Files that a program treats alike, as one: those of steps and ranks, whose
-//! names differ by numbers only (`dump_0001.sdf` and so on are `dump_*.sdf`),
-//! and many of one kind in a directory (`images/*.png`). What an interpreter
-//! imports is distinguished from data.
-
-mod code;
+//! Files that a program treats alike, as one: those of steps and ranks, whose names
+//! differ only by numbers (`dump_0001.sdf` and so on are `dump_*.sdf`), and many of one
+//! kind in a directory (`images/*.png`). What an interpreter imports is distinguished
+//! from data.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -16,16 +14,16 @@ use serde::Serialize;
 use crate::names::{common, without_numbers};
 use crate::tally::{FileTally, JobTally};
 
-/// Files from which on those that differ by numbers are one group.
+/// From this many files on, those that differ only by numbers form a group.
 pub const SERIES: usize = 4;
-/// Files of one directory and ending from which on they are one.
+/// From this many on, files with the same directory and ending form a group.
 pub const SAME_ENDING: usize = 16;
-/// What the files of programs and their packages are called together.
+/// The name of the group of program files and packages.
 const CODE: &str = "(program code and packages)";
-/// What a file is called that nobody named.
+/// The name of a file without a known name.
 pub const UNKNOWN: &str = "(unknown file)";
 
-/// What files hold.
+/// What files contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileKind {
@@ -34,7 +32,7 @@ pub enum FileKind {
     Data,
     /// The program itself: modules, libraries, packages that are only read.
     Code,
-    /// Not known, as the file was not named.
+    /// Unknown, because the file has no name.
     Unknown,
 }
 
@@ -64,7 +62,7 @@ impl FileGroups {
         for (&id, file) in &tally.files {
             let (kind, path) = match path(id) {
                 None => (FileKind::Unknown, UNKNOWN),
-                Some(path) if file.written.moved.operations == 0 && code::is_code(path) => {
+                Some(path) if file.written.moved.operations == 0 && is_code(path) => {
                     (FileKind::Code, path)
                 }
                 Some(path) => (FileKind::Data, path),
@@ -145,6 +143,32 @@ fn directory_and_ending(path: &str) -> (String, String) {
     (directory.to_owned(), ending.map_or_else(String::new, |ending| format!(".{ending}")))
 }
 
+/// Endings of source, compiled code and archives of both.
+const CODE_ENDINGS: [&str; 27] = [
+    "cjs", "class", "dll", "dylib", "egg", "el", "elc", "jar", "ji", "jl", "js", "lua", "luac",
+    "mjs", "node", "php", "pl", "pm", "py", "pyc", "pyd", "pyi", "pyo", "pyw", "rb", "so", "tcl",
+];
+
+/// Directories that contain only packages of an interpreter.
+const PACKAGE_DIRECTORIES: [&str; 5] =
+    ["__pycache__", "site-packages", "dist-packages", "node_modules", ".julia"];
+
+/// Whether a file holds a program rather than its data, which an interpreter imports in
+/// many small files that nobody can merge: by its ending, which a version may follow
+/// (`libm.so.6`), or by a directory of packages above it.
+fn is_code(path: &str) -> bool {
+    let path = Path::new(path);
+    let is_package = path.components().any(|part| {
+        PACKAGE_DIRECTORIES
+            .iter()
+            .any(|directory| part.as_os_str() == std::ffi::OsStr::new(directory))
+    });
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return is_package };
+    let has_version = name.contains(".so.") && name.ends_with(|c: char| c.is_ascii_digit());
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    is_package || has_version || ending.is_some_and(|ending| CODE_ENDINGS.contains(&ending))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,5 +229,24 @@ mod tests {
             listed,
             [(CODE.to_owned(), 9, FileKind::Code), ("in.csv".to_owned(), 1, FileKind::Data)]
         );
+    }
+
+    #[test]
+    fn code_is_separated_from_data() {
+        for path in [
+            "/usr/lib/python3.11/json/__pycache__/decoder.cpython-311.pyc",
+            "/usr/lib/python3.11/json/decoder.py",
+            "/lib/x86_64-linux-gnu/libm.so.6",
+            "libhdf5.so.103.3.0",
+            "venv/lib/python3.11/site-packages/numpy-1.26.dist-info/METADATA",
+            "app.jar",
+        ] {
+            assert!(is_code(path), "{path}");
+        }
+        for path in
+            ["out.0017", "data/part.1.nc", "a", "py", "run.so_far", "pyc/x.h5", "log.2024.12", ""]
+        {
+            assert!(!is_code(path), "{path}");
+        }
     }
 }

@@ -2,9 +2,9 @@
 
 //! What is slow about a job's I/O, and what to do: rules over what was counted.
 //!
-//! Each finding names files, a figure and a remedy. [`rules`] says when a rule
-//! holds, by counts alone, and when it matters; a program that spends its time
-//! elsewhere hears nothing.
+//! Each finding names files, a figure and a remedy. [`rules`] says when a rule holds,
+//! by counts alone, and when it matters; a program that spends its time elsewhere gets
+//! no findings.
 
 mod files;
 mod libraries;
@@ -54,10 +54,10 @@ struct Held {
     calls: u64,
     bytes: u64,
     functions: Vec<&'static str>,
-    /// What the calls took, and what they cost by the book.
+    /// What the calls took, and their nominal cost.
     io_ns: u64,
     nominal_ns: u64,
-    /// Never of high severity: how much of the time would be gained is not known.
+    /// Never of high severity: the possible gain is unknown.
     is_minor: bool,
     /// Worth a word however little time it takes.
     is_risk: bool,
@@ -68,8 +68,8 @@ struct Held {
     remedy: String,
 }
 
-/// All that matters: the most severe first, then what costs most by the book, so
-/// that the order is the same in every run.
+/// All findings that matter: the most severe first, then by nominal cost, so that the
+/// order is the same in every run.
 pub fn findings(measured: &Measured) -> Vec<Finding> {
     let mut held = libraries::held(measured);
     let by_variable: HashSet<String> = held.iter().filter_map(|it| it.path.clone()).collect();
@@ -78,7 +78,7 @@ pub fn findings(measured: &Measured) -> Vec<Finding> {
     held.extend(shared::held(measured));
     let run = Run::of(measured);
     held.retain(|it| it.is_risk || run.is_at_least(it, MATTERS, MATTERS_OF_IO, MATTERS_MEASURED));
-    // What a library reads again for accesses to variables is nothing of its own.
+    // What a library reads again for accesses to variables is not a finding of its own.
     let variables: Vec<(Option<String>, u64)> = held
         .iter()
         .filter(|it| it.variable.is_some())
@@ -87,7 +87,7 @@ pub fn findings(measured: &Measured) -> Vec<Finding> {
     let is_within =
         |it: &Held| variables.iter().any(|(path, io_ns)| *path == it.path && *io_ns >= it.io_ns);
     held.retain(|it| it.kind != "read_again" || !is_within(it));
-    // Whoever does not know which file it is can do nothing about it.
+    // Without knowing which file it is, nobody can do anything about it.
     held.retain(|it| it.path.as_deref() != Some(UNKNOWN));
     held.sort_by_cached_key(|it| {
         let severity = run.severity(it);
@@ -128,8 +128,8 @@ impl<'a> Places<'a> {
         Places { frames: measured.frames, calls: calls.collect() }
     }
 
-    /// Where most of the calls come from. By their number, as times differ from run
-    /// to run.
+    /// Where most of the calls come from. By number of calls, because times differ from
+    /// run to run.
     fn stack(&self, held: &Held) -> Vec<StackFrame> {
         let is_wanted = |call: &&PlacedCalls| {
             held.functions.is_empty() || held.functions.contains(&call.function)
@@ -151,10 +151,10 @@ impl<'a> Places<'a> {
 /// How long a run was, as far as shares of it go.
 struct Run {
     wall_s: f64,
-    /// What share of the run all I/O is, in percent: by the book or by the clock.
+    /// What share of the run all I/O is, in percent: by nominal cost or measured.
     io_share: f64,
-    /// What all I/O with data files costs by the book. An interpreter's modules
-    /// are left out: how many there are says nothing about the program.
+    /// The nominal cost of all I/O with data files. An interpreter's modules are left
+    /// out: how many there are says nothing about the program.
     data_nominal_ns: u64,
     /// How many threads the busiest stands for.
     n_alike: f64,
@@ -188,8 +188,8 @@ impl Run {
         100.0 * ns as f64 * 1e-9 / self.n_alike / self.wall_s
     }
 
-    /// Whether all I/O is so much of the run and it so much of the I/O, by the book;
-    /// or so much of the run by the clock.
+    /// Whether all I/O is this much of the run and the finding this much of the I/O, by
+    /// nominal cost; or the finding this much of the run, measured.
     fn is_at_least(&self, held: &Held, of_run: f64, of_io: f64, measured: f64) -> bool {
         let is_much_io = held.nominal_ns as f64 * 100.0 >= self.data_nominal_ns as f64 * of_io;
         (self.io_share >= of_run && is_much_io) || self.share(held.io_ns) >= measured
@@ -201,7 +201,7 @@ impl Run {
         if is_high && can_be_high { Severity::High } else { Severity::Warning }
     }
 
-    /// Whether the calls took so little of this run that they are worth a word only
+    /// Whether the calls took so little of this run that they are worth mentioning only
     /// because of what they cost elsewhere.
     fn is_cheap_here(&self, held: &Held) -> bool {
         self.share(held.io_ns) < MATTERS
@@ -242,7 +242,7 @@ impl Run {
     }
 }
 
-/// What so many reads or writes of so many bytes cost by the book.
+/// The nominal cost of a number of reads or writes with a number of bytes.
 fn nominal_ns(moved: &TransferTally) -> u64 {
     moved.operations.saturating_mul(nominal::CALL_NS) + moved.bytes / nominal::BYTES_PER_NS
 }
@@ -303,8 +303,8 @@ pub mod tests {
         found_in(events, &[], &name).into_iter().map(|it| it.sentence).collect()
     }
 
-    /// A netCDF program once got one piece of advice in slow runs and two in fast
-    /// ones: its tiny reads cost about 1 % of the run by the book.
+    /// A netCDF program once got one piece of advice in slow runs and two in fast ones:
+    /// its tiny reads had a nominal cost of about 1 % of the run.
     #[test]
     fn how_long_a_run_takes_does_not_change_what_matters() {
         let mut tally = JobTally::default();
@@ -330,8 +330,8 @@ pub mod tests {
         }
     }
 
-    /// A program that synced a fast disk was once told of a severe problem that took
-    /// 0 % of its run.
+    /// A program that synced a fast disk once got a severe finding that took 0 % of its
+    /// run.
     #[test]
     fn what_takes_next_to_no_time_here_is_never_of_high_severity() {
         let severity = |io_ns: u64| {
@@ -427,7 +427,7 @@ pub mod tests {
         assert!(found.snippet.is_some_and(|code| code.contains("setvbuf")));
     }
 
-    /// Nobody can do anything about a file that was not named.
+    /// Nobody can do anything about a file without a known name.
     #[test]
     fn files_without_a_name_get_no_advice() {
         let mut tally = JobTally::default();

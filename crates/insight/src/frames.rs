@@ -13,8 +13,7 @@ const MAX_CONTEXTS: usize = 1 << 18;
 const MAX_SOURCES: usize = 1 << 18;
 /// Frames of a stack that a finding names.
 const MAX_STACK: usize = 6;
-/// Libraries that make I/O for programs: who wants to change something looks at
-/// who calls them.
+/// Libraries that do I/O for programs: what to change is in their callers.
 const IO_LIBRARIES: [&str; 18] = [
     "libc.so",
     "libc-",
@@ -66,14 +65,14 @@ pub struct StackFrame {
 }
 
 impl Frames {
-    /// Tells the frames of a call stack, innermost first, separated by `;`.
+    /// Defines the frames of a call stack, innermost first, separated by `;`.
     pub fn define(&mut self, id: ContextId, frames: &str) {
         if self.contexts.len() < MAX_CONTEXTS {
             self.contexts.insert(id, frames.into());
         }
     }
 
-    /// Tells where a frame, as call stacks name it, is in the source.
+    /// Defines where a frame, as call stacks name it, is in the source.
     pub fn define_source(&mut self, frame: &str, source: FrameSource) {
         if self.sources.len() < MAX_SOURCES {
             self.sources.insert(frame.into(), source);
@@ -96,10 +95,10 @@ impl Frames {
         (function.unwrap_or(frame), source)
     }
 
-    /// Who makes the calls of a context: the innermost frame that is in no library
-    /// for I/O, and those that called it; not all, where there are many. If all are
-    /// in libraries, the innermost ones. Nobody, if an interpreter makes them: lines
-    /// of its source are no place in the program that it runs.
+    /// Who makes the calls of a context: the innermost frame that is in no library for
+    /// I/O, and those that called it; but not all if there are many. If all are in
+    /// libraries, the innermost ones. Empty if an interpreter makes them: lines of its
+    /// source are not places in the program that it runs.
     pub fn stack(&self, id: ContextId) -> Vec<StackFrame> {
         let frames =
             || self.text(id).split(';').filter(|it| !it.is_empty() && !it.starts_with('?'));
@@ -107,7 +106,7 @@ impl Frames {
         if own.clone().next().is_some_and(is_in_interpreter) {
             return Vec::new();
         }
-        // What starts the program is of no interest.
+        // Startup code is of no interest.
         let mut stack: Vec<&str> = own.take(MAX_STACK).collect();
         while stack.len() > 1 && stack.last().is_some_and(|last| is_in_library(last)) {
             stack.pop();

@@ -28,7 +28,7 @@ impl Insight {
         self.frames.define(id, frames);
     }
 
-    /// Tells where a frame, as call stacks name it, is in the source.
+    /// Defines where a frame, as call stacks name it, is in the source.
     pub fn define_source(&mut self, frame: &str, source: FrameSource) {
         self.frames.define_source(frame, source);
     }
@@ -50,12 +50,12 @@ impl Insight {
         self.tally.end(id);
     }
 
-    /// None has.
+    /// No stream has more events.
     pub fn finish(&mut self) {
         self.tally.finish();
     }
 
-    /// Calls taken in so far, also those that are no operations.
+    /// Calls taken in so far, including those that are not operations.
     pub fn events(&self) -> u64 {
         self.tally.events
     }
@@ -70,7 +70,7 @@ impl Insight {
         &self.tally
     }
 
-    /// The files, as far as they are treated alike as one.
+    /// The files, in groups of those that are treated alike.
     pub(crate) fn file_groups(&self) -> FileGroups {
         FileGroups::new(&self.tally, &|file| self.paths.get(&file).map(|path| &**path))
     }
@@ -80,7 +80,7 @@ impl Insight {
         (self.tally.read.bytes, self.tally.written.bytes)
     }
 
-    /// All that can be said of them.
+    /// The summary of all events so far.
     pub fn summarise(&self, surroundings: &Surroundings) -> Summary {
         let path = |file: FileId| self.paths.get(&file).map(|path| &**path);
         summarise(&self.tally, &path, &self.frames, surroundings)

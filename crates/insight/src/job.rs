@@ -102,7 +102,7 @@ impl JobAnalysis {
         self.summary(ranks, wall_s)
     }
 
-    /// No events come any more.
+    /// There are no more events.
     pub(crate) fn end(&mut self) {
         self.end_process();
         self.insight.finish();
@@ -125,7 +125,7 @@ impl JobAnalysis {
         &self.engine
     }
 
-    /// The files, as far as they are treated alike as one.
+    /// The files, in groups of those that are treated alike.
     pub(crate) fn file_groups(&self) -> FileGroups {
         self.insight.file_groups()
     }
@@ -135,7 +135,7 @@ impl JobAnalysis {
         self.insight.tally().streams.get(&stream).map(|it| it.behaviour).unwrap_or_default()
     }
 
-    /// The groups of files that a call works on; not all, where there are many.
+    /// The groups of files that a call works on; not all if there are many.
     pub(crate) fn files_of_call(
         &self,
         context: ContextId,

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use ioracle_grammar::{Exponent, Grammar, RuleId, RuleView, Symbol};
 use serde::Serialize;
 
-/// Nodes that a tree may have; what is beyond is counted only.
+/// Nodes that a tree may have; the rest is only counted.
 const MAX_NODES: usize = 2000;
 /// Loops inside loops; grammars of real programs have fewer.
 const MAX_DEPTH: usize = 40;
@@ -29,7 +29,7 @@ const MAX_DEPTH: usize = 40;
 pub struct SymbolFacts {
     /// The function that is called.
     pub call: String,
-    /// Whether it opens a file: where the code says nothing, a turn begins there.
+    /// Whether it opens a file: without return addresses, a turn begins there.
     pub is_open: bool,
     /// Bytes of a call, on average.
     pub bytes: f64,
@@ -37,7 +37,7 @@ pub struct SymbolFacts {
     pub io_time_s: f64,
     /// Seconds since the operation before it, on average.
     pub wait_s: f64,
-    /// Who calls, and the source file and line.
+    /// The calling function.
     pub caller: Option<String>,
     /// The source file and line.
     pub source: Option<String>,
@@ -99,11 +99,11 @@ pub struct LoopNode {
 pub struct LoopTree {
     /// What the thread did, in order.
     pub nodes: Vec<LoopNode>,
-    /// Operations that are not in the tree, as it would be too large.
+    /// Operations left out of the tree, because it would be too large.
     pub left_out: u64,
 }
 
-/// The tree of a grammar; `facts` tells of each symbol what is known.
+/// The tree of a grammar; `facts` returns what is known about each symbol.
 pub fn loop_tree(grammar: &Grammar, facts: &dyn Fn(u32) -> Option<SymbolFacts>) -> LoopTree {
     let rules: HashMap<RuleId, RuleView> = grammar.rules().map(|rule| (rule.id, rule)).collect();
     let mut builder =
@@ -111,7 +111,7 @@ pub fn loop_tree(grammar: &Grammar, facts: &dyn Fn(u32) -> Option<SymbolFacts>) 
     let Some(start) = grammar.rules().next() else { return LoopTree::default() };
     let nodes = builder.sequence(&start.body, 0);
     let mut nodes = builder.tidied(nodes);
-    // A stream begins with a mark that is no call.
+    // A stream begins with a mark that is not a call.
     if nodes.first().is_some_and(|first| first.call.is_some() && facts(first.symbol).is_none()) {
         nodes.remove(0);
     }
@@ -209,22 +209,22 @@ impl Builder<'_> {
         joined
     }
 
-    /// Rotates the loop at a place; tells where it is then.
+    /// Rotates the loop at a place; returns where it is then.
     fn rotate(&mut self, nodes: &mut Vec<LoopNode>, mut at: usize) -> usize {
         let body = nodes[at].body.clone();
         let n = body.len();
         if n == 0 {
             return at;
         }
-        // How far what stands before and after goes along with the loop, at most
-        // a turn less one each.
+        // How much of what comes before and after matches the loop, in each case less
+        // than a turn.
         let mut before =
             (0..at.min(n)).take_while(|k| is_same(&nodes[at - 1 - k], &body[n - 1 - k])).count();
         let rest = nodes.len() - at - 1;
         let mut after =
             (0..rest.min(n)).take_while(|k| is_same(&nodes[at + 1 + k], &body[*k])).count();
         let preferred = self.first_in_code(&body).or_else(|| self.first_open(&body));
-        // A rotation by k puts the last k of a turn to its front.
+        // A rotation by k moves the last k of a turn to its front.
         let distance = |k: usize| {
             let first = (n - k) % n;
             preferred.map_or(k.min(n - k), |preferred| (first + n - preferred) % n)
@@ -319,7 +319,7 @@ impl LoopNode {
     }
 }
 
-/// A loop of a single call is that call, so often.
+/// A loop of a single call becomes that call, repeated.
 fn flattened(mut node: LoopNode) -> LoopNode {
     let is_single = node.call.is_none() && node.body.len() == 1;
     if is_single && let Some(inner) = node.body.pop() {
@@ -343,7 +343,7 @@ fn push_joined(nodes: &mut Vec<LoopNode>, node: LoopNode) {
     }
 }
 
-/// Whether two nodes do the same, as often.
+/// Whether two nodes do the same equally often.
 fn is_same(a: &LoopNode, b: &LoopNode) -> bool {
     (a.turns_min, a.turns_max) == (b.turns_min, b.turns_max) && is_same_turn(a, b)
 }
@@ -355,7 +355,7 @@ fn is_same_turn(a: &LoopNode, b: &LoopNode) -> bool {
         && a.body.iter().zip(&b.body).all(|(a, b)| is_same(a, b))
 }
 
-/// Puts the last `k` of a turn to its front.
+/// Moves the last `k` of a turn to its front.
 fn turn(node: &mut LoopNode, k: usize) {
     node.body.rotate_right(k);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Names that differ by numbers only, as those of steps and ranks do.
+//! Names that differ only by numbers, like those of steps and ranks.
 
 use std::borrow::Cow;
 
@@ -48,7 +48,7 @@ fn is_number(piece: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// `ck_*.h*` was once the name of files `ck_01.h5` and so on.
+    /// Files `ck_01.h5` and so on were once called `ck_*.h*`.
     #[test]
     fn only_numbers_that_differ_are_left_out_of_a_name() {
         let check = |names: &[&str], shown: &str| {

@@ -72,7 +72,7 @@ pub fn noun_for(number: u64, noun: &str) -> String {
     }
 }
 
-/// What stands where there is no number.
+/// Printed where there is no number.
 pub fn none() -> String {
     "–".to_owned()
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Ranks that behave alike: those of a thousand that do the same are one.
+//! Ranks that behave alike: a thousand ranks that do the same are one group.
 //!
-//! A rank is all processes that have its number; what it does is what their
-//! threads do ([`CallsHash`]). Calls inside MPI count: where one rank writes for
-//! others it is another kind.
+//! A rank is all processes that have its number; what it does is what their threads do
+//! ([`CallsHash`]). Calls inside MPI count: a rank that writes for others is of another
+//! kind.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -99,7 +99,7 @@ impl Rank {
 }
 
 impl RankGroup {
-    /// Takes in a rank behind all that are here.
+    /// Adds a rank after those already here.
     fn join(&mut self, next: &RankGroup) {
         for &(first, last) in &next.ranks {
             match self.ranks.last_mut() {

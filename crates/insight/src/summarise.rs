@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Makes the summary of what was counted and learned.
+//! Makes the summary from what was counted and learned.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -46,8 +46,8 @@ pub struct Surroundings<'a> {
     pub ranks: &'a HashMap<u32, u32>,
     /// How long the job took, in seconds.
     pub wall_s: f64,
-    /// Whether all events were observed. Of a part, there is no advice, which may be wrong
-    /// of the whole, and nobody asks what comes after it.
+    /// Whether all events were observed. For a part there is no advice, which may be wrong
+    /// for the whole, and no next burst.
     pub is_whole: bool,
 }
 
@@ -319,7 +319,7 @@ fn bursts_of(
     is_whole: bool,
 ) -> Option<Bursts> {
     let seen = tally.of(stream, oracle.quiet_threshold_ns()?)?;
-    // Of a burst that has begun only the rest is known; the next one is whole.
+    // Only the rest of a burst that has begun is known; the next one is complete.
     let max_steps =
         usize::try_from(MAX_BURSTS_AHEAD * (seen.operations / seen.n)).unwrap_or(usize::MAX);
     let next = || oracle.bursts_within(max_steps).take(2).find(|burst| burst.starts_in_ns > 0);

@@ -19,9 +19,9 @@ pub struct Summary {
     pub io: Io,
     /// Files mapped into memory; None: none was.
     pub mapped: Option<MappedTotals>,
-    /// What MPI did for itself, which is no part of [`Io`]; None: nothing.
+    /// What MPI did for itself, which is not part of [`Io`]; None: nothing.
     pub mpi_own: Option<MpiInternalTotals>,
-    /// Calls on metadata, which are no operations; None: there were none.
+    /// Calls on metadata, which are not operations; None: there were none.
     pub metadata: Option<MetadataTotals>,
     /// Calls of MPI-IO, if it is used.
     pub mpi_io: Option<LibraryCalls>,
@@ -56,7 +56,7 @@ pub struct RankGroups {
     pub ranks: usize,
     /// How many different ones.
     pub kinds: usize,
-    /// Those with most ranks first; not all, where there are very many.
+    /// Those with most ranks first; not all if there are very many.
     pub groups: Vec<RankGroup>,
 }
 
@@ -77,7 +77,7 @@ pub struct RankGroup {
     pub io_time_s: Between<f64>,
 }
 
-/// The least and the most that one of several has.
+/// The minimum and the maximum of several.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Between<T> {
     /// The least.
@@ -95,11 +95,11 @@ pub struct Io {
     pub failed_calls: u64,
     /// Files.
     pub files: u64,
-    /// How often was read.
+    /// Number of reads.
     pub reads: u64,
     /// Bytes read.
     pub bytes_read: u64,
-    /// How often was written.
+    /// Number of writes.
     pub writes: u64,
     /// Bytes written.
     pub bytes_written: u64,
@@ -107,14 +107,14 @@ pub struct Io {
     pub io_time_s: f64,
     /// In calls of libraries, with what they compute themselves (compression).
     pub library_time_s: f64,
-    /// In calls of POSIX and stdio, those that libraries make too.
+    /// In POSIX and stdio calls, including those that libraries make.
     pub file_system_time_s: f64,
     /// Of the thread that spent most.
     pub busiest_thread_s: f64,
 }
 
-/// What may have been read and written through mappings, which is no part of
-/// [`Io`]. Of each file the bytes between the first and the last one mapped.
+/// What may have been read and written through mappings, which is not part of [`Io`].
+/// For each file, the bytes between the first and the last one mapped.
 #[derive(Clone, Debug, Serialize)]
 pub struct MappedTotals {
     /// Files.
@@ -123,7 +123,7 @@ pub struct MappedTotals {
     pub bytes_for_reading: u64,
     /// Bytes mapped shared and writable.
     pub bytes_for_writing: u64,
-    /// Those of which most was mapped first; not all, where there are many.
+    /// The most mapped ones first; not all if there are many.
     pub largest: Vec<MappedFile>,
 }
 
@@ -161,9 +161,8 @@ pub struct MpiInternalTotals {
     pub io_time_s: f64,
 }
 
-/// Calls that ask or change what the file system knows of files and directories: the
-/// `stat` family, `access`, `mkdir`, `readdir` and others. Their time is part of that in
-/// [`Io`].
+/// Calls that query or change metadata of files and directories: the `stat` family,
+/// `access`, `mkdir`, `readdir` and others. Their time is part of that in [`Io`].
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct MetadataTotals {
     /// How many.
@@ -183,11 +182,11 @@ pub struct LibraryCalls {
     pub calls: u64,
     /// Those that all ranks of a group make together.
     pub collective_calls: u64,
-    /// How often was read.
+    /// Number of reads.
     pub reads: u64,
     /// Bytes read.
     pub bytes_read: u64,
-    /// How often was written.
+    /// Number of writes.
     pub writes: u64,
     /// Bytes written.
     pub bytes_written: u64,
@@ -234,7 +233,7 @@ pub struct BusyGroup {
     pub bytes_written: u64,
     /// Seconds in calls that no other recorded call encloses.
     pub io_time_s: f64,
-    /// Seconds in POSIX and stdio calls, also those that libraries make.
+    /// Seconds in POSIX and stdio calls, including those that libraries make.
     pub file_system_time_s: f64,
     /// Opens.
     pub opens: u64,
@@ -257,11 +256,11 @@ pub struct BusyVariable {
     pub path: String,
     /// How many they are.
     pub variables: usize,
-    /// How often was read.
+    /// Number of reads.
     pub reads: u64,
     /// Bytes read.
     pub bytes_read: u64,
-    /// How often was written.
+    /// Number of writes.
     pub writes: u64,
     /// Bytes written.
     pub bytes_written: u64,
@@ -308,7 +307,7 @@ pub struct LoopSeen {
     pub turns_max: u64,
     /// How often the loop was run.
     pub runs: u64,
-    /// The files, or groups of them, that it works on; not all, where there are many.
+    /// The files, or groups of them, that it works on; not all if there are many.
     pub files: Vec<String>,
 }
 
@@ -364,9 +363,9 @@ pub struct Bursts {
     pub bytes: f64,
     /// From the start of one burst to the start of the next, on average.
     pub period_s: f64,
-    /// Whether they came at regular times; if not, that average is no period.
+    /// Whether they came at regular times; if not, that average is not a period.
     pub is_periodic: bool,
-    /// What was expected in the end.
+    /// The burst expected at the end.
     pub next: Option<NextBurst>,
 }
 
@@ -381,7 +380,7 @@ pub struct NextBurst {
     pub starts_in_s: f64,
     /// How sure that is, up to 1.
     pub confidence: f64,
-    /// Whether its end is further away than was looked.
+    /// Whether its end lies beyond the look-ahead.
     pub at_least: bool,
 }
 
@@ -400,11 +399,11 @@ pub struct Finding {
     pub variable: Option<String>,
     /// The functions called most.
     pub functions: Vec<&'static str>,
-    /// Calls that it is about, and bytes that they moved.
+    /// The calls that it is about.
     pub calls: u64,
     /// Bytes that these calls moved.
     pub bytes: u64,
-    /// Time that these calls took, over all threads: at most that much is gained.
+    /// Time that these calls took, over all threads: at most this much can be saved.
     pub io_time_s: f64,
     /// Seconds of the run that are saved at most: of several threads side by side,
     /// those of one of them.

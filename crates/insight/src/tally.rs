@@ -2,21 +2,18 @@
 
 //! Counts what a job does, event by event, for its summary.
 //!
-//! What is an operation, [`OperationFilter`] says, as everywhere. Calls of the POSIX
-//! and stdio layers are counted wherever they stand, those of
-//! libraries above them apart; time only for calls that no other recorded call
-//! encloses, so that nothing counts twice, but each function's time on a file for
-//! all of them, so that they can be compared. A call of several parts is one, but an
-//! access to each of its variables. Everything is kept per file, threads
-//! and processes beside; each table has a bound, beyond which only the totals go
-//! on. A few hash lookups an event.
+//! [`OperationFilter`] decides what is an operation, as everywhere. Calls of the POSIX
+//! and stdio layers are counted at any depth, those of libraries above them separately;
+//! time only for calls that no other recorded call encloses, so that nothing counts
+//! twice, but each function's time on a file for all of them, so that they can be
+//! compared. A call of several parts is one, but an access to each of its variables.
+//! Everything is kept per file, and also per thread and process; each table has a
+//! bound, beyond which only the totals continue. It costs a few hash lookups per event.
 
 mod behaviour;
 mod call_places;
 mod files;
 mod libraries;
-mod loop_files;
-mod mapped;
 mod metadata;
 mod mpi_own;
 mod requests;
@@ -30,18 +27,17 @@ use ioracle_events::{
 };
 
 pub use self::behaviour::CallsHash;
-pub use self::call_places::{CallPlaces, LOCKED_BYTES, OpenFiles, WrittenBlocks};
+pub use self::call_places::{CallPlaces, FilesByCall, LOCKED_BYTES, OpenFiles, WrittenBlocks};
 pub use self::files::{Accesses, FileTally, Independent, SMALL};
 pub use self::libraries::{CountedLibrary, Libraries, LibraryTally};
-use self::loop_files::FilesByCall;
 pub use self::metadata::MetadataTally;
 pub use self::mpi_own::MpiInternalTally;
 use self::requests::{PendingRequests, RequestOutcome};
 pub use self::variables::{SelectionPattern, Touched, VariableTallies, VariableTally};
 
-/// Files counted apart.
+/// Files counted separately.
 const MAX_FILES: usize = 1 << 16;
-/// Threads counted apart, and processes.
+/// Threads counted separately, and processes.
 const MAX_STREAMS: usize = 1 << 16;
 /// Positions remembered to detect jumps; all are forgotten when there are more.
 const MAX_PLACES: usize = 1 << 16;
@@ -50,27 +46,27 @@ const OTHER_STREAMS: StreamId = StreamId { rank: u32::MAX, thread: u32::MAX };
 /// What a job has done so far.
 #[derive(Debug, Default)]
 pub struct JobTally {
-    /// Calls seen, also those that are no operations.
+    /// Calls seen, including those that are not operations.
     pub events: u64,
     /// As [`OperationFilter`] says.
     pub operations: u64,
     pub failed: u64,
     /// In calls that no other call encloses, over all threads.
     pub io_ns: u64,
-    /// Those of libraries among them, with what the libraries compute themselves.
+    /// In calls of libraries among them, including their own computation.
     pub library_ns: u64,
-    /// In calls of POSIX and stdio, those that libraries make too.
+    /// In POSIX and stdio calls, including those that libraries make.
     pub file_system_ns: u64,
     pub read: TransferTally,
     pub written: TransferTally,
     pub libraries: Libraries,
-    /// In none of the other counts but `events`.
+    /// Not included in any other count except `events`.
     pub mpi_own: MpiInternalTally,
-    /// In none of the other counts but `events` and the times.
+    /// Not included in any other count except `events` and the times.
     pub metadata: MetadataTally,
     pub variables: VariableTallies,
     extents: AccessExtents,
-    /// By file; not all, where there were more than the bound.
+    /// By file; not all if there were more than the bound.
     pub files: FastMap<FileId, FileTally>,
     /// By thread.
     pub streams: FastMap<StreamId, StreamTally>,
@@ -84,7 +80,7 @@ pub struct JobTally {
     pub files_by_call: FilesByCall,
     /// The places of the program that access files.
     pub call_places: CallPlaces,
-    /// Who writes what of the files.
+    /// Which processes write which parts of files.
     pub written_blocks: WrittenBlocks,
     /// Files open at once.
     pub open_files: OpenFiles,
@@ -105,7 +101,7 @@ pub struct ProcessTally {
     pub written: TransferTally,
 }
 
-/// Data that went one way.
+/// Data that went in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransferTally {
     pub operations: u64,
@@ -120,7 +116,7 @@ impl TransferTally {
         self.bytes.saturating_add(n / 2) / n
     }
 
-    /// Adds what went the same way elsewhere.
+    /// Adds what went in the same direction elsewhere.
     pub fn join(&mut self, other: &TransferTally) {
         self.operations += other.operations;
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -133,7 +129,7 @@ impl TransferTally {
         self.io_ns = self.io_ns.saturating_add(io_ns);
     }
 
-    /// An operation did not come about; the time it took was taken.
+    /// An operation did not happen after all; its time still counts.
     fn take_back(&mut self, bytes: u64) {
         self.operations = self.operations.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(bytes);
@@ -228,7 +224,7 @@ impl JobTally {
         self.variables.end(stream);
     }
 
-    /// None makes any more.
+    /// No thread makes any more calls.
     pub fn finish(&mut self) {
         let streams: Vec<StreamId> = self.filters.keys().copied().collect();
         streams.into_iter().for_each(|stream| self.end(stream));
@@ -236,8 +232,9 @@ impl JobTally {
         self.extents.finish(|access| variables.add_extents(&access));
     }
 
-    /// Counts the operations that an event makes known; whether it is one itself,
-    /// of the layers that move the data. Threads beyond the bound share a filter.
+    /// Counts the operations that an event makes known; returns whether it is one
+    /// itself, of the layers that move the data. Threads beyond the bound share a
+    /// filter.
     fn add_operations(&mut self, event: &Event) -> bool {
         let has_room = self.filters.len() < MAX_STREAMS || self.filters.contains_key(&event.stream);
         let key = if has_room { event.stream } else { OTHER_STREAMS };
@@ -266,7 +263,7 @@ impl JobTally {
         }
     }
 
-    /// Adds the time of an event; gives what of it the file system took.
+    /// Adds the time of an event; returns the part that the file system took.
     fn add_time(&mut self, event: &Event, io_ns: u64) -> u64 {
         self.io_ns = self.io_ns.saturating_add(io_ns);
         let is_library = CountedLibrary::of(event.function).is_some();
@@ -281,8 +278,8 @@ impl JobTally {
         own_ns
     }
 
-    /// Counts the time of a call that is no operation with its file. One that
-    /// takes a name away or gives another need not have been used before.
+    /// Counts the time of a call that is not an operation with its file. The file of an
+    /// unlink or rename need not have been used before.
     fn add_other(&mut self, event: &Event, io_ns: u64) {
         if CountedLibrary::of(event.function).is_some() {
             return;
@@ -307,9 +304,9 @@ impl JobTally {
         self.streams.values().map(|stream| stream.io_ns).max().unwrap_or(0)
     }
 
-    /// Whether a data access did not go on where the same kind of access of the
-    /// same thread had ended in the file, and did not begin anew. Threads share files
-    /// in ways that differ from run to run, so each is followed by itself.
+    /// Whether a data access neither continued where the same kind of access of the
+    /// same thread had ended in the file, nor started over. Threads share files in ways
+    /// that differ from run to run, so each is followed separately.
     fn jumped(&mut self, event: &Event, bytes: u64) -> bool {
         let Some(offset) = event.offset else { return false };
         if self.places.len() >= MAX_PLACES {
@@ -349,7 +346,7 @@ fn calls_of(calls: &mut Vec<(Function, TransferTally)>, function: Function) -> &
     &mut calls[place].1
 }
 
-/// Time of a call that counts: not of an enclosed one.
+/// The time that counts for a call: 0 for an enclosed one.
 fn io_time_ns(event: &Event) -> u64 {
     if event.depth > 0 { 0 } else { duration_ns(event) }
 }
@@ -453,7 +450,7 @@ pub mod tests {
         assert_eq!((tally.library_ns, tally.file_system_ns), (200_000, 20_000));
     }
 
-    /// 5,911 operations were once 6,632 in `eval`.
+    /// 5,911 operations were once counted as 6,632 by `eval`.
     #[test]
     fn calls_that_a_library_answers_from_its_cache_are_operations() {
         let mut tally = JobTally::default();
@@ -501,8 +498,8 @@ pub mod tests {
         assert_eq!(independent(2).processes.n(), 1);
     }
 
-    /// Of a program that opened and `fdopen`ed 50 files the advice was once to
-    /// make fewer than 100, and the time of `unlink` was nobody's.
+    /// A program that opened and `fdopen`ed 50 files was once advised to make fewer
+    /// than 100, and the time of `unlink` was counted nowhere.
     #[test]
     fn what_is_no_operation_counts_with_its_file_and_a_file_is_opened_once() {
         let mut tally = JobTally::default();

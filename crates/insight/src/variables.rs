@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The variables that took most time. Programs make new ones for every step,
-//! `/step_17/x` or `x` in `out_0017.nc`: many that differ by numbers in their
-//! names only are grouped.
+//! `/step_17/x` or `x` in `out_0017.nc`: those that differ only by numbers in their
+//! names are grouped.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,8 +15,8 @@ use crate::tally::{SelectionPattern, Touched, TransferTally, VariableTallies, Va
 
 /// Variables that a summary holds.
 const MAX_VARIABLES: usize = 10;
-/// Names of variables from which on they are a series. Below, the numbers in
-/// them may mean something: T2 is the temperature at 2 m.
+/// From this many on, variables form a series. If there are fewer, the numbers in their
+/// names may mean something: T2 is the temperature at 2 m.
 const SERIES: usize = 8;
 
 /// A variable and the path of its file.
@@ -116,7 +116,7 @@ impl VariableGroup {
                 }
             }
         }
-        // The others could be to a part that is the same each time.
+        // Other functions may access the same part each time.
         let is_whole = sum.calls.iter().all(|(function, _)| function.is_of_whole_variables());
         if sum.part == Some(SelectionPattern::Same) && is_whole {
             sum.part = Some(SelectionPattern::Whole);

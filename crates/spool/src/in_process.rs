@@ -29,8 +29,8 @@ pub struct CaptureFunctions {
     /// Where this thread stands, as a [`RecordingStatus`]; fills the structure only with
     /// [`RecordingStatus::Recorded`]. The first one makes the thread's slot.
     pub stand: unsafe extern "C-unwind" fn(*mut StreamStatus) -> u32,
-    /// Copies a record of this thread; false if it is not there any more. The
-    /// last [`KEPT_RECORDS`] are.
+    /// Copies a record of this thread; false if it is gone. The last [`KEPT_RECORDS`]
+    /// are always there.
     pub record: unsafe extern "C-unwind" fn(u64, *mut Call) -> bool,
     /// Wakes the reader if it sleeps (a system call then).
     pub wake: unsafe extern "C-unwind" fn(),
@@ -38,13 +38,13 @@ pub struct CaptureFunctions {
     pub reader_is_alive: unsafe extern "C-unwind" fn() -> bool,
     /// CLOCK_MONOTONIC, the clock of records.
     pub now_ns: unsafe extern "C-unwind" fn() -> u64,
-    /// Lets at least so many nanoseconds pass (a system call).
+    /// Sleeps for at least this many nanoseconds (a system call).
     pub pause: unsafe extern "C-unwind" fn(u64),
-    /// Copies the definition of this thread's stream behind a place, which
-    /// begins at 0 and is moved on; false if there is none yet.
+    /// Copies the next definition of this thread's stream and advances the position,
+    /// which starts at 0; false if there is none yet.
     pub definition: unsafe extern "C-unwind" fn(*mut u64, *mut Definition) -> bool,
-    /// Calls a function that must not unwind with signals held back, on a stack
-    /// of our own (two system calls); false if that cannot be done.
+    /// Calls a function, which must not unwind, with signals blocked, on a stack of our
+    /// own (two system calls); false if that cannot be done.
     pub on_own_stack: unsafe extern "C-unwind" fn(Work, *mut c_void) -> bool,
 }
 
@@ -78,7 +78,7 @@ pub type Learn = unsafe extern "C" fn(*const CaptureFunctions, *mut *mut c_void,
 /// Stands for a thread of which nothing is learned any more.
 pub const GIVEN_UP: usize = 1;
 
-/// What a [`Learn`] is to do.
+/// What a [`Learn`] should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum LearnerTask {
@@ -120,12 +120,12 @@ pub enum RecordingStatus {
     Ended = 2,
     /// This thread is not recorded, or has no slot, for want of room.
     NoRoom = 3,
-    /// A signal handler asks that has interrupted the recorder itself.
+    /// The caller is a signal handler that has interrupted the recorder itself.
     Interrupting = 4,
 }
 
 impl RecordingStatus {
-    /// The answer behind a number; one that nobody knows is as good as none.
+    /// The answer behind a number; an unknown one counts as not recorded.
     pub fn from_number(number: u32) -> RecordingStatus {
         match number {
             0 => RecordingStatus::Recorded,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a process was started with and Rust's runtime changes before `main`:
-//! it ignores SIGPIPE, and opens `/dev/null` where a standard descriptor is
-//! closed. Whoever starts a program on behalf of its own caller must give it
-//! what the caller gave, so it is noted before: functions in `.init_array` run
-//! first.
+//! What a process inherited that Rust's runtime changes before `main`: it ignores
+//! SIGPIPE, and opens `/dev/null` where a standard descriptor is closed. A process that
+//! starts a program for its own caller must pass on what the caller gave it, so it is
+//! saved first: functions in `.init_array` run before the runtime.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

@@ -18,14 +18,14 @@ pub const VERSION: u32 = 8;
 
 /// Name of the job file in its directory.
 pub const JOB_FILE: &str = "job";
-/// Name of the file in which `ioracle run` tells how the job is doing.
+/// Name of the file in which `ioracle run` reports how the job is doing.
 pub const STATUS_FILE: &str = "status";
-/// Name of the file by which one who has joined a job gets its requests.
+/// Name of the file through which a process that has joined a job gets its requests.
 pub const REQUESTS_FILE: &str = "requests";
 /// How names of stream files end.
 pub const STREAM_SUFFIX: &str = ".stream";
-/// How names of streams end that were made in advance, for threads of the process
-/// in their names that cannot make one when they need it: `<pid>-<n>-<ns>.spare`.
+/// How names of streams end that were made in advance, for threads that cannot make one
+/// when they need it: `<pid>-<n>-<ns>.spare`.
 pub const SPARE_SUFFIX: &str = ".spare";
 /// Bytes of such a file, all of them allocated.
 pub const SPARE_BYTES: usize = 64 * 1024;
@@ -90,20 +90,19 @@ pub struct JobPage {
     pub open: AtomicU32,
     /// Process that reads, 0 for none.
     pub reader_pid: AtomicU32,
-    /// What a writer does at the limit: 0 counts and goes on, else it waits at
-    /// most so many milliseconds for a reader that is alive.
+    /// What a writer does at the limit: 0 counts and goes on; otherwise the longest
+    /// wait for a living reader, in milliseconds.
     pub wait_ms: AtomicU32,
     /// Bytes that all streams together may take.
     pub limit_bytes: AtomicU64,
     /// Bytes that streams have taken so far.
     pub taken_bytes: AtomicU64,
-    /// Bytes of them that streams which are over have given back; stored by the
-    /// reader.
+    /// Bytes that finished streams have given back; stored by the reader.
     pub returned_bytes: AtomicU64,
 
-    /// Futex. 1 while the reader sleeps; a writer that has filled a batch sets
-    /// it to 0 and wakes the reader. Alone in its cache line: it is looked at by
-    /// every batch of every thread.
+    /// Futex. 1 while the reader sleeps; a writer that has filled a batch sets it to 0
+    /// and wakes the reader. Alone in its cache line: every thread reads it once per
+    /// batch.
     pub sleeping: Aligned<AtomicU32>,
 
     /// Images that loaded the library (an exec counts again).
@@ -124,11 +123,11 @@ pub struct JobPage {
     /// Threads that are not learned in their process any more, for want of room
     /// or after a fault.
     pub n_given_up: AtomicU64,
-    /// Threads that have made calls and of which none could be recorded.
+    /// Threads none of whose calls could be recorded.
     pub n_unrecorded_threads: AtomicU64,
     /// Processes that have such threads and no other.
     pub n_unrecorded_processes: AtomicU64,
-    /// The first of them by name. Here, because where there is no room for
+    /// The names of the first of them. They are here because where there is no room for
     /// records there may be none for anything.
     pub unrecorded_processes: [UnrecordedProcessEntry; MAX_NAMED],
 }
@@ -139,7 +138,7 @@ pub const MAX_NAMED: usize = 32;
 /// A process of which no call could be recorded.
 #[repr(C)]
 pub struct UnrecordedProcessEntry {
-    /// Its number; 0: nobody's row.
+    /// Its process number; 0: the row is free.
     pub pid: AtomicU32,
     /// Why, as a number of [`UnrecordedCause::ALL`].
     pub cause: AtomicU32,
@@ -185,15 +184,15 @@ pub struct StreamHeader {
     pub charged_bytes: AtomicU64,
     /// When the stream began, CLOCK_MONOTONIC.
     pub begin_ns: u64,
-    /// The PID namespace of the process, as the number of its file in /proc; told
-    /// where a stream is made in advance, 0 otherwise.
+    /// The PID namespace of the process, as the number of its file in /proc; set where
+    /// a stream is made in advance, 0 otherwise.
     pub pid_namespace: AtomicU64,
-    /// Since when the thread is inside a recorded call, CLOCK_MONOTONIC; 0: it is
-    /// not. Of calls inside each other, the outermost. A call that was left by a
-    /// jump seems to last until the next one begins.
+    /// Since when the thread is inside a recorded call, CLOCK_MONOTONIC; 0: it is not.
+    /// For nested calls, the outermost. A call that was left by a jump seems to last
+    /// until the next one begins.
     pub inside_since_ns: AtomicU64,
-    /// 1: the reader is to be woken by each record, because someone acts on this
-    /// stream; stored by the reader.
+    /// 1: each record wakes the reader, because someone acts on this stream; stored by
+    /// the reader.
     pub wakes_each: AtomicU32,
     /// When the thread ended in order, CLOCK_MONOTONIC; 0 before.
     pub end_ns: AtomicU64,
@@ -290,12 +289,12 @@ impl Call {
 
     /// The call that has these bytes.
     pub fn from_bytes(bytes: &[u8; Call::N_BYTES]) -> Call {
-        // SAFETY: a call is numbers only, and so many bytes are there.
+        // SAFETY: a call is numbers only, and that many bytes are there.
         unsafe { bytes.as_ptr().cast::<Call>().read_unaligned() }
     }
 }
 
-/// Beside the protection of a mapping: what is written to it is written to the file.
+/// Added to the protection of a mapping: what is written to it goes to the file.
 pub const SHARED_MAPPING: u32 = 1 << 8;
 
 /// What a definition gives a name to.

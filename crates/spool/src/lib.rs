@@ -24,7 +24,7 @@ pub mod unrecorded;
 
 pub mod handshake;
 
-/// Those of loom where orders are tested.
+/// The atomics of loom where memory orders are tested.
 mod atomics {
     pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
 }

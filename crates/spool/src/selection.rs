@@ -3,16 +3,16 @@
 //! Which part of an object a call is about: a dataset's or variable's start,
 //! count, stride and so on, a number per dimension each.
 //!
-//! A selection lies in records of its own before its call's, with the call's
-//! number ([`Call::began`]). So it takes room in the ring only: a program whose
-//! every step selects another part defines nothing that stays.
+//! A selection lies in records of its own before its call's, with the call's number
+//! ([`Call::began`]). So it only takes room in the ring: a program whose every step
+//! selects another part defines nothing that stays.
 
 use crate::layout::Call;
 
-/// Most dimensions that are recorded; of an object with more, none are.
+/// Maximum number of dimensions; selections of objects with more are not recorded.
 pub const MAX_DIMENSIONS: usize = 32;
 
-/// Stands in the place of a function in records that hold a selection.
+/// Replaces the function in records that hold a selection.
 pub const CONTINUATION: u16 = u16::MAX;
 
 /// Numbers in a record.
@@ -55,7 +55,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// A selection that says nothing yet, of an object of so many dimensions.
+    /// A selection that says nothing yet, of an object of that many dimensions.
     pub const fn new(n_dims: usize) -> Selection {
         let n_dims = if n_dims > MAX_DIMENSIONS { 0 } else { n_dims };
         Selection { n_dims, parts: 0, words: [[0; MAX_DIMENSIONS]; SelectionPart::ALL.len()] }
@@ -233,7 +233,7 @@ mod tests {
         assert!(!other.take(&record));
         assert!(!selection.take(&Call { function: 0, ..record }));
         assert_eq!(Selection::begin(&Call { detail: 0xffff_ffff, ..record }), None);
-        // A place behind the last number is no harm.
+        // An index beyond the last number is harmless.
         assert!(selection.take(&Call { detail: record.detail | 0xffff_0000, ..record }));
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The slot of a thread: what is expected of it, published by the reader for
-//! the thread itself to look at. `docs/spool.md` draws it.
+//! The prediction slot of a thread: what it is expected to do, published by the reader
+//! for the thread itself. `docs/spool.md` draws it.
 //!
 //! A thread that asks makes the file, with room really allocated, and maps it;
 //! the reader writes into it with `pwrite` and maps nothing that the application
@@ -74,18 +74,18 @@ pub struct OutlookStep {
     pub offset: i64,
     /// Bytes it moves.
     pub size: u64,
-    /// From the end of the call that the outlook rests on to its start.
+    /// From the end of the call that the outlook is based on to its start.
     pub from_now_ns: u64,
     /// From the end of the operation before it to its start.
     pub interarrival_ns: u64,
     /// How long the call takes.
     pub io_time_ns: u64,
-    /// That the operations up to this step come, and this one on this file at
-    /// this place.
+    /// Probability that all operations up to this step come, this one on this file at
+    /// this offset.
     pub probability: f64,
-    /// That the operations up to this step come, wherever.
+    /// Probability that all operations up to this step come, on any file.
     pub operation_probability: f64,
-    /// Smallest, largest and deviation of the size.
+    /// Minimum, maximum and deviation of the size.
     pub size_spread: [f64; 3],
     /// The same of the offset's error.
     pub offset_spread: [f64; 3],
@@ -97,7 +97,7 @@ pub struct OutlookStep {
     pub symbol: u32,
     /// Number of the function.
     pub function: u16,
-    /// Reserved, 0: there are no bytes between fields that nobody writes.
+    /// Reserved, 0: so that no bytes between fields stay unwritten.
     pub reserved: u16,
     /// Where the file's name begins among the names.
     pub name_at: u32,
@@ -155,8 +155,8 @@ impl PredictionSlot {
         self.header().current.0.load(Acquire)
     }
 
-    /// Whether an outlook is the latest still: then what was copied of it since
-    /// [`latest`](PredictionSlot::latest) returned its number is whole.
+    /// Whether an outlook is still the latest: then what was copied from it since
+    /// [`latest`](PredictionSlot::latest) returned its number is complete.
     #[inline]
     pub fn is_latest(self, number: u64) -> bool {
         fence(Acquire);
@@ -251,7 +251,7 @@ mod building {
     }
 
     impl OutlookBuilder {
-        /// Begins anew with no steps, and keeps the memory.
+        /// Starts over with no steps, and keeps the memory.
         pub fn clear(&mut self) {
             self.header = OutlookHeader::default();
             self.steps.clear();
@@ -332,7 +332,7 @@ mod tests {
         }
 
         fn slot(&mut self) -> PredictionSlot {
-            // SAFETY: so many bytes, aligned; the tests use it while it is there.
+            // SAFETY: that many bytes, aligned; the tests use it while it is there.
             unsafe { PredictionSlot::begin(NonNull::new(self.0.as_mut_ptr().cast()).unwrap()) }
         }
 

@@ -11,8 +11,8 @@ use crate::layout::{JobPage, MAX_NAMED, UnrecordedCause};
 /// Bytes of a name that are kept.
 pub const MAX_NAME_BYTES: usize = 24;
 
-/// What a process has reported about itself in the job page; to be kept by the process,
-/// which takes it back when something can be recorded after all.
+/// What a process has reported about itself in the job page; the process keeps it, and
+/// withdraws it if something can be recorded after all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnrecordedRow(u32);
 
@@ -33,7 +33,12 @@ impl UnrecordedRow {
 impl JobPage {
     /// Counts a process of which nothing could be recorded so far, and names it
     /// if there is a row left.
-    pub fn tell_unrecorded(&self, pid: u32, cause: UnrecordedCause, name: &[u8]) -> UnrecordedRow {
+    pub fn report_unrecorded(
+        &self,
+        pid: u32,
+        cause: UnrecordedCause,
+        name: &[u8],
+    ) -> UnrecordedRow {
         self.n_unrecorded_processes.fetch_add(1, Relaxed);
         let is_free = |row: usize| {
             let row = self.unrecorded_processes.get(row)?;
@@ -54,10 +59,10 @@ impl JobPage {
         UnrecordedRow(UnrecordedRow::NO_ROW)
     }
 
-    /// Takes that back.
-    pub fn take_back(&self, told: UnrecordedRow) {
+    /// Withdraws that report.
+    pub fn take_back(&self, reported: UnrecordedRow) {
         self.n_unrecorded_processes.fetch_sub(1, Relaxed);
-        if let Some(row) = self.unrecorded_processes.get(told.0 as usize) {
+        if let Some(row) = self.unrecorded_processes.get(reported.0 as usize) {
             row.pid.store(0, Release);
         }
     }
@@ -68,7 +73,7 @@ impl JobPage {
 pub(crate) fn name_of(words: &[AtomicU64; 3]) -> String {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()).collect();
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    // Whoever wrote it may have put anything there.
+    // It may contain anything.
     String::from_utf8_lossy(&bytes[..end]).escape_debug().to_string()
 }
 
@@ -86,21 +91,21 @@ mod tests {
     #[test]
     fn more_processes_than_rows_are_counted_and_rows_are_used_again() {
         let page = blank();
-        let tell = |pid| page.tell_unrecorded(pid, UnrecordedCause::NoRoom, b"a program");
-        let told: Vec<UnrecordedRow> = (1..=MAX_NAMED as u32 + 2).map(tell).collect();
+        let report = |pid| page.report_unrecorded(pid, UnrecordedCause::NoRoom, b"a program");
+        let rows: Vec<UnrecordedRow> = (1..=MAX_NAMED as u32 + 2).map(report).collect();
         assert_eq!(page.n_unrecorded_processes.load(Relaxed), MAX_NAMED as u64 + 2);
-        told.iter().for_each(|told| page.take_back(*told));
+        rows.iter().for_each(|row| page.take_back(*row));
         assert_eq!(page.n_unrecorded_processes.load(Relaxed), 0);
         assert!(page.unrecorded_processes.iter().all(|row| row.pid.load(Relaxed) == 0));
-        assert_eq!(tell(7), UnrecordedRow(0));
+        assert_eq!(report(7), UnrecordedRow(0));
     }
 
     #[test]
     #[cfg(feature = "reader")]
     fn a_name_is_cut_off_at_its_room() {
         let page = blank();
-        page.tell_unrecorded(1, UnrecordedCause::NoFile, &[b'x'; 100]);
-        page.tell_unrecorded(2, UnrecordedCause::NoFile, b"nginx");
+        page.report_unrecorded(1, UnrecordedCause::NoFile, &[b'x'; 100]);
+        page.report_unrecorded(2, UnrecordedCause::NoFile, b"nginx");
         let name = |row: usize| name_of(&page.unrecorded_processes[row].name);
         assert_eq!((name(0), name(1)), ("x".repeat(MAX_NAME_BYTES), "nginx".to_owned()));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Threads that ask what comes next, and the reader that tells them.
+//! Threads that ask what comes next, and the reader that answers them.
 
 mod support;
 

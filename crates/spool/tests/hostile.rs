@@ -53,8 +53,8 @@ fn a_file_that_is_no_stream_is_refused_with_a_sentence() {
     let version = offset_of!(StreamHeader, version);
     check_refused(|path| put(path, version, &[9]), "it was made by another version");
     let pid = offset_of!(StreamHeader, pid);
-    let tells = "its header and its name tell different threads";
-    check_refused(|path| put(path, pid, &[0; 4]), tells);
+    let message = "its header and its name belong to different threads";
+    check_refused(|path| put(path, pid, &[0; 4]), message);
     let cut =
         |path: &Path| OpenOptions::new().write(true).open(path).unwrap().set_len(100).unwrap();
     check_refused(cut, "it is cut short");

@@ -16,7 +16,7 @@ use std::time::Duration;
 use ioracle_spool::{Job, StreamNumber};
 use support::{Memory, Thread, map_page};
 
-/// Tells the child its job directory.
+/// Passes the job directory to the child.
 const DIRECTORY: &str = "IORACLE_TEST_DIRECTORY";
 /// File beside the job in which the child counts what it has appended.
 const COUNT_FILE: &str = "count";

@@ -25,7 +25,7 @@ enum Step {
         bytes: usize,
     },
     Poll,
-    /// So many bytes can still be allocated.
+    /// This many bytes can still be allocated.
     Room(usize),
 }
 

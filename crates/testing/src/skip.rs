@@ -17,7 +17,7 @@ pub const SKIPS: &str = "IORACLE_SKIPS";
 pub fn skip(reason: &str) {
     eprintln!("skipped: {reason}");
     let Some(path) = std::env::var_os(SKIPS) else { return };
-    // Not to be able to say it is a failure: nobody would ever know.
+    // If it cannot be reported, that is a failure: nobody would ever know.
     add(path.as_ref(), reason).unwrap_or_else(|error| panic!("{SKIPS}: {error}"));
 }
 

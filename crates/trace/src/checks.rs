@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! From the rows of `events.csv` to events: each row by itself, against the
+//! From the rows of `events.csv` to events: each row is checked alone, against the
 //! tables, and against the rows around it.
 
 use ioracle_events::{Event, FileId};
@@ -10,14 +10,14 @@ use crate::order::{Position, RowOrder, Undo};
 use crate::row::{EventRow, FunctionNames};
 use crate::trace::Trace;
 
-/// All that a row is checked against.
+/// Everything that a row is checked against.
 ///
-/// When reading leniently, an event is given out only when the next row is
-/// known to fit behind it. Otherwise one row with a number far too large would
-/// make all the rows after it seem late, and cost them instead of itself.
+/// When reading leniently, an event is returned only when the next row is known to fit
+/// after it. Otherwise one row with a number far too large would make all later rows
+/// seem late, so that they would be skipped instead of it.
 pub(crate) struct Checks<'trace> {
     trace: &'trace Trace,
-    /// The only rank whose events are given out, if there is one.
+    /// The only rank whose events are returned, if there is one.
     rank: Option<u32>,
     functions: FunctionNames,
     order: RowOrder,
@@ -74,8 +74,8 @@ impl<'trace> Checks<'trace> {
         &self.order
     }
 
-    /// Holds this event and gives the one held before. If they do not fit
-    /// behind each other, the one that fits behind the row before both stays.
+    /// Holds this event and returns the one held before. If they do not fit together,
+    /// the one that fits after the row before both is kept.
     fn hold(
         &mut self,
         position: Position,

@@ -38,7 +38,7 @@ pub enum Error {
         /// `events`, `stacks` or `files`.
         table: &'static str,
     },
-    /// A directory holds traces, and is none itself.
+    /// A directory contains traces, but is not one itself.
     #[error("'{}' holds no trace itself but those of {names}; name one of them", directory.display())]
     SeveralTraces {
         /// The directory that was asked for.
@@ -66,7 +66,7 @@ pub enum Error {
         /// The file.
         path: Arc<str>,
     },
-    /// The compressed stream ends before its end.
+    /// The compressed stream is cut off.
     #[error(
         "'{path}' is cut off after line {line}; copy it again, or read what is there with --lenient"
     )]
@@ -118,7 +118,7 @@ pub enum Error {
         /// The file.
         path: Arc<str>,
     },
-    /// Raw records beside a trace, or its log, are not what was written.
+    /// Raw records beside a trace, or its log, are damaged.
     #[error(
         "raw records beside '{path}' are damaged; read the others with --lenient, or keep them with 'ioracle recover'"
     )]
@@ -144,7 +144,7 @@ pub enum Error {
         /// The newest version that is read.
         known: u32,
     },
-    /// A trace in the native form ends before its end.
+    /// A trace in the native form is cut off.
     #[error(
         "'{path}' is cut off at byte {position}; finish it with 'ioracle recover' on its directory, or read what is there with --lenient"
     )]
@@ -154,7 +154,7 @@ pub enum Error {
         /// Where the part begins that is not whole.
         position: u64,
     },
-    /// A part of a trace in the native form is not as it was written.
+    /// A part of a trace in the native form is damaged.
     #[error(
         "'{path}' is damaged at byte {position} ({reason}); copy it again, or read what is there with --lenient"
     )]
@@ -166,7 +166,7 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// `meta.json` is no description of a trace.
+    /// `meta.json` is not a description of a trace.
     #[error("'{path}' is not a description of a trace ({reason}); correct it or remove it")]
     Meta {
         /// The file.
@@ -227,7 +227,7 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// The recording is not finished because someone is at it.
+    /// The recording is not finished because a process is still writing it.
     #[error("'{path}' is being written by process {pid}; wait for its end")]
     StillWritten {
         /// The log.
@@ -286,7 +286,7 @@ pub enum RowFault {
         /// The greatest number allowed.
         highest: i64,
     },
-    /// No request has a negative size.
+    /// A size is negative.
     #[error("size is {found}, which is negative")]
     NegativeSize {
         /// What stands there.
@@ -358,7 +358,7 @@ pub enum RowFault {
         /// The number in the row.
         number: u32,
     },
-    /// A row that is there already, or not in the order of its table.
+    /// A row that already exists, or is out of order.
     #[error("{column} does not follow the row before it; each must occur once, in order")]
     NotInOrder {
         /// The column.
@@ -392,13 +392,13 @@ pub enum RowFault {
         /// The column.
         column: &'static str,
     },
-    /// The line is longer than any real one.
+    /// The line is too long.
     #[error("the line is longer than {limit} bytes")]
     LineTooLong {
         /// The most bytes a line may have.
         limit: usize,
     },
-    /// The table is larger than any real one.
+    /// The table is too large.
     #[error("the table is larger than {rows} rows or {bytes} bytes of text")]
     TableFull {
         /// The most rows.
@@ -406,13 +406,13 @@ pub enum RowFault {
         /// The most bytes of text.
         bytes: usize,
     },
-    /// More ranks than any real trace.
+    /// Too many ranks.
     #[error("there are more than {limit} ranks")]
     TooManyRanks {
         /// The most ranks.
         limit: usize,
     },
-    /// More threads in a rank than in any real one.
+    /// Too many threads in a rank.
     #[error("rank {rank} has more than {limit} threads")]
     TooManyThreads {
         /// The rank.

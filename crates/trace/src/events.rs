@@ -83,7 +83,7 @@ impl<'trace> Events<'trace> {
         self.tally.first()
     }
 
-    /// Why the table ended before its end, if it did and that was let pass.
+    /// Why the table was cut off, if it was and reading is lenient.
     pub fn cut_by(&self) -> Option<&Error> {
         self.tally.cut_by()
     }

@@ -34,7 +34,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// All that is left of the line, commas included: the last column.
+    /// The rest of the line, commas included: the last column.
     pub(crate) fn text_to_end(&mut self, column: &'static str) -> Result<&'a str, RowFault> {
         let rest = self.rest.take().ok_or(self.too_few())?;
         std::str::from_utf8(rest).map_err(|_| RowFault::InvalidUtf8 { column })

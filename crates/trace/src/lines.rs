@@ -7,7 +7,7 @@ use std::io::{self, BufRead, Read};
 /// The longest line that is read, its end included.
 pub const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// A line without its end, or the news that there was one too long to keep.
+/// A line without its end, or a note that it was too long to keep.
 pub(crate) enum Line<'a> {
     Text(&'a [u8]),
     TooLong,
@@ -24,7 +24,7 @@ pub(crate) struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Lines of at most so many bytes, their ends included.
+    /// Lines of at most this many bytes, including their ends.
     pub(crate) fn new(reader: R, max_bytes: usize) -> Lines<R> {
         Lines { reader, buffer: Vec::new(), number: 0, carriage_returns: false, max_bytes }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The description of a trace. It is for people: nothing that is learned
-//! depends on it, and a trace without one is read all the same.
+//! The description of a trace. It is for people: nothing that is learned depends on it,
+//! and a trace can be read without it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ use crate::error::Error;
 /// The most bytes that `meta.json` may have.
 pub const MAX_META_BYTES: u64 = 1 << 24;
 
-/// What `meta.json` says; all of it may be missing, more may be there.
+/// The content of `meta.json`; any field may be missing, and there may be others.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -48,7 +48,7 @@ pub struct Meta {
     pub prefetch: Option<Value>,
     /// What the knowledge graph knew, as `ioracle run --json` prints it.
     pub knowledge: Option<Value>,
-    /// What else is to be known.
+    /// Other remarks.
     pub notes: String,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Where the bytes of a table come from, and their way to lines.
+//! Where the bytes of a table come from, and how they become lines.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -106,7 +106,7 @@ impl Source {
         self.open_with_lines(expected, MAX_LINE_BYTES)
     }
 
-    /// The same for a table whose lines may have so many bytes.
+    /// The same for a table with another limit for the length of lines.
     pub(crate) fn open_with_lines(
         &self,
         expected: &'static str,

@@ -2,8 +2,8 @@
 
 //! The two small tables, `id,text` per row: call stacks and paths.
 //!
-//! Ids increase from row to row but may leave gaps, so memory goes with the
-//! rows there are and never with the largest id.
+//! Ids increase from row to row but may leave gaps, so memory grows with the rows and
+//! never with the largest id.
 
 use std::marker::PhantomData;
 
@@ -155,7 +155,7 @@ impl<Id: TableId> IdTable<Id> {
         Ok(())
     }
 
-    /// Ids mostly count up without gaps, which makes the place of one known.
+    /// Ids mostly count up without gaps, so the index is usually known.
     fn position(&self, id: Id) -> Option<usize> {
         let distance = id.number().checked_sub(*self.ids.first()?)? as usize;
         if self.ids.get(distance) == Some(&id.number()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What becomes of an error: the end of reading, or a number in a count.
+//! What happens on an error: reading ends, or it is counted.
 
 use crate::error::Error;
 
@@ -18,12 +18,12 @@ impl SkippedRows {
         SkippedRows { lenient, skipped: 0, first: None, cut: None }
     }
 
-    /// A bad row: skipped and counted when lenient, given back when not.
+    /// A bad row: skipped and counted when lenient, returned when not.
     pub(crate) fn skip(&mut self, error: Error) -> Result<(), Error> {
         self.skip_many(error, 1)
     }
 
-    /// The same for many rows that have gone together.
+    /// The same for many rows lost together.
     pub(crate) fn skip_many(&mut self, error: Error, n: u64) -> Result<(), Error> {
         if !self.lenient {
             return Err(error);

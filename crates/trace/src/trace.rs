@@ -46,8 +46,8 @@ pub(crate) enum Form {
 }
 
 impl Trace {
-    /// Opens a directory, in the native or the CSV form, and reads all but its
-    /// events. A trace that is still being recorded is read as far as it goes.
+    /// Opens a directory, in the native or the CSV form, and reads everything except
+    /// its events. A trace that is still being recorded is read as far as it goes.
     pub fn open(directory: &Path, options: ReadOptions) -> Result<Trace, Error> {
         let fail = |source| Error::Directory { path: directory.into(), source };
         // The real path, because '.' has no name.
@@ -126,17 +126,17 @@ impl Trace {
 
     /// The events of one rank, or of all, in the order of the trace.
     ///
-    /// In the CSV form the whole table is read and checked in either case. A
-    /// rank that is not there is known, and is an error, at the end.
+    /// In the CSV form the whole table is read and checked in either case. If the rank
+    /// does not exist, that is an error at the end.
     pub fn events(&self, rank: Option<u32>) -> Result<Events<'_>, Error> {
         Events::new(self, rank, Grouping::Ranks)
     }
 
-    /// All events, with the number of the process in the place of a rank
+    /// All events, with the number of the process instead of a rank
     /// ([`Trace::process_ranks`] says which rank it is), process by process; times
-    /// count from the start of each. In the CSV form, and after an import from it,
-    /// they come in the order and with the times of [`Trace::events`], and have the
-    /// ranks of these if the trace does not distinguish the processes of a rank.
+    /// count from the start of each. In the CSV form, and after an import from it, they
+    /// come in the order and with the times of [`Trace::events`], and have the ranks of
+    /// these if the trace does not distinguish the processes of a rank.
     pub fn events_by_process(&self) -> Result<Events<'_>, Error> {
         Events::new(self, None, Grouping::Processes)
     }
@@ -146,8 +146,8 @@ impl Trace {
         !self.is_csv() && !self.provenance.has_threads()
     }
 
-    /// The rank of each process, if it has one, by the number of the process; `None`
-    /// if the trace does not tell processes apart.
+    /// The rank of each process, if it has one, by the number of the process; `None` if
+    /// the trace does not distinguish processes.
     pub fn process_ranks(&self) -> Option<Vec<Option<u32>>> {
         match &self.form {
             _ if self.provenance.has_threads() => {
@@ -167,8 +167,8 @@ impl Trace {
                 native.process_start_ns(process)
             }
             _ if self.provenance.has_threads() => {
-                let told = self.provenance.processes().get(process as usize);
-                told.and_then(|told| of_rank(told.rank?)).unwrap_or(0)
+                let known = self.provenance.processes().get(process as usize);
+                known.and_then(|process| of_rank(process.rank?)).unwrap_or(0)
             }
             _ => of_rank(process).unwrap_or(0),
         }
@@ -186,14 +186,14 @@ impl Trace {
         self.tally.skipped()
     }
 
-    /// Why the first of them was.
+    /// Why the first of them was skipped.
     pub fn first_skipped(&self) -> Option<&Error> {
         self.tally.first()
     }
 
-    /// Why it lacks events that the program made and that should have been
-    /// recorded, in words that go on after "the recording"; `None` if it lacks
-    /// none, or is still being written.
+    /// Why it lacks events that the program made and that should have been recorded, in
+    /// words that follow "the recording"; `None` if it lacks none, or is still being
+    /// written.
     pub fn incomplete(&self) -> Option<&str> {
         self.incomplete.as_deref()
     }
@@ -264,7 +264,7 @@ impl Trace {
     }
 }
 
-/// All of a trace but its description.
+/// Everything in a trace except its description.
 pub(crate) struct TraceContent {
     pub(crate) contexts: IdTable<ContextId>,
     pub(crate) files: IdTable<FileId>,

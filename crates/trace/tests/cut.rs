@@ -178,7 +178,7 @@ fn a_full_disk_is_said_by_whoever_reads_the_recording() {
     assert!((50..900).contains(&n_read), "{n_read}");
     assert_eq!(incomplete(directory), expected);
 
-    // Also by whoever reads it once it is finished, or as tables.
+    // The same for readers of the finished trace, or of its tables.
     fs::remove_file(directory.join("recording.next")).unwrap();
     assert_eq!(repair(directory).unwrap().incomplete.as_deref(), Some(&*expected));
     assert_eq!(incomplete(directory), expected);

@@ -26,7 +26,7 @@ static void check(ioracle_result result)
     }
 }
 
-static void tell(ioracle_oracle *oracle, uint64_t *clock_ns, ioracle_observation call)
+static void report(ioracle_oracle *oracle, uint64_t *clock_ns, ioracle_observation call)
 {
     *clock_ns += 10000;
     call.start_ns = *clock_ns;
@@ -48,18 +48,18 @@ static void observe_all(ioracle_oracle **oracle, int by_path)
         call.path = path;
         call.handle = 3;
         call.context = 1;
-        tell(*oracle, &clock_ns, call);
+        report(*oracle, &clock_ns, call);
         call.access = IORACLE_READ;
         call.path = by_path ? path : NULL;
         call.context = 2;
         call.size = 65536;
         for (int block = 0; block < N_BLOCKS; block++) {
             call.offset = block * 5 % N_BLOCKS * 65536;
-            tell(*oracle, &clock_ns, call);
+            report(*oracle, &clock_ns, call);
         }
         call.access = IORACLE_CLOSE;
         call.context = 1;
-        tell(*oracle, &clock_ns, call);
+        report(*oracle, &clock_ns, call);
     }
 }
 
@@ -104,7 +104,7 @@ static void copying(ioracle_oracle **oracle)
     for (int i = 0; i < 20; i++) {
         ioracle_iterator *iterator;
         check(ioracle_oracle_iterate(*oracle, 0, &iterator));
-        tell(*oracle, &clock_ns, call);
+        report(*oracle, &clock_ns, call);
         check(ioracle_iterator_free(iterator));
     }
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Memory for what is learned inside a program, apart from the program's own.
+//! Memory for what is learned inside a program, separate from the program's own.
 //!
-//! A call that is learned may come from a signal handler that has interrupted
-//! `malloc`. So each thread that learns has one mapping of its own, of which only
-//! what is used takes memory, and all that is allocated while [`LearnerArena::enter`]
-//! runs comes from there and goes back there. Sizes are powers of two with a list
-//! of free pieces each; nothing is ever given back to the system before the end.
+//! A call that is learned may come from a signal handler that has interrupted `malloc`.
+//! So each thread that learns has one mapping of its own, of which only what is used
+//! takes memory, and everything allocated while [`LearnerArena::enter`] runs comes from
+//! there and goes back there. Sizes are powers of two with a list of free pieces each;
+//! nothing is ever given back to the system before the end.
 //!
-//! An allocation that fails would end the program. So before each lesson there
-//! must be room for more than it can need ([`LearnerArena::has_room`]): tables double at
-//! most, and what is small is counted in kilobytes.
+//! An allocation that fails would end the program. So before each call is learned there
+//! must be more room than that can need ([`LearnerArena::has_room`]): tables at most
+//! double, and the rest takes a few kilobytes.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
-/// Address space of a thread's memory; less if there is not so much.
+/// Address space of a thread's memory; less if that is not available.
 const SIZES: [usize; 3] = [64 << 20, 16 << 20, 8 << 20];
-/// Room that must be left besides as much as is in use.
+/// Room that must be left, in addition to as much as is in use.
 const RESERVE_BYTES: usize = 2 << 20;
 /// Pieces of 16 bytes, 32, and so on.
 const N_CLASSES: usize = 24;
@@ -59,7 +59,7 @@ impl LearnerArena {
         Some(arena)
     }
 
-    /// Gives all memory back.
+    /// Releases all memory.
     ///
     /// # Safety
     /// Nothing in it is used any more, and nobody is in `enter`.
@@ -68,7 +68,7 @@ impl LearnerArena {
         unsafe { libc::munmap(arena.as_ptr().cast(), arena.as_ref().bytes) };
     }
 
-    /// Whether the next lesson can be learned without running out of room.
+    /// Whether the next call can be learned without running out of room.
     ///
     /// # Safety
     /// The arena has not been released.

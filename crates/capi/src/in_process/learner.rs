@@ -14,8 +14,8 @@ use ioracle_trace::{Observer, OpenedFile, OwnStream, ProcessNumber};
 use crate::prediction::{PredictedName, ioracle_prediction, set_path};
 use crate::prediction_slot::ioracle_basis;
 
-/// Records that later ones must follow before one that is missing is given up:
-/// it was begun by a signal handler that jumped away.
+/// After this many later records, a missing one is given up: it was begun by a signal
+/// handler that jumped away.
 const PATIENCE: u64 = 16;
 
 /// The thread, as [`OwnStream`] numbers it.
@@ -38,7 +38,7 @@ struct EngineObserver {
 
 impl InProcessLearner {
     pub(super) fn new() -> InProcessLearner {
-        // Memory is short here, and only bytes can be asked for.
+        // Memory is limited here, and only bytes can be asked for.
         let levels = Levels::Only(Level::Bytes);
         let mut engine = Engine::new(Config { max_streams: 1, levels, ..Config::default() });
         engine.begin_stream(STREAM);
@@ -72,7 +72,7 @@ impl InProcessLearner {
     /// Says what comes next.
     ///
     /// # Safety
-    /// There is room for so many predictions.
+    /// There is room for that many predictions.
     pub(super) unsafe fn answer(&self, to: *mut ioracle_prediction, room: usize) -> ioracle_basis {
         let Some(oracle) = self.events.engine.oracle(STREAM) else {
             return ioracle_basis::default();
@@ -108,7 +108,7 @@ impl InProcessLearner {
         // SAFETY: moves a number and fills a structure of ours.
         while unsafe { (inside.definition)(&raw mut self.place, &raw mut found) } {
             let Ok(kind) = DefinitionKind::try_from(found.kind) else { continue };
-            // SAFETY: so many bytes of the thread's own mapping, which stays.
+            // SAFETY: that many bytes of the thread's own mapping, which stays.
             let payload =
                 unsafe { std::slice::from_raw_parts(found.payload, found.bytes as usize) };
             self.stream.define(kind, found.id, payload, &mut self.events);

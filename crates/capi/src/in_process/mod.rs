@@ -3,12 +3,12 @@
 //! Learns the calls of a program on the threads that make them
 //! (`ioracle run --in-process`).
 //!
-//! The capture library calls [`ioracle_in_process_1`] after each recorded call,
-//! with signals held back and on a stack of its own; memory comes from the
-//! thread's [`arena`]. So nothing of the program's is used or waited for, in
-//! whatever state its call has found it. Should the oracle fail (a panic, no
-//! room), the thread's calls are not learned here any more, and `ioracle run`
-//! publishes predictions for it as it does without `--in-process`.
+//! The capture library calls [`ioracle_in_process_1`] after each recorded call, with
+//! signals blocked and on its own stack; memory comes from the thread's [`arena`]. So
+//! nothing that belongs to the program is used or waited for, whatever state it is in.
+//! Should the oracle fail (a panic, no room), the thread's calls are not learned here
+//! any more, and `ioracle run` publishes predictions for it as it does without
+//! `--in-process`.
 
 mod arena;
 mod learner;
@@ -25,7 +25,7 @@ use crate::barrier;
 use crate::prediction::ioracle_prediction;
 use crate::prediction_slot::ioracle_basis;
 
-/// For the capture library alone: see `ioracle_spool::in_process::Learn`.
+/// For the capture library only: see `ioracle_spool::in_process::Learn`.
 ///
 /// # Safety
 ///
@@ -66,7 +66,7 @@ struct Question<'a> {
 /// # Safety
 ///
 /// `learned` is what the capture library says of this thread; there is room for
-/// so many predictions.
+/// that many predictions.
 pub(crate) unsafe fn ask(
     inside: &CaptureFunctions,
     learned: usize,
@@ -135,8 +135,8 @@ impl Thread {
         done
     }
 
-    /// Gives all memory back. Nothing is dropped: what a panic has left may be
-    /// half done, and all of it lies in the arena.
+    /// Releases all memory. Nothing is dropped: what a panic has left may be half done,
+    /// and all of it lies in the arena.
     unsafe fn forget(self, instead: *mut c_void) {
         // SAFETY: the caller's promise, and nobody uses the arena any more.
         unsafe {

@@ -15,7 +15,7 @@ unsafe extern "C" {
 /// A child that borrows memory is only noticed by asking which process this is.
 pub(crate) const VFORK_IS_NOTICED: bool = false;
 
-/// All work is done on the stack that there is.
+/// All work is done on the current stack.
 pub(crate) const SWITCHES_STACKS: bool = false;
 
 /// Makes a system call. The result is the kernel's: errors are -errno.
@@ -36,11 +36,11 @@ pub(crate) unsafe fn syscall(number: libc::c_long, arguments: [usize; 6]) -> isi
     }
 }
 
-/// Calls a function on another stack; here that cannot be done.
+/// Calls a function on another stack; not possible here.
 ///
 /// # Safety
 ///
-/// There is nothing to promise.
+/// Nothing is required of the caller.
 pub(crate) unsafe fn call_on_stack(
     _top: usize,
     _work: unsafe extern "C-unwind" fn(*mut c_void),
@@ -64,10 +64,10 @@ pub(crate) unsafe fn return_address_at(_sp: usize) -> usize {
     0
 }
 
-/// Defines an exported function that goes on as `$hook`. Where its frame lies
-/// tells how deep the stack is, which is all that is known about the caller. The
-/// hook must not be inlined here: its locals would lie on either side of `here`,
-/// and the call would look like one that a signal handler has interrupted.
+/// Defines an exported function that goes on as `$hook`. The address of its frame shows
+/// how deep the stack is; nothing else is known about the caller. The hook must not be
+/// inlined here: its locals would lie on either side of `here`, and the call would look
+/// like one that a signal handler has interrupted.
 macro_rules! entry {
     ($function:ident = $symbol:expr, $hook:ident ($($argument:ident: $type:ty),*) -> $result:ty) => {
         #[unsafe(export_name = $symbol)]
@@ -86,8 +86,8 @@ macro_rules! entry {
 }
 pub(crate) use entry;
 
-/// The same for a function that may turn out not to be ours; here that cannot be
-/// asked without losing arguments.
+/// The same for a function that may turn out not to be ours; that cannot be checked
+/// here without losing arguments.
 macro_rules! asking_entry {
     ($function:ident = $symbol:expr, $foreign:ident, $target:ident, $($hook:tt)*) => {
         $crate::arch::entry!($function = $symbol, $($hook)*);

@@ -2,14 +2,10 @@
 
 //! x86-64: exact caller state at no cost, system calls by instruction.
 
-mod unwind;
-
 use core::arch::asm;
 use core::ffi::c_void;
 
 use crate::thread::ThreadCell;
-
-pub(crate) use unwind::*;
 
 /// `vfork` and `clone` announce that a child will share this memory.
 pub(crate) const VFORK_IS_NOTICED: bool = true;
@@ -18,7 +14,7 @@ pub(crate) const VFORK_IS_NOTICED: bool = true;
 pub(crate) const SWITCHES_STACKS: bool = true;
 
 /// Makes a system call. The result is the kernel's: errors are -errno, and the
-/// program's errno is left alone. Not interposable, no cancellation point.
+/// program's errno is left alone. It is not interposable and not a cancellation point.
 ///
 /// # Safety
 ///
@@ -191,4 +187,37 @@ pub(crate) unsafe extern "C-unwind" fn ask_and_go_on() {
         "pop rbp",
         "jmp r11",
     )
+}
+
+/// Numbers of registers in unwind tables.
+pub(crate) mod dwarf {
+    use gimli::Register;
+
+    /// One that functions give back unchanged.
+    pub(crate) const BX: Register = Register(3);
+    pub(crate) const FP: Register = Register(6);
+    pub(crate) const SP: Register = Register(7);
+    /// The return address.
+    pub(crate) const PC: Register = Register(16);
+}
+
+/// Address of the thread control block, which glibc puts on top of the stacks
+/// that it makes for threads.
+pub(crate) fn thread_pointer() -> usize {
+    let pointer;
+    // SAFETY: the ABI keeps the thread pointer at fs:0.
+    unsafe {
+        asm!("mov {}, qword ptr fs:[0]", out(reg) pointer, options(nostack, pure, readonly));
+    }
+    pointer
+}
+
+unsafe extern "C" {
+    static __libc_stack_end: *mut c_void;
+}
+
+/// Where the stack of the first thread ends, as the dynamic linker saw it.
+pub(crate) fn first_stack_end() -> usize {
+    // SAFETY: written once before any of our code runs.
+    unsafe { __libc_stack_end as usize }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! POSIX asynchronous I/O: recorded when it is submitted, as if it moved all
-//! that was asked for. Its completion is not followed.
+//! POSIX asynchronous I/O: recorded when it is submitted, as if it moved everything
+//! requested. Its completion is not tracked.
 //!
-//! Control blocks are copied before the real call: after it another thread may
-//! have completed the request and freed its block. The kernel makes the copies,
-//! since nobody has said yet that the blocks are there: the real call refuses a
-//! bad mode or priority before it looks at anything else.
+//! Control blocks are copied before the real call: after it another thread may have
+//! completed the request and freed its block. The kernel makes the copies, because the
+//! blocks may not be mapped: the real call rejects a bad mode or priority before it
+//! looks at anything else.
 
 use core::ffi::c_int;
 
@@ -48,7 +48,7 @@ pub(super) fn submit_list(
             return;
         }
         for place in 0..usize::try_from(count).unwrap_or(0) {
-            // A list that ends early is the real call's to refuse.
+            // If the list is too short, the real call rejects it.
             let Some(control) = pointer_at(list.wrapping_add(place)) else { return };
             let request = Block::at(control).and_then(Block::describe_listed);
             if let (Some(begun), Some(request)) = (begun, request) {
@@ -97,7 +97,7 @@ impl Block {
         Some(Call { offset: self.offset, requested: self.bytes as u64, ..call })
     }
 
-    /// As its own code says, in a list.
+    /// In a list, its own opcode decides.
     fn describe_listed(self) -> Option<Call> {
         match self.opcode {
             libc::LIO_READ => self.describe(Function::AioRead),

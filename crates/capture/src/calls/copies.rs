@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The copies of libraries in this process, and the functions of theirs that we
-//! call ourselves.
+//! The copies of libraries in this process, and the functions in them that we call.
 //!
-//! A handle means something only to the copy that gave it away: the wheels of
-//! two Python modules may each bring an HDF5, and both number their files from
-//! the same number on. A copy is known by where it is loaded. After something was
-//! unloaded another may be at its place, so that its functions are looked up
-//! again; what its handles stand for is in the libraries' tables.
+//! A handle means something only to the copy that issued it: the wheels of two Python
+//! modules may each bring an HDF5, and both number their files from the same number on.
+//! A copy is known by where it is loaded. After something was unloaded another may be
+//! at its place, so that its functions are looked up again; what its handles stand for
+//! is in the libraries' tables.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -18,9 +17,10 @@ use crate::thread::NestedLibrary;
 
 /// Copies that can be distinguished; calls of further ones pass through.
 pub(super) const COPIES: usize = 15;
-/// Functions of a library that are asked for, at most.
+/// Maximum of functions looked up in a library.
 pub(super) const MAX_FUNCTIONS: usize = 40;
-/// Real functions whose copy is remembered; beyond, they share and look again.
+/// Real functions whose copy is remembered; beyond that, they share slots and are
+/// looked up again.
 const PLACES: usize = 256;
 /// Above the number of a copy in a word.
 const LIBRARY_BIT: u32 = 4;
@@ -98,7 +98,7 @@ impl LibraryCopy {
     }
 }
 
-/// Several threads may look at once: they find the same.
+/// Several threads may look it up at once: they find the same.
 #[cold]
 fn find(
     library: NestedLibrary,
@@ -125,10 +125,10 @@ fn find(
     Some(found)
 }
 
-/// The number of the copy at a place: the one it has, a free one, or that of a
-/// copy that was not called since something was unloaded and may be gone. Threads
-/// that ask for a new place at once get the same number, and none takes the
-/// number that another is just making its own.
+/// The number of the copy at a place: the one it has, a free one, or that of a copy
+/// that was not called since something was unloaded and may be gone. Threads that ask
+/// for a new place at once get the same number, and none takes a number that another
+/// thread is claiming.
 fn number_for(
     copies: &[Loaded],
     place: usize,
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// The C library is a library as any other.
+    /// The C library is a library like any other.
     #[test]
     fn a_copy_keeps_its_number_and_tells_its_functions() {
         static NAMES: [&CStr; 3] = [c"getpid", c"no_such_function", c""];

@@ -2,8 +2,8 @@
 
 //! Copies inside the kernel, from one descriptor to another.
 //!
-//! Such a call is recorded as the write it is, with the read nested inside it.
-//! Where only one side is a recorded file, it is that side alone.
+//! Such a call is recorded as the write it is, with the read nested inside it. If only
+//! one side is a recorded file, only that side is recorded.
 
 use core::ffi::c_int;
 

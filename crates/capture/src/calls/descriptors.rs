@@ -40,8 +40,8 @@ pub(super) fn open_temporary(
     open(libc::AT_FDCWD, template, (flags & !libc::O_ACCMODE) | made, real)
 }
 
-/// Opens shared memory. Its name is no path, so a failure has none and is not
-/// recorded; the kernel knows that of an open one.
+/// Opens shared memory. Its name is not a path, so a failure has none and is
+/// not recorded; the kernel knows the path of an open one.
 pub(super) fn open_memory(flags: c_int, real: impl FnOnce() -> c_int) -> c_int {
     open(libc::AT_FDCWD, core::ptr::null(), flags | libc::O_CLOEXEC, real)
 }
@@ -52,9 +52,9 @@ pub(super) fn close(fd: c_int, real: impl FnOnce() -> c_int) -> c_int {
     observe(real, |result| Some(call(Function::Close, file, fd, result.into())))
 }
 
-/// Forgets a descriptor that is about to be closed; its file, if it was
-/// recorded. Before the real close: once that returns, another thread may be
-/// given the same descriptor.
+/// Forgets a descriptor that is about to be closed; returns its file, if it was
+/// recorded. Before the real close: once that returns, another thread may be given the
+/// same descriptor.
 pub(super) fn forget(fd: c_int) -> Option<u64> {
     if !is_on() {
         return None;
@@ -98,7 +98,7 @@ pub(super) fn close_from(first: c_int, real: impl FnOnce()) {
     });
 }
 
-/// Forgets the descriptors before the real call, as [`forget`] does, and tells their
+/// Forgets the descriptors before the real call, as [`forget`] does, and reports their
 /// files after it.
 fn close_all(first: u32, last: u32, real: impl FnOnce() -> c_int) -> c_int {
     // A range that ends before it begins is refused.
@@ -131,7 +131,8 @@ pub(super) fn duplicate(
     let Some(entry) = file_of(fd) else {
         let result = real();
         if result >= 0 && Some(result) != Some(fd) && is_on() {
-            // Whatever the new descriptor was, it is now something not recorded.
+            // Whatever the new descriptor was, it is now something that is not
+            // recorded.
             if let Some(entry) = descriptors::entry(result) {
                 entry.forget();
             }

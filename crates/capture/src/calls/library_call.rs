@@ -2,9 +2,9 @@
 
 //! What is done around a call of a library that is found at run time.
 //!
-//! A call is recorded with its return code: 0, or -1 for any failure. What it
-//! asked for counts as moved, as in all traces of these layers; the POSIX calls
-//! inside it show what was really moved.
+//! A call is recorded with its return code: 0, or -1 for any failure. What it requested
+//! counts as moved, as in all traces of these layers; the POSIX calls inside it show
+//! what was really moved.
 
 use ioracle_spool::layout::Call;
 

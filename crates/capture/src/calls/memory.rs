@@ -29,7 +29,7 @@ pub(super) fn map(
             mappings::add(address as usize, length, mapped);
         }
         let call = call(Function::Mmap, entry.file(), fd, if failed { -1 } else { 0 });
-        // MAP_SHARED_VALIDATE has the bit, too; MAP_PRIVATE has not.
+        // MAP_SHARED_VALIDATE has the bit too; MAP_PRIVATE does not.
         let shared = if flags & libc::MAP_SHARED != 0 { SHARED_MAPPING } else { 0 };
         let detail = (protection & (libc::PROT_READ | libc::PROT_WRITE)) as u32 | shared;
         Some(Call { offset, requested: length as u64, detail, ..call })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The rows of calls that ask or change what a file system knows of files and
-//! directories. They are events, never operations.
+//! The rows of calls that query or change metadata of files and directories. They are
+//! events, never operations.
 //!
 //! Relative paths are those of the directory they are given with, or of the working
 //! directory. What the C library does inside itself (`ftw`, `scandir`, `glob`) does not
@@ -99,7 +99,7 @@ interpose! {
 }
 
 /// A call of the stat family that takes a directory and flags. With `AT_EMPTY_PATH` it is
-/// mostly about a descriptor; whether the path is empty only the kernel may look.
+/// mostly about a descriptor; only the kernel may check whether the path is empty.
 fn status_at(
     directory: c_int,
     path: *const c_char,
@@ -125,7 +125,7 @@ fn read_link(directory: c_int, path: *const c_char, real: impl FnOnce() -> ssize
     })
 }
 
-/// Opens a directory; its descriptor keeps what it is called for the calls that follow.
+/// Opens a directory; its name is kept with its descriptor for the calls that follow.
 fn open_directory(path: *const c_char, real: impl FnOnce() -> *mut DIR) -> *mut DIR {
     if !is_on() {
         return real();
@@ -145,7 +145,7 @@ fn read_directory<E>(directory: *mut DIR, real: impl FnOnce() -> *mut E) -> *mut
     observe(real, |entry| Some(call(Function::Readdir, file, fd, i64::from(!entry.is_null()))))
 }
 
-/// Closes it. What it was called is forgotten before, as with files.
+/// Closes it. Its name is forgotten before that, as with files.
 fn close_directory(directory: *mut DIR, real: impl FnOnce() -> c_int) -> c_int {
     let fd = descriptor_of(directory);
     let Some(file) = recorded_directory(fd) else { return real() };

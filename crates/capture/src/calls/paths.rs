@@ -29,7 +29,7 @@ pub(super) fn on_path<R: Copy + Into<i64>>(
     })
 }
 
-/// `rename`, after which a link that is turned to the new name leads to the same file
+/// `rename`, after which a link that is changed to the new name leads to the same file
 /// under another name.
 pub(super) fn rename(directory: c_int, from: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
     let result = on_path(Function::Rename, directory, from, 0, real);

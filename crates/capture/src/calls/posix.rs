@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The POSIX rows. `open`, `openat` and `fcntl` take a last argument that may
-//! not be there: on Linux it travels in the same register either way.
+//! The POSIX rows. `open`, `openat` and `fcntl` take a last argument that may be
+//! absent: on Linux it is in the same register either way.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 

@@ -25,7 +25,7 @@ interpose! {
     exported [prctl] (option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int
         => |real| control(option, a, real);
 
-    // Where these succeed, no file of ours can be made any more.
+    // After these succeed, we can no longer create files.
     libc [setuid] (user: uid_t) -> c_int => |real| {
         reserve::before_user(user);
         real()
@@ -60,14 +60,14 @@ interpose! {
 
 /// AddressSanitizer refuses to run a program in which another library was loaded
 /// before it, unless an option allows it; a program's own options come before these. Its
-/// functions are then between ours and those of the C library, which is no harm.
+/// functions are then between ours and those of the C library, which is harmless.
 #[unsafe(no_mangle)]
 extern "C" fn __asan_default_options() -> *const c_char {
     c"verify_asan_link_order=0".as_ptr()
 }
 
-/// What of `prctl` concerns us; the rest, like a question whether this is a
-/// sandbox, passes by.
+/// The parts of `prctl` that concern us; the rest, such as asking whether this is a
+/// sandbox, passes through.
 fn control(option: c_int, value: c_ulong, real: impl FnOnce() -> c_int) -> c_int {
     const FORBID_COUNTER: c_ulong = libc::PR_TSC_SIGSEGV as c_ulong;
     match (option, value) {
@@ -88,9 +88,9 @@ fn count_requests(submitted: c_int) -> c_int {
     submitted
 }
 
-/// Functions that must leave no frame of ours on the stack: they return twice
-/// (`vfork`), or start a child on another stack (`clone`), or may do either
-/// (`syscall`), or look at who has called them (`dlopen`). Their entries note what is to come and go on to the real one.
+/// Functions that must leave no frame of ours on the stack: they return twice (`vfork`), or start a child on another
+/// stack (`clone`), or may do either (`syscall`), or look at who has called them (`dlopen`). Their entries note what
+/// will happen and jump to the real function.
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 mod frameless {
     use core::arch::naked_asm;
@@ -129,7 +129,7 @@ mod frameless {
         dlopen => note_dlopen;
     }
 
-    /// Where there is no such function in the C library.
+    /// If the C library has no such function.
     extern "C" fn missing() -> isize {
         crate::observe::SavedErrno::set(libc::ENOSYS);
         -1
@@ -151,7 +151,7 @@ mod frameless {
         address_of(&CLONE)
     }
 
-    /// `dlopen` looks at who calls it, for where to search.
+    /// `dlopen` looks at its caller to decide where to search.
     extern "C" fn note_dlopen(_path: usize, flags: usize) -> usize {
         static DLOPEN: Real = Real::new(c"dlopen");
         loader::note_load(flags as i32);
@@ -172,7 +172,7 @@ mod frameless {
         }
     }
 
-    /// Descriptors come to mean something else, out of the sight of our rows.
+    /// Descriptors change their meaning without any of our rows seeing it.
     fn forget(first: i32, last: i32) {
         if is_on() {
             for (_, entry) in descriptors::known_between(first as u32, last as u32) {
@@ -193,7 +193,7 @@ mod frameless {
         usize,
     ) -> libc::c_long;
 
-    /// Makes a raw call whose result is to be known, and which does not return twice.
+    /// Makes a raw call whose result is needed and which does not return twice.
     unsafe extern "C-unwind" fn raw_call(
         number: libc::c_long,
         a: usize,

@@ -2,14 +2,14 @@
 
 //! Nonblocking reads and writes that are under way, by their requests.
 //!
-//! A call that waits for requests first marks those of its own that are here.
-//! After it, who made the call says which of them are complete. With nothing
-//! under way a wait costs one load. At [`REQUESTS`] under way, the completion of
-//! further ones is not recorded.
+//! A call that waits for requests first marks those of its own that are here. After the
+//! real call, the caller says which of them are complete. With nothing under way a wait
+//! costs one load. At [`REQUESTS`] under way, the completion of further ones is not
+//! recorded.
 
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// Requests under way that are known.
+/// Maximum of pending requests that are tracked.
 const REQUESTS: usize = 1024;
 
 /// What names a request: a library's handle, or more than that where handles
@@ -25,7 +25,7 @@ pub(super) struct RequestTable {
 struct Slot {
     /// The request; 0: free.
     request: AtomicUsize,
-    /// The wait that has marked it, and the place in its list.
+    /// The wait that has marked it, and its index in that wait's list.
     waiter: AtomicUsize,
     place: AtomicUsize,
     file: AtomicU64,
@@ -60,7 +60,8 @@ impl Slot {
         if !is_here() || !change(0, waiter) {
             return false;
         }
-        // It may have been another's request of old, forgotten since we looked.
+        // It may have been an older request of another thread, forgotten since we
+        // looked.
         let is_here = is_here();
         if !is_here {
             change(waiter, 0);
@@ -105,8 +106,8 @@ impl RequestTable {
         self.n_under_way.load(Ordering::Relaxed) != 0
     }
 
-    /// A request was submitted. One of old with the same handle was completed out
-    /// of our sight, unless a wait has marked it.
+    /// A request was submitted. An older one with the same handle was completed where
+    /// we did not see it, unless a wait has marked it.
     pub(super) fn submitted(&self, handle: Handle, request: PendingRequest) {
         if self.any() {
             self.forget(|it| it == handle);
@@ -128,9 +129,9 @@ impl RequestTable {
         }
     }
 
-    /// Marks a request as the one at `place` of what `waiter` waits for; whether it
-    /// is known. One that another wait has marked is complete, if not yet forgotten,
-    /// and MPI has given its handle to a new one.
+    /// Marks a request as the one at `place` of what `waiter` waits for; whether it is
+    /// known. If another wait has marked it, it is complete though not yet forgotten,
+    /// and MPI has reused its handle.
     pub(super) fn mark(&self, handle: Handle, waiter: usize, place: usize) -> bool {
         if handle == 0 || handle == BEING_FILLED {
             return false;
@@ -142,7 +143,7 @@ impl RequestTable {
         slot.is_some()
     }
 
-    /// Marks all requests of which the answer is true.
+    /// Marks all requests for which the predicate holds.
     pub(super) fn mark_all(&self, is_wanted: impl Fn(Handle) -> bool, waiter: usize) {
         self.mark_slots(|handle, _| is_wanted(handle), waiter);
     }
@@ -156,7 +157,7 @@ impl RequestTable {
         self.slots.iter().filter(is_marked).count()
     }
 
-    /// Forgets requests of which the answer is true.
+    /// Forgets all requests for which the predicate holds.
     pub(super) fn forget(&self, is_over: impl Fn(Handle) -> bool) {
         self.forget_slots(|handle, _| is_over(handle));
     }
@@ -174,13 +175,13 @@ impl RequestTable {
         }
     }
 
-    /// Goes over what a waiter has marked: requests of which `is_complete` is true
-    /// are reported with their positions and forgotten; the others stay.
+    /// Goes over what a waiter has marked: requests for which `is_complete` holds are
+    /// reported with their positions and forgotten; the others stay.
     pub(super) fn completed(
         &self,
         waiter: usize,
         is_complete: impl Fn(usize, Handle) -> bool,
-        mut tell: impl FnMut(usize, PendingRequest),
+        mut report: impl FnMut(usize, PendingRequest),
     ) {
         for slot in &self.slots {
             if slot.waiter.load(Ordering::Relaxed) != waiter {
@@ -200,12 +201,12 @@ impl RequestTable {
                 bytes: slot.bytes.load(Ordering::Relaxed),
                 id: slot.id.load(Ordering::Relaxed),
             };
-            // Nobody may find it without its mark, nor take it with it.
+            // No thread may find it unmarked, or take it while it is marked.
             slot.request.store(BEING_FILLED, Ordering::SeqCst);
             slot.waiter.store(0, Ordering::SeqCst);
             slot.request.store(0, Ordering::Release);
             self.n_under_way.fetch_sub(1, Ordering::Relaxed);
-            tell(place, request);
+            report(place, request);
         }
     }
 
@@ -231,29 +232,29 @@ mod tests {
         }
         assert!(REQUESTS.any() && REQUESTS.mark(64, 7, 0));
         assert!(REQUESTS.mark(128, 7, 1) && !REQUESTS.mark(999, 7, 2));
-        let told = |waiter, complete: usize| {
-            let mut told = Vec::new();
+        let reported = |waiter, complete: usize| {
+            let mut reported = Vec::new();
             REQUESTS.completed(
                 waiter,
                 |place, _| place == complete,
-                |_, request| told.push(request),
+                |_, request| reported.push(request),
             );
-            told
+            reported
         };
-        assert_eq!(told(8, 0), []);
-        assert_eq!(told(7, 1), [request(2)]);
-        assert_eq!(told(7, 0), []);
+        assert_eq!(reported(8, 0), []);
+        assert_eq!(reported(7, 1), [request(2)]);
+        assert_eq!(reported(7, 0), []);
         assert!(!REQUESTS.mark(128, 9, 0) && REQUESTS.mark(64, 9, 0) && REQUESTS.mark(192, 9, 0));
-        // MPI gives a handle away before the wait for it has returned.
+        // MPI reuses a handle before the wait for it has returned.
         REQUESTS.submitted(64, request(4));
         assert!(REQUESTS.mark(64, 10, 0) && !REQUESTS.mark(64, 11, 0));
-        assert_eq!(told(9, 0).len(), 2);
-        assert_eq!(told(10, 0), [request(4)]);
+        assert_eq!(reported(9, 0).len(), 2);
+        assert_eq!(reported(10, 0), [request(4)]);
         assert!(!REQUESTS.any());
-        // All that are of a kind.
+        // All of a kind.
         (1..=4).for_each(|n| REQUESTS.submitted(n as usize, request(n)));
         REQUESTS.mark_all(|handle| handle % 2 == 0, 12);
-        assert_eq!(told(12, 0).len(), 2);
+        assert_eq!(reported(12, 0).len(), 2);
         assert!(REQUESTS.mark(1, 13, 0) && !REQUESTS.mark(2, 13, 0));
         REQUESTS.forget(|handle| handle == 3);
         assert!(REQUESTS.any() && !REQUESTS.mark(3, 14, 0));
@@ -270,10 +271,10 @@ mod tests {
             bytes: 8,
             id,
         };
-        let told = |waiter| {
-            let mut told = Vec::new();
-            KNOWN.completed(waiter, |_, _| true, |_, request| told.push(request.id));
-            told
+        let reported = |waiter| {
+            let mut reported = Vec::new();
+            KNOWN.completed(waiter, |_, _| true, |_, request| reported.push(request.id));
+            reported
         };
         // More than there is room for.
         for id in 1..=2 * super::REQUESTS as u32 {
@@ -284,9 +285,9 @@ mod tests {
         KNOWN.submitted(64, of(5, 3));
         KNOWN.submitted(128, of(6, 4));
         KNOWN.forget_file(5);
-        assert_eq!(told(7), [2 * super::REQUESTS as u32]);
+        assert_eq!(reported(7), [2 * super::REQUESTS as u32]);
         assert!(!KNOWN.mark(64, 9, 0) && KNOWN.mark(128, 9, 0));
-        assert_eq!(told(9), [4]);
+        assert_eq!(reported(9), [4]);
         assert!(!KNOWN.any());
     }
 }

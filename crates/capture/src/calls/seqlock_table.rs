@@ -3,10 +3,9 @@
 //! A seqlock table: words by key, in room that does not grow, for all threads at
 //! once and without a lock: what is open in a library, what was asked of it.
 //!
-//! A key lies near the place that its hash gives. A slot is changed by one
-//! thread at a time, and who reads it while it changes finds nothing there. So
-//! what is kept must be dispensable: it is asked for again, or the call is not
-//! recorded.
+//! A key lies near the place that its hash gives. A slot is changed by one thread at a
+//! time, and a read during a change finds nothing. So what is kept must be dispensable:
+//! it is asked for again, or the call is not recorded.
 
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -45,7 +44,7 @@ impl<const PLACES: usize, const WORDS: usize> SeqlockTable<PLACES, WORDS> {
         self.near(key).find_map(|entry| entry.get(key))
     }
 
-    /// What is first found in what is kept for keys of which the answer is true.
+    /// The first value found among keys for which the predicate holds.
     pub(super) fn find_map<R>(
         &self,
         is_wanted: impl Fn(u64) -> bool,
@@ -57,23 +56,23 @@ impl<const PLACES: usize, const WORDS: usize> SeqlockTable<PLACES, WORDS> {
         })
     }
 
-    /// Whether the answer is true for a key.
+    /// Whether the predicate holds for a key.
     pub(super) fn any_key(&self, is_wanted: impl Fn(u64) -> bool) -> bool {
         let mut keys = self.keys.iter().map(|key| key.load(Ordering::Relaxed));
         keys.any(|key| key != 0 && is_wanted(key))
     }
 
-    /// Keeps words for a key, in the place of those kept before; false if there
-    /// is no room near its place. Threads that put the same key at once may both
-    /// find room, and either's words are found then.
+    /// Stores words for a key, replacing earlier ones; false if there is no room near
+    /// its place. Threads that put the same key at once may both find room, and
+    /// either's words are found then.
     pub(super) fn put(&self, key: u64, words: [u64; WORDS]) -> bool {
         let replace = |from| self.near(key).any(|entry| entry.replace(from, key, &words));
         replace(key) || replace(0)
     }
 
-    /// The same, if need be in the place of another key's: of the one near that was
-    /// put longest ago. What is open for long is rarer than what was left behind.
-    /// A place that another thread is changing, and may be for long, is passed over.
+    /// The same, evicting another key if need be: the oldest one nearby. Entries left
+    /// behind are more common than things open for long. A slot that another thread is
+    /// changing, perhaps for long, is skipped.
     pub(super) fn put_anyway(&self, key: u64, words: [u64; WORDS]) {
         let oldest =
             || self.near(key).filter(DescriptorEntry::is_still).min_by_key(DescriptorEntry::put_at);
@@ -90,7 +89,7 @@ impl<const PLACES: usize, const WORDS: usize> SeqlockTable<PLACES, WORDS> {
         (self.near(key).filter(is_taken).count() > 0).then_some(words)
     }
 
-    /// Forgets all keys of which the answer is true.
+    /// Forgets all keys for which the predicate holds.
     pub(super) fn forget(&self, is_over: impl Fn(u64) -> bool) {
         for entry in self.all() {
             let key = entry.key.load(Ordering::Relaxed);
@@ -147,7 +146,7 @@ impl<const WORDS: usize> DescriptorEntry<'_, WORDS> {
         self.put_at().is_multiple_of(2)
     }
 
-    /// Lower for what was put longer ago.
+    /// Lower for older entries.
     fn put_at(&self) -> u64 {
         self.slot.version.load(Ordering::Relaxed)
     }
@@ -166,8 +165,8 @@ impl<const WORDS: usize> DescriptorEntry<'_, WORDS> {
         {
             return false;
         }
-        // Between the look at the key and the change of the version another
-        // thread would have changed the version.
+        // If another thread had changed the key after it was read, the version would
+        // have changed.
         fence(Ordering::Release);
         for (word, value) in kept.iter().zip(words) {
             word.store(*value, Ordering::Relaxed);
@@ -221,7 +220,7 @@ mod tests {
         assert_eq!((1..=8).filter(|&key| TABLE.get(key).is_none()).collect::<Vec<_>>(), [1]);
     }
 
-    /// A thread was once held up in a change, and what others put was lost.
+    /// A thread was once suspended during a change, and what others stored was lost.
     #[test]
     fn a_place_that_is_being_changed_is_passed_over() {
         static TABLE: SeqlockTable<8, 1> = SeqlockTable::empty();

@@ -21,7 +21,7 @@ interpose! {
     libc [tmpfile] () -> *mut FILE => |real| streams::open_nameless(real);
     exported [tmpfile64] () -> *mut FILE => |real| streams::open_nameless(real);
     libc [fclose] (stream: *mut FILE) -> c_int => |real| streams::close(stream, real);
-    // No file, but its descriptor is free again.
+    // Not a file, but its descriptor is free again.
     header [pclose] (stream: *mut FILE) -> c_int => |real| streams::close(stream, real);
 
     libc [fread] (buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
@@ -111,7 +111,7 @@ interpose! {
 /// A `va_list` as it is passed: where the arguments lie.
 type VaList = *mut c_void;
 
-/// Items of a size. No bytes are asked of no stream: libc answers at once.
+/// Items of a size. For 0 bytes libc does not look at the stream, which may be invalid.
 #[inline(always)]
 fn items(
     function: Function,
@@ -126,8 +126,8 @@ fn items(
     data(function, stream, asked, real, |items| StreamAdvance::items(size, items, count))
 }
 
-/// A line for a buffer, which has no room for a character where libc does not
-/// look at the stream.
+/// A line for a buffer; if it has no room for a character, libc does not look at the
+/// stream.
 #[inline(always)]
 fn line(stream: *mut FILE, room: c_int, real: impl FnOnce() -> *mut c_char) -> *mut c_char {
     if room <= 1 {
@@ -136,8 +136,8 @@ fn line(stream: *mut FILE, room: c_int, real: impl FnOnce() -> *mut c_char) -> *
     data(Function::Fgets, stream, None, real, |line| StreamAdvance::line(line, room))
 }
 
-/// A line for memory that libc provides; it refuses a call that does not say where
-/// without a look at the stream.
+/// A line for memory that libc provides; it rejects a call without a place for it
+/// before looking at the stream.
 #[inline(always)]
 fn whole_line(stream: *mut FILE, is_refused: bool, real: impl FnOnce() -> ssize_t) -> ssize_t {
     if is_refused {

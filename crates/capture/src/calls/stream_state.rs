@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a stdio stream knows of its position, read from the stream itself.
+//! The position of a stdio stream, read from the stream itself.
 //!
-//! `ftello` would tell it, but at the cost of a system call for most streams,
-//! and it takes the stream's lock, which another thread may hold while this one
-//! makes an `_unlocked` call.
+//! `ftello` would return it, but costs a system call for most streams, and takes the
+//! stream's lock, which another thread may hold while this one makes an `_unlocked`
+//! call.
 
 use core::ffi::c_int;
 
@@ -38,7 +38,7 @@ const IN_BACKUP: c_int = 0x100;
 const WRITING: c_int = 0x800;
 const APPENDING: c_int = 0x1000;
 
-/// The position of a stream over a recorded file: as we left it, or else asked.
+/// The position of a stream over a recorded file: as we left it, or asked for.
 #[inline]
 pub(super) fn position_of(stream: *mut FILE, entry: &DescriptorEntry) -> i64 {
     match entry.stream_position(state_of(stream)) {
@@ -47,9 +47,8 @@ pub(super) fn position_of(stream: *mut FILE, entry: &DescriptorEntry) -> i64 {
     }
 }
 
-/// Where the stream reads and writes in its buffer. It changes with whatever
-/// moves the position, also with what we do not see, like an inlined
-/// `putc_unlocked`.
+/// Where the stream reads and writes in its buffer. It changes with whatever moves the
+/// position, including what we do not see, such as an inlined `putc_unlocked`.
 #[inline]
 pub(super) fn state_of(stream: *mut FILE) -> [usize; 2] {
     let fields = stream.cast::<Fields>();
@@ -75,13 +74,13 @@ pub(super) fn goes_to_end(stream: *mut FILE) -> bool {
     flags & (APPENDING | WRITING) == APPENDING
 }
 
-/// The position as `ftello` would tell it: that of the descriptor, and what is
-/// in the buffer.
+/// The position as `ftello` would return it: that of the descriptor, and what is in the
+/// buffer.
 pub(super) fn asked_position_of(stream: *mut FILE) -> i64 {
     // SAFETY: an open stream; see `state_of`.
     let fields = unsafe { stream.cast::<Fields>().read_volatile() };
     if fields.flags & IN_BACKUP != 0 || fields.mode > 0 {
-        // Characters pushed back, and wide ones, only libc can count.
+        // Only libc can count pushed-back and wide characters.
         return position_by_libc(stream);
     }
     let fd = descriptor_of(stream);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! stdio streams. A stream is known by its descriptor; positions and sizes that
-//! the call does not tell are asked of the stream itself.
+//! stdio streams. A stream is known by its descriptor; positions and sizes that the
+//! call does not contain are read from the stream itself.
 
 use core::ffi::{CStr, c_char, c_int};
 
@@ -90,7 +90,7 @@ pub(super) fn close(stream: *mut FILE, real: impl FnOnce() -> c_int) -> c_int {
 /// What a data call of a stream moved, according to its result.
 #[derive(Clone, Copy)]
 pub(super) enum StreamAdvance {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
     /// As far as the position has moved.
     AsFar,
@@ -140,8 +140,7 @@ impl StreamAdvance {
     }
 }
 
-/// A data call of a stream. `asked` is what it asked for in bytes, where the
-/// call tells that.
+/// A data call of a stream. `asked` is what it asked for in bytes, if the call says it.
 #[inline]
 pub(super) fn data<R: Copy>(
     function: Function,
@@ -232,9 +231,8 @@ fn writes(function: Function) -> bool {
 struct Mode(u32);
 
 impl Mode {
-    /// The mode of a call that has succeeded or not. One that succeeded has read
-    /// all of it; one that failed may have looked at the first character, or at
-    /// nothing.
+    /// The mode of a call. A successful call has read all of it; one that failed may
+    /// have looked at the first character, or at nothing.
     fn after(mode: *const c_char, is_success: bool) -> Mode {
         let mut first = [0; 4];
         for (place, byte) in first.iter_mut().enumerate() {
@@ -252,7 +250,7 @@ impl Mode {
         Mode(u32::from_ne_bytes(first))
     }
 
-    /// What matters of them for following the descriptor.
+    /// What matters for following the descriptor.
     fn flags(&self) -> c_int {
         let first = self.0.to_ne_bytes();
         let closed_on_exec = if first.contains(&b'e') { libc::O_CLOEXEC } else { 0 };

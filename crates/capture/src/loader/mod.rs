@@ -3,16 +3,15 @@
 //! The modules that are loaded and the functions that they define, found without
 //! the dynamic linker's main lock.
 //!
-//! `dlsym`, `dladdr` and `dlopen` wait for the lock that a thread holds while it
-//! loads a library, also while that library's constructors run. Binding a function
-//! when it is first called, which our functions stand in for, does not: a
-//! constructor may wait for a thread that makes such a call. So names are looked up
-//! here, in the modules' own hash tables. What is asked of the linker is
-//! `dl_iterate_phdr`, whose lock is held only while its list of modules is changed,
-//! as C++ exceptions rely on; inside it no module goes.
+//! `dlsym`, `dladdr` and `dlopen` wait for the lock that a thread holds while it loads
+//! a library and runs its constructors. Binding a function at its first call, which our
+//! functions replace, does not: a constructor may wait for a thread that makes such a
+//! call. So names are looked up here, in the modules' own hash tables. What is asked of
+//! the linker is `dl_iterate_phdr`, whose lock is held only while its list of modules
+//! is changed, as C++ exceptions rely on; meanwhile no module is unloaded.
 //!
-//! Nothing here allocates. It takes some microseconds for each look at all modules,
-//! so what is found is to be kept.
+//! Nothing here allocates. Each search of all modules takes some microseconds, so keep
+//! what is found.
 
 mod module;
 
@@ -23,7 +22,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize};
 pub(crate) use module::{LoadedModule, SymbolFound, SymbolName};
 
 /// Modules that are distinguished when dependencies are followed; further ones are
-/// nobody's.
+/// ignored.
 const MAX_MODULES: usize = 1024;
 
 /// How many modules there were before the program could load any: those that it was
@@ -63,7 +62,7 @@ pub(crate) fn may_global_scope_have_grown() -> bool {
     !IS_TOLD || HAS_LOADED_GLOBALLY.load(Relaxed)
 }
 
-/// What all modules behind ours say of a name.
+/// What the modules after ours define under a name.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(crate) struct NameDefinitions {
     /// The first definition of the global scope, as it was in the beginning.
@@ -94,10 +93,10 @@ pub(crate) fn definitions(name: &CStr) -> NameDefinitions {
     found
 }
 
-/// Looks names up in the modules that come after ours, as the linker would
-/// (`RTLD_NEXT`) but for all of them at once, in a fifth of the time: for each module,
-/// `visit` is given what finds names in it. False, and nothing is visited, where only the
-/// linker knows which modules were there in the beginning.
+/// Looks names up in the modules that come after ours, as the linker would (`RTLD_NEXT`)
+/// but all at once, in a fifth of the time: `visit` gets a lookup for each module. False,
+/// and nothing is visited, where only the linker knows which modules were there in the
+/// beginning.
 pub(crate) fn look_behind_ours(mut visit: impl FnMut(&dyn Fn(SymbolName) -> SymbolFound)) -> bool {
     let here = set_up as *const () as usize;
     let n_initial = N_INITIAL.load(Relaxed);
@@ -134,15 +133,15 @@ pub(crate) fn base_of(address: usize) -> Option<usize> {
     base
 }
 
-/// Looks names up in the module that an address lies in, and in what it depends on.
-/// The answers to all of them hold together: no module goes in between.
+/// Looks names up in the module that an address lies in, and in what it depends on. The
+/// answers are consistent: no module is unloaded in between.
 pub(crate) fn with_dependencies<R>(
     address: usize,
     work: impl FnOnce(&Dependencies) -> R,
 ) -> Option<R> {
     let mut work = Some(work);
     let mut result = None;
-    // As long as the outer look lasts no module goes.
+    // No module is unloaded during the outer search.
     each(|_, _| {
         if let (Some(work), Some(modules)) = (work.take(), Dependencies::of(address)) {
             result = Some(work(&modules));
@@ -217,7 +216,7 @@ impl Dependencies {
         self.members.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    /// The first member that is not among others.
+    /// The first member that is not in another set.
     fn first_beyond(&self, others: &[u64; MAX_MODULES / 64]) -> Option<usize> {
         let words = self.members.iter().zip(others).map(|(member, other)| member & !other);
         let mut left = words.enumerate().filter(|(_, word)| *word != 0);
@@ -231,12 +230,12 @@ fn set(bits: &mut [u64; MAX_MODULES / 64], number: usize) {
     }
 }
 
-/// Looks at all modules in the linker's order, with their numbers, until the answer
-/// is true. One look may be inside another.
+/// Visits all modules in the linker's order, with their numbers, until the callback
+/// returns true. Calls may be nested.
 fn each<F: FnMut(usize, &LoadedModule) -> bool>(look: F) {
     unsafe extern "C-unwind" {
-        // As in the libc crate, but for the callback: one that must not unwind would
-        // bring an unwinding runtime with it to make sure.
+        // As in the libc crate, except for the callback: one that must not unwind would
+        // pull in an unwinding runtime to make sure.
         fn dl_iterate_phdr(
             callback: unsafe extern "C-unwind" fn(
                 *mut libc::dl_phdr_info,

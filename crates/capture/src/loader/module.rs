@@ -23,7 +23,7 @@ struct Dynamic {
     value: usize,
 }
 
-/// A module as the linker describes it. Good as long as it is not unloaded.
+/// A module as the linker describes it. Valid as long as it is not unloaded.
 pub(crate) struct LoadedModule<'a> {
     info: &'a libc::dl_phdr_info,
 }
@@ -50,7 +50,7 @@ impl<'a> LoadedModule<'a> {
         })
     }
 
-    /// Whether it names another one as a library that it needs.
+    /// Whether it lists another one as a dependency.
     pub(super) fn needs(&self, other: &LoadedModule<'_>) -> bool {
         let (Some(own), soname) = (self.strings(), other.soname()) else { return false };
         let path = other.path();
@@ -63,7 +63,7 @@ impl<'a> LoadedModule<'a> {
     }
 
     /// The address of what it defines under a name: functions and variables, not
-    /// what is found out by a function (`STT_GNU_IFUNC`) or for each thread.
+    /// indirect functions (`STT_GNU_IFUNC`) or thread-locals.
     pub(super) fn symbol(&self, name: &CStr) -> Option<usize> {
         match self.symbols()?.find(SymbolName::new(name)) {
             SymbolFound::At(address) => Some(address),
@@ -101,8 +101,8 @@ impl<'a> LoadedModule<'a> {
         self.table(DT_STRTAB).map(|at| at as *const c_char)
     }
 
-    /// Where a table lies. The linker has put addresses in the place of offsets,
-    /// where it may write.
+    /// Where a table lies. The linker has replaced offsets by addresses where it may
+    /// write.
     fn table(&self, tag: i64) -> Option<usize> {
         let value = self.entries().find(|entry| entry.tag == tag)?.value;
         let base = self.base();
@@ -150,13 +150,13 @@ impl<'a> SymbolName<'a> {
     }
 }
 
-/// What a module says of a name.
+/// What a module defines under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SymbolFound {
     Nothing,
     /// It is at this address.
     At(usize),
-    /// A function says where it is (`STT_GNU_IFUNC`), which only the linker may ask.
+    /// An indirect function (`STT_GNU_IFUNC`), which only the linker may resolve.
     Indirect,
 }
 
@@ -248,8 +248,7 @@ impl Symbols {
     }
 }
 
-/// The symbols of a name, of which the linker chooses the default version for whoever asks
-/// for none.
+/// The symbols of a name; without a requested version, the linker chooses the default one.
 #[derive(Default)]
 struct CandidateSymbols {
     default: Option<usize>,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Compares contexts with what `backtrace()` finds. Slow, and not safe in signal
-//! handlers, as `backtrace()` is not: for tests, and for users who ask for it.
+//! Compares contexts with what `backtrace()` finds. Slow and, like `backtrace()`, not
+//! safe in signal handlers: for tests, and for users who ask for it.
 
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The identities that have been defined already: a set of fixed size, of which a
-//! part is used at first, because a short process pays for every page that it
-//! touches. When it is three quarters full it starts anew, in a larger part; what was
-//! in it is then defined a second time, which does no harm.
+//! The identities that have been defined already: a set of fixed size, of which a part
+//! is used at first, because a short process pays for every page that it touches. When
+//! it is three quarters full it starts over, in a larger part; what was in it is then
+//! defined again, which is harmless.
 
 const SLOTS: usize = 4096;
 /// Slots that are used at first.

@@ -3,12 +3,12 @@
 //! The context of a call: its call stack, found fast and safely inside other
 //! people's processes.
 //!
-//! A [`Walker`] belongs to one thread. It first looks whether it has seen the
-//! stack before: `paths` keeps, for each way that led to a call, the stack
-//! words that its unwinding depended on, and a hit compares them all. Else the
-//! stack is walked by `rules` that say how to get from a frame to its caller;
-//! a rule that is not known yet is read from the module's unwind tables
-//! (`cfi`). All this reads only `memory` that is known to be there.
+//! A [`Walker`] belongs to one thread. It first checks whether it has seen the stack
+//! before: `paths` keeps, for each way that led to a call, the stack words that its
+//! unwinding depended on, and a hit compares them all. Otherwise the stack is walked by
+//! `rules` that say how to get from a frame to its caller; a rule that is not known yet
+//! is read from the module's unwind tables (`cfi`). All this reads only `memory` that
+//! is known to be there.
 //!
 //! What is promised: no allocation, no lock of ours, no panic, no recursion,
 //! no call of a function that can be intercepted; about 50 bytes of stack for a
@@ -75,8 +75,8 @@ pub struct UnwoundFrame {
     pub offset: u64,
 }
 
-/// Who wants to know what identities stand for. An answer of false says that
-/// it could not be stored: it will be defined again.
+/// Receives what identities stand for. False means that it could not be stored: it will
+/// be defined again.
 pub trait ContextDefiner {
     /// A module that frames refer to.
     fn module(&mut self, id: u64, build_id: &[u8], path: &[u8], load_address: u64) -> bool;
@@ -88,8 +88,8 @@ pub trait ContextDefiner {
 /// in zeroed memory knows nothing.
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 
-/// Tells all walkers that code may have gone or changed; to be called after a
-/// module has been unloaded.
+/// Tells all walkers that code may have changed or disappeared; call it after a module
+/// was unloaded.
 pub fn modules_changed() {
     if GENERATION.fetch_add(1, Ordering::Relaxed) == u32::MAX {
         GENERATION.fetch_add(1, Ordering::Relaxed);
@@ -106,9 +106,8 @@ pub(crate) fn module_around(address: usize) -> Option<(usize, usize)> {
     object::containing(address).map(|object| (object.low, object.high))
 }
 
-/// Looks up what only the dynamic linker knows. To be called once while the
-/// library starts, since it may allocate; walkers that run before do so
-/// themselves.
+/// Looks up what only the dynamic linker knows. Call it once while the library starts,
+/// since it may allocate; walkers that run before do so themselves.
 pub fn prepare() {
     object::prepare();
 }

@@ -4,7 +4,8 @@
 //! whether the identity has been defined.
 //!
 //! The table holds [`MAX_MODULES`]; when it is full, or when a module lies where
-//! another one was, all that is known about code is void, and the table starts anew.
+//! another one was, everything known about code is discarded, and the table starts
+//! over.
 
 use super::object::{self, Object};
 use super::{ContextDefiner, UnwoundFrame};
@@ -50,7 +51,7 @@ pub(super) struct Modules {
 pub(super) enum NoModule {
     /// The address belongs to none.
     Outside,
-    /// What is known is void; to be asked again once it is forgotten.
+    /// What is known is outdated; ask again after forgetting it.
     Stale,
 }
 
@@ -109,14 +110,14 @@ impl Modules {
         module.is_defined
     }
 
-    /// All have to be defined again.
+    /// All of them have to be defined again.
     pub(super) fn forget_definitions(&mut self) {
         for module in self.modules.iter_mut().take(self.n_modules) {
             module.is_defined = false;
         }
     }
 
-    /// Sets the path of the program, for one who knows it.
+    /// Sets the path of the program, if the caller knows it.
     pub(super) fn set_program(&mut self, path: &[u8]) {
         if let Some(program) = self.program.get_mut(..path.len()) {
             program.copy_from_slice(path);
@@ -124,7 +125,7 @@ impl Modules {
         }
     }
 
-    /// Starts anew.
+    /// Starts over.
     pub(super) fn clear(&mut self) {
         self.n_modules = 0;
     }
@@ -153,9 +154,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Told(Vec<(u64, Vec<u8>, Vec<u8>)>);
+    struct Definitions(Vec<(u64, Vec<u8>, Vec<u8>)>);
 
-    impl ContextDefiner for Told {
+    impl ContextDefiner for Definitions {
         fn module(&mut self, id: u64, build_id: &[u8], path: &[u8], _: u64) -> bool {
             self.0.push((id, build_id.to_vec(), path.to_vec()));
             self.0.len() > 1
@@ -176,17 +177,17 @@ mod tests {
         let mut modules = empty();
         let address = base_name as *const () as usize;
         let Ok((id, _)) = modules.find(address) else { panic!("the test is a module") };
-        let mut told = Told::default();
-        assert!(!modules.define(id, &mut told));
-        assert!(modules.define(id, &mut told));
-        assert!(modules.define(id, &mut told));
-        assert_eq!(told.0.len(), 2);
+        let mut definitions = Definitions::default();
+        assert!(!modules.define(id, &mut definitions));
+        assert!(modules.define(id, &mut definitions));
+        assert!(modules.define(id, &mut definitions));
+        assert_eq!(definitions.0.len(), 2);
         modules.forget_definitions();
-        assert!(modules.define(id, &mut told));
-        assert_eq!(told.0.len(), 3);
+        assert!(modules.define(id, &mut definitions));
+        assert_eq!(definitions.0.len(), 3);
         let program = std::env::current_exe().expect("there is a program");
-        assert_eq!(told.0[0].2, program.as_os_str().as_encoded_bytes());
-        assert_eq!(told.0[0].0, modules.frame(id, address).module);
+        assert_eq!(definitions.0[0].2, program.as_os_str().as_encoded_bytes());
+        assert_eq!(definitions.0[0].0, modules.frame(id, address).module);
     }
 
     #[test]

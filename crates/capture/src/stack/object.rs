@@ -16,8 +16,8 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use libc::{Elf64_Ehdr, Elf64_Phdr};
 
-/// A module as it lies in memory. Good as long as it is not unloaded, which
-/// cannot happen while one of its functions is on the stack.
+/// A module as it lies in memory. Valid as long as it is not unloaded, which cannot
+/// happen while one of its functions is on the stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Object {
     /// First address.
@@ -108,7 +108,7 @@ fn ask_lock_free(find_object: FindObject, address: usize) -> Option<Object> {
     }
 }
 
-/// Where a module's program headers are, and how many; None if nobody knows.
+/// Where a module's program headers are, and how many; None if unknown.
 ///
 /// # Safety
 ///
@@ -251,13 +251,13 @@ fn build_id_in(mut notes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Frames of this library that are left out of a context: a call that the program
-/// makes through a library (`pwrite` inside `H5Dwrite`) comes through our hook of the
-/// outer call, and must have the same context whatever we were built from. In a
-/// program that we are linked into (tests) no frame is ours: its own would be.
+/// Frames of this library that are left out of a context: a call that the program makes
+/// through a library (`pwrite` inside `H5Dwrite`) comes through our hook of the outer
+/// call, and must have the same context whatever we were built from. In a program that
+/// links us (tests) no frame counts as ours; otherwise the program's own would.
 ///
-/// At most so many are passed over in a stack; one with more ends there.
-/// A hook has less than ten, and few libraries stand on each other.
+/// At most this many are skipped in a stack; one with more ends there. A hook has less
+/// than ten, and few libraries stand on each other.
 pub(super) const MAX_OWN_FRAMES: usize = 64;
 
 static LOW: AtomicUsize = AtomicUsize::new(0);

@@ -30,7 +30,7 @@ impl Walker {
         None
     }
 
-    /// Nobody knows; `backtrace()` does not ask either.
+    /// Unknown; `backtrace()` does not check either.
     pub(crate) fn has_room(&mut self, _caller: Caller, _bytes: usize) -> bool {
         true
     }
@@ -71,7 +71,7 @@ impl Walker {
         (identify(frames), addresses.unwrap_or_default())
     }
 
-    /// Takes the frames of this library out of those found; how many are left.
+    /// Removes the frames of this library; returns how many are left.
     fn leave_out_own(&mut self, n_found: usize) -> usize {
         let mut n_kept = 0;
         for number in 0..n_found {
@@ -91,8 +91,8 @@ impl Walker {
             let Some(&address) = self.found.get(number) else { return };
             let mut module = self.modules.find(address);
             if let Err(NoModule::Stale) = module {
-                // Frames that have a number of the old table lose their definition,
-                // and get it with the next context.
+                // Frames numbered by the old table lose their definition, and get it
+                // again with the next context.
                 self.modules.clear();
                 module = self.modules.find(address);
             }
@@ -111,18 +111,19 @@ impl Walker {
         }
     }
 
-    /// Sets the path of the program, for one who knows it.
+    /// Sets the path of the program, if the caller knows it.
     pub(crate) fn set_program(&mut self, path: &[u8]) {
         self.modules.set_program(path);
     }
 
-    /// All has to be defined again: the process was forked, or a new stream begun.
+    /// Everything has to be defined again: the process was forked, or a new stream
+    /// begun.
     pub fn forget_definitions(&mut self) {
         self.seen.clear();
         self.modules.forget_definitions();
     }
 
-    /// Starts anew: modules have changed.
+    /// Starts over: modules have changed.
     pub fn forget_code(&mut self) {
         self.modules.clear();
     }

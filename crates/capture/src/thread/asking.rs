@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A thread that asks what comes next. Its slot lies in its state; what is read
-//! here may be read by a handler that interrupts the recorder, because all of it
-//! is single words, or the writer's own, which bears that.
+//! A thread that asks what comes next. Its slot lies in its state; what is read here
+//! may be read by a handler that interrupts the recorder, because all of it is single
+//! words, or belongs to the writer, which tolerates that.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
@@ -48,7 +48,7 @@ pub(crate) fn ask(job: &JobPage) -> Result<StreamStatus, RecordingStatus> {
     standing().ok_or(RecordingStatus::NoRoom)
 }
 
-/// A definition of this thread's stream, and the place behind it.
+/// A definition of this thread's stream, and the place after it.
 pub(crate) fn definition(place: u64) -> Option<(Definition, u64)> {
     own_state()?.writer()?.definition(place)
 }
@@ -58,15 +58,15 @@ pub(crate) fn record(number: u64) -> Option<Call> {
     own_state()?.writer()?.record(number)
 }
 
-/// This thread's state, if it is of this process.
+/// This thread's state, if it belongs to this process.
 #[inline]
 pub(super) fn own_state<'a>() -> Option<&'a ThreadState> {
     cell().state().filter(|state| state.generation.load(Relaxed) == RECORDER.generation())
 }
 
 impl ThreadState {
-    /// Makes the slot, if there is none. One that cannot be made is not tried
-    /// for again: the file may be there.
+    /// Makes the slot, if there is none. If that fails, it is not tried again: the file
+    /// may exist.
     fn ask(&self, job: &JobPage) -> Result<(), RecordingStatus> {
         if !self.slot.load(Relaxed).is_null() {
             return Ok(());
@@ -80,11 +80,11 @@ impl ThreadState {
         Ok(())
     }
 
-    /// Gives the slot up: the stream ends, or is another process's.
+    /// Releases the slot: the stream ends, or is another process's.
     pub(super) fn release_slot(&self) {
         self.has_asked.store(false, Relaxed);
         if let Some(slot) = NonNull::new(self.slot.swap(core::ptr::null_mut(), Relaxed)) {
-            // SAFETY: the writer has mapped so many bytes there, and nobody but
+            // SAFETY: the writer has mapped that many bytes there, and nobody but
             // this thread looks at them.
             unsafe { sys::unmap(slot, SLOT_BYTES) };
         }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Notices that a thread ends, to give its memory back.
+//! Notices that a thread ends, to free its memory.
 //!
-//! A key's destructor tells, if the key is among the first of the process: for
-//! those glibc has room in the thread itself. To set a value for a later one
-//! allocates, which a hook must not do. Where other libraries have made so many
-//! keys before us, the threads are listed instead, and a new one looks for some
-//! that are gone.
+//! A key's destructor does that, if the key is among the first of the process: glibc
+//! has room for those in the thread itself. Setting a value for a later key allocates,
+//! which a hook must not do. If other libraries have made too many keys before us,
+//! threads are listed instead, and each new one looks for some that are gone.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -35,11 +34,11 @@ static LIST: [Listed; LISTED] = [const { Listed::free() }; LISTED];
 /// Where the next look begins.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// A thread that has a state.
+/// A thread with a state.
 struct Listed {
     /// 0: the place is free.
     thread: AtomicU32,
-    /// What is of another generation belongs to the process before this one.
+    /// An entry of another generation belongs to the parent process.
     generation: AtomicU32,
     state: AtomicPtr<ThreadState>,
 }
@@ -50,8 +49,8 @@ const BEING_CHANGED: u32 = u32::MAX;
 /// Makes the key.
 pub(crate) fn set_up() {
     unsafe extern "C" {
-        // As in the libc crate, but for the destructor: one that must not
-        // unwind would bring an unwinding runtime with it to make sure.
+        // As in the libc crate, except for the destructor: one that must not unwind
+        // would pull in an unwinding runtime to make sure.
         fn pthread_key_create(
             key: *mut libc::pthread_key_t,
             destructor: unsafe extern "C-unwind" fn(*mut libc::c_void),
@@ -70,8 +69,8 @@ pub(crate) fn set_up() {
     }
 }
 
-/// Wants to know when this thread ends, whose state has just been made or is of a
-/// new generation.
+/// Registers this thread, whose state is new or of a new generation, so that its end is
+/// noticed.
 pub(super) fn watch(state: NonNull<ThreadState>) {
     match KEY.load(Acquire).checked_sub(1) {
         // SAFETY: the key is ours, and there is room for its value.
@@ -94,8 +93,8 @@ fn list(state: NonNull<ThreadState>) {
     }
 }
 
-/// Gives back what threads have left that are gone, some at a time. Called where a
-/// thread is about to make its own.
+/// Frees what threads left that are gone, a few at a time. Called when a thread is
+/// about to make its own.
 pub(super) fn give_back_abandoned() {
     if KEY.load(Relaxed) != 0 {
         return;
@@ -106,7 +105,7 @@ pub(super) fn give_back_abandoned() {
     let known = looked_for.filter(|place| !place.is_free(generation));
     for place in known.take(LOOKED_FOR) {
         let thread = place.thread.load(Acquire);
-        // This one has no state yet: one of its number has had it before.
+        // This thread has no state yet: an earlier one with the same number had it.
         let is_gone = thread != BEING_CHANGED && (thread == this || !sys::is_thread_alive(thread));
         if !is_gone || !place.claim(thread) {
             continue;
@@ -160,13 +159,13 @@ unsafe extern "C-unwind" fn thread_ends(state: *mut libc::c_void) {
     });
 }
 
-/// Ends a stream and gives the memory back.
+/// Ends a stream and frees the memory.
 ///
 /// # Safety
 ///
 /// Nobody uses the state any more.
 unsafe fn give_back(state: NonNull<ThreadState>) {
-    // A handler that came now would find nothing, and could begin anew.
+    // A handler that ran now would find nothing, and could start over.
     sys::without_signals(|| {
         // SAFETY: the caller's promise.
         unsafe {

@@ -3,15 +3,15 @@
 //! Has calls learned on the thread that makes them (`--in-process`), by
 //! `libioracle.so` in the same process.
 //!
-//! The oracle allocates and may need much stack, and the program's call may come
-//! from a signal handler that has interrupted its allocator, or from a thread
-//! with little stack. So it is called on a stack of our own, with all
-//! signals held back. Then no handler of the program runs in the middle of it,
-//! none can jump out of it, and none finds itself on a stack that it does not
-//! know; memory is the oracle's own business, and not the program's allocator.
+//! The oracle allocates and may need much stack, and the program's call may come from a
+//! signal handler that has interrupted its allocator, or from a thread with little
+//! stack. So it is called on a stack of our own, with all signals blocked. Then no
+//! handler of the program runs in the middle of it, none can jump out of it, and none
+//! runs on a stack that it does not know; the oracle has its own memory and does not
+//! use the program's allocator.
 //!
-//! It looks at this thread's records, so calls that it could not be called for
-//! (inside others) are learned with the next one.
+//! It looks at this thread's records, so calls after which it could not run (inside
+//! others) are learned with the next one.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -83,7 +83,7 @@ pub(super) fn learned_by(state: &ThreadState) -> usize {
     if learned > GIVEN_UP { state.learned.as_ptr() as usize } else { 0 }
 }
 
-/// Calls something on that stack, for this thread.
+/// Calls something on that stack for this thread.
 pub(crate) unsafe fn on_own_stack(work: Work, data: *mut c_void) -> bool {
     match own_state() {
         // SAFETY: the caller's promise.
@@ -123,7 +123,7 @@ fn teach(state: &ThreadState, lesson: LearnerTask) {
 ///
 /// `work` does not unwind and takes `data`.
 unsafe fn run_on_own_stack(state: &ThreadState, work: Work, data: *mut c_void) -> bool {
-    // With signals held back nobody else of this thread is here.
+    // With signals blocked, nothing else of this thread is here.
     sys::without_signals(|| {
         if state.is_on_own_stack.load(Ordering::Relaxed) {
             return false;
@@ -144,7 +144,7 @@ unsafe fn run_on_own_stack(state: &ThreadState, work: Work, data: *mut c_void) -
     })
 }
 
-/// The stack, made if need be, with a page at its end that nobody can touch.
+/// The stack, made if need be, with a guard page at its end.
 fn own_stack(stack: &AtomicPtr<u8>) -> Option<NonNull<u8>> {
     if let Some(stack) = NonNull::new(stack.load(Ordering::Relaxed)) {
         return Some(stack);
@@ -160,7 +160,7 @@ fn own_stack(stack: &AtomicPtr<u8>) -> Option<NonNull<u8>> {
 }
 
 impl ThreadState {
-    /// Gives up what was learned and the stack: the stream ends, or is another
+    /// Releases what was learned and the stack: the stream ends, or is another
     /// process's.
     pub(super) fn release_learned(&self) {
         let has_stack = !self.own_stack.load(Ordering::Relaxed).is_null();

@@ -2,14 +2,13 @@
 
 //! What belongs to one thread: its stream, its walker, its calls under way.
 //!
-//! Three kinds of interruption must be survived. A signal handler may make calls
-//! while the recorder is at work on the same thread: what cannot be entered
-//! twice is behind a reentrancy guard (`busy_sp`), and the interrupting call does
-//! without it. A handler may fork, so that what was begun in one process ends in
-//! two: the generation says which process a state belongs to. And
-//! a handler may leave with `longjmp`, so that what was begun never ends: guard
-//! and calls under way remember the stack pointer they were made at, and are
-//! void once the stack is shorter than that.
+//! Three kinds of interruption must be survived. A signal handler may make calls while
+//! the recorder is at work on the same thread: what cannot be entered twice is behind a
+//! reentrancy guard (`busy_sp`), and the interrupting call goes without it. A handler
+//! may fork, so that what was begun in one process ends in two: the generation says
+//! which process a state belongs to. And a handler may leave with `longjmp`, so that
+//! what was begun never ends: guard and calls under way remember the stack pointer they
+//! were made at, and are void once the stack is shorter than that.
 
 mod asking;
 pub(crate) mod ending;
@@ -43,9 +42,9 @@ pub(crate) use vfork::{is_vfork_child, is_vfork_child_uncounted};
 /// The thread-local words of ours; `variadic.c` reserves them, entry code
 /// stores the first two. All zero in a new thread.
 ///
-/// Only the thread itself uses them, but a signal handler may at any instruction:
-/// so they are atomics, of which it finds the value before or the one after, and
-/// no reference to them is exclusive.
+/// Only the thread itself uses them, but a signal handler may interrupt at any
+/// instruction: so they are atomics, in which it finds either the old or the new value,
+/// and no reference to them is exclusive.
 #[repr(C)]
 pub(crate) struct ThreadCell {
     /// Stack pointer at the entry of the intercepted function: where its
@@ -128,8 +127,8 @@ pub(crate) struct Begun {
     part: Cell<u32>,
 }
 
-/// Begins a call on this thread. None if it cannot be recorded: if it turns out
-/// to be one that would be, [`count_refused`] is to be called.
+/// Begins a call on this thread. None if it cannot be recorded: then call
+/// [`count_refused`] if it turns out to be a call that should have been.
 #[inline]
 pub(crate) fn begin() -> Option<Begun> {
     let cell = cell();
@@ -162,8 +161,7 @@ pub(crate) fn count_refused() {
     }
 }
 
-/// Where the intercepted call of this thread will return to; 0 if that cannot
-/// be told.
+/// Where the intercepted call of this thread will return to; 0 if that is unknown.
 pub(crate) fn return_address() -> usize {
     let sp = cell().caller_sp.load(Relaxed);
     if !is_caller_of_this(sp) {
@@ -173,8 +171,8 @@ pub(crate) fn return_address() -> usize {
     unsafe { arch::return_address_at(sp) }
 }
 
-/// Whether a stack pointer can be that of our caller's: a handler that
-/// interrupts between the entry, which stores it, and here, stores its own.
+/// Whether a stack pointer can be that of our caller: a handler that interrupts between
+/// the entry, which stores it, and here, stores its own.
 #[inline(always)]
 fn is_caller_of_this(sp: usize) -> bool {
     const MAX_HOOK_FRAME: usize = 16 * 1024;
@@ -283,7 +281,7 @@ impl Begun {
     }
 
     /// Fills in what the call itself does not know. In place: another copy of the
-    /// record would be a tenth of what the end of a call takes.
+    /// record would take a tenth of the time of a call's end.
     #[inline]
     fn fill_in(&self, call: &mut Call, began: u64, depth: usize, end_ns: u64) {
         call.context = self.context;
@@ -298,8 +296,8 @@ impl Begun {
         self.write_and(record, || ());
     }
 
-    /// Writes a record, and does something else where that may be done: in the process
-    /// that the call began in.
+    /// Writes a record and does something else, but only in the process that the call
+    /// began in.
     #[inline]
     fn write_and(&self, record: &Call, then: impl FnOnce()) {
         if self.generation != RECORDER.generation() {

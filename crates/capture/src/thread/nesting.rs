@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Calls into libraries whose functions call each other: only the outermost is
-//! the application's. Fortran's `mpi_file_open_` may call C's `MPI_File_open`,
-//! which is then no call of its own.
+//! Calls into libraries whose functions call each other: only the outermost is made by
+//! the application. Fortran's `mpi_file_open_` may call C's `MPI_File_open`, which then
+//! does not count.
 
 use core::sync::atomic::Ordering::Relaxed;
 

@@ -48,8 +48,8 @@ fn enter(sp: usize) -> bool {
     true
 }
 
-/// Whether what was begun at a stack pointer can no longer be under way, now
-/// that a call is made at another.
+/// Whether what was begun at a stack pointer must be over, given that a call is now
+/// made at another.
 #[inline]
 pub(super) fn is_void(begun_sp: usize, sp: usize) -> bool {
     begun_sp <= sp && !sys::on_alternate_stack()

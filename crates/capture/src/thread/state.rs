@@ -6,11 +6,11 @@
 //! A [`ThreadState`] is shared by the thread and the signal handlers that interrupt
 //! it, so references to it are never exclusive. What is in it is of three kinds:
 //!
-//! - single words, atomics: a handler finds the value before or the one after;
-//! - what is [`Guarded`]: exclusive for whoever is inside the reentrancy guard;
-//! - the writer, whose methods bear interruptions and need no more than a shared
-//!   reference, and the room for its paths: both are changed with signals held
-//!   back, when no use of them by the interrupted thread is under way.
+//! - single words, atomics: a handler finds the old or the new value;
+//! - what is [`Guarded`]: exclusive to the code inside the reentrancy guard;
+//! - the writer, whose methods tolerate interruptions and need only a shared reference,
+//!   and the room for its paths: both are changed only with signals blocked, while the
+//!   interrupted thread is not using them.
 
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
@@ -90,7 +90,7 @@ pub(crate) struct ThreadState {
     guarded: UnsafeCell<Guarded>,
 }
 
-/// What is used inside the reentrancy guard alone.
+/// What is used only inside the reentrancy guard.
 pub(crate) struct Guarded {
     /// Stack pointers of the calls under way, outermost first.
     under_way: [usize; MAX_DEPTH],
@@ -107,7 +107,7 @@ pub(crate) struct Guarded {
 
 /// Identities that a stream is known to have defined: the last one of each place.
 struct DefinedIds {
-    /// Part of every word, so that another one empties the table without touching it.
+    /// Part of every word, so that changing it empties the table without touching it.
     epoch: u64,
     words: [u64; DEFINED],
 }
@@ -226,7 +226,7 @@ impl ThreadState {
         }
     }
 
-    /// All of it.
+    /// The whole state.
     ///
     /// # Safety
     ///
@@ -276,7 +276,7 @@ impl GuardedState<'_> {
             return true;
         }
         let n_name = path.bytes().len();
-        // Behind the path rather than beside it: no room on the stack is needed.
+        // After the path, in the same buffer, so that no stack is needed.
         if let Some(FileStatus { size, device, .. }) = opened {
             path.push(b"\0");
             path.push(&size.to_ne_bytes());
@@ -301,8 +301,8 @@ impl GuardedState<'_> {
         }
     }
 
-    /// Does something on the thread's spare stack, with signals held back. Not inlined:
-    /// where the thread has no state, what this needs takes no room.
+    /// Does something on the thread's spare stack, with signals blocked. Not inlined,
+    /// so that it takes no stack if the thread has no state.
     #[inline(never)]
     pub(crate) fn on_spare_stack<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let spare_stack = self.state.spare_stack;
@@ -311,7 +311,7 @@ impl GuardedState<'_> {
         unsafe { spare_stack.run(|| work(self)) }
     }
 
-    /// Makes room while that can be done.
+    /// Makes room while that is possible.
     pub(crate) fn reserve_room(&mut self) {
         if let (Some(writer), Some(job)) = (self.state.writer(), RECORDER.job()) {
             writer.reserve(&mut self.state.host(), job);
@@ -379,7 +379,7 @@ impl GuardedState<'_> {
     }
 
     fn define_process(&mut self, job: &JobPage) {
-        // Before the process itself, so that it is known what it is called then.
+        // Before the process itself, so that its name is known by then.
         let application = RECORDER.set_up().application.bytes();
         if let Some(writer) = self.state.writer()
             && !application.is_empty()
@@ -412,7 +412,7 @@ impl GuardedState<'_> {
         let Some(writer) = self.state.writer() else { return };
         let host = &mut self.state.host();
         writer.define(host, job, DefinitionKind::Process, 0, &[path.bytes()]);
-        if is_cut && RECORDER.tells_command() {
+        if is_cut && RECORDER.records_command() {
             let _ = sys::with_file(c"/proc/self/cmdline", libc::O_RDONLY, 0, |file| {
                 define_arguments(file, path, |at, piece| {
                     writer.define(host, job, DefinitionKind::Arguments, at, &[piece])
@@ -422,8 +422,8 @@ impl GuardedState<'_> {
     }
 }
 
-/// Hands over the arguments behind the first ones, piece by piece, each with its
-/// place among all of them.
+/// Hands over the remaining arguments, piece by piece, each with its place among all of
+/// them.
 fn define_arguments(
     file: &sys::Descriptor,
     room: &mut Text,
@@ -445,8 +445,8 @@ fn define_arguments(
 }
 
 /// Defines a text, of which the first `n_name` bytes are the name that is hidden where
-/// that is asked for. On the spare stack: this comes deepest of all that a first open
-/// takes, and only once per file and stream.
+/// that is asked for. On the spare stack: a first open needs the most stack here, and
+/// it happens only once per file and stream.
 #[cold]
 #[inline(never)]
 fn define(state: &ThreadState, kind: DefinitionKind, id: u64, text: &[u8], n_name: usize) -> bool {
@@ -465,7 +465,7 @@ fn define(state: &ThreadState, kind: DefinitionKind, id: u64, text: &[u8], n_nam
     unsafe { state.spare_stack.run(define) }
 }
 
-/// This thread's state, made if need be. To be asked for inside the guard.
+/// This thread's state, made if need be. Call it inside the guard.
 #[inline]
 pub(super) fn current_state<'a>(cell: &'a ThreadCell, job: &JobPage) -> Option<&'a ThreadState> {
     if let Some(state) = cell.state()
@@ -479,15 +479,15 @@ pub(super) fn current_state<'a>(cell: &'a ThreadCell, job: &JobPage) -> Option<&
 
 #[cold]
 fn begin_state<'a>(cell: &'a ThreadCell, job: &JobPage) -> Option<&'a ThreadState> {
-    // A forked child may only begin now, in the middle of a call of its parent's.
+    // A forked child may begin only now, in the middle of a call that its parent began.
     if !RECORDER.is_on() {
         return None;
     }
     let patience = cell.patience.load(Relaxed);
     let told_in = cell.told_in.load(Relaxed);
-    let was_told = told_in != 0 && told_in == RECORDER.generation();
-    // A forked child has its own luck.
-    if patience > 0 && was_told {
+    let was_reported = told_in != 0 && told_in == RECORDER.generation();
+    // A forked child may succeed where its parent failed.
+    if patience > 0 && was_reported {
         cell.patience.store(patience - 1, Relaxed);
         return None;
     }
@@ -516,7 +516,7 @@ fn begin_state<'a>(cell: &'a ThreadCell, job: &JobPage) -> Option<&'a ThreadStat
     // interrupted.
     match unsafe { state.spare_stack.run(|| state.guarded().begin_stream(job)) } {
         Ok(()) => {
-            RECORDER.tell_recorded(job, was_told);
+            RECORDER.report_recorded(job, was_reported);
             cell.told_in.store(0, Relaxed);
             descriptors::forget_undefined();
             Some(state)
@@ -540,8 +540,8 @@ fn new_state() -> Option<NonNull<ThreadState>> {
 }
 
 impl ThreadState {
-    /// Whether a call is in the middle of writing a record, interrupted by the
-    /// handler that has come here: it must find the writer as it was.
+    /// Whether a call is in the middle of writing a record, interrupted by the handler
+    /// that has come here: the call must find the writer unchanged.
     fn is_interrupted(&self, sp: usize) -> bool {
         let recording_sp = self.recording_sp.load(Relaxed);
         recording_sp != 0 && !is_void(recording_sp, sp)
@@ -549,8 +549,8 @@ impl ThreadState {
 }
 
 /// In a child that libc has just forked. Where a handler forked in the middle of
-/// writing a record, the parent writes it, and what the child writes of it must
-/// not be found in the parent's stream, in which other records may be by then.
+/// writing a record, the parent writes it, and the child must not write it to the
+/// parent's stream, where other records may be by then.
 pub(crate) fn leave_stream_of_parent() {
     if let Some(state) = cell().state()
         && state.recording_sp.load(Relaxed) != 0
@@ -584,7 +584,7 @@ fn refuse<'a>(cell: &ThreadCell, job: &JobPage, cause: UnrecordedCause) -> Optio
     cell.patience.store(RETRY_AFTER, Relaxed);
     let generation = RECORDER.generation();
     if cell.told_in.swap(generation, Relaxed) != generation {
-        RECORDER.tell_unrecorded(job, cause);
+        RECORDER.report_unrecorded(job, cause);
     }
     None
 }

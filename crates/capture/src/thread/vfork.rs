@@ -22,8 +22,8 @@ pub(crate) enum Until {
     Forever,
 }
 
-/// This thread's memory will be shared with a child: from now on calls are checked
-/// for who makes them.
+/// This thread's memory will be shared with a child: from now on, calls check which
+/// process makes them.
 pub(crate) fn share_memory(until: Until) {
     if !RECORDER.is_on() {
         return;
@@ -48,7 +48,7 @@ pub(crate) fn is_vfork_child() -> bool {
     cell.sharing_thread.load(Relaxed) != 0 && is_sharing_child(cell)
 }
 
-/// The same for those who only want to know: nothing is counted or forgotten.
+/// The same without counting or forgetting anything.
 pub(crate) fn is_vfork_child_uncounted() -> bool {
     if !arch::VFORK_IS_NOTICED {
         return sys::process_id() != RECORDER.process_id();

@@ -15,17 +15,17 @@ use ioracle_capture::stack::{Caller, ContextDefiner, UnwoundFrame, Walker, agree
 
 /// What definitions said.
 #[derive(Default)]
-pub struct Told {
+pub struct Definitions {
     pub modules: HashMap<u64, PathBuf>,
     pub contexts: HashMap<u64, Vec<UnwoundFrame>>,
     /// Answers false.
     pub is_full: bool,
-    pub n_told: usize,
+    pub n_defined: usize,
 }
 
-impl ContextDefiner for Told {
+impl ContextDefiner for Definitions {
     fn module(&mut self, id: u64, _build_id: &[u8], path: &[u8], _: u64) -> bool {
-        self.n_told += 1;
+        self.n_defined += 1;
         let path = PathBuf::from(String::from_utf8_lossy(path).into_owned());
         assert_ne!(id, 0);
         if !self.is_full {
@@ -35,7 +35,7 @@ impl ContextDefiner for Told {
     }
 
     fn context(&mut self, id: u64, frames: &[UnwoundFrame]) -> bool {
-        self.n_told += 1;
+        self.n_defined += 1;
         assert_ne!(id, 0);
         let known = self.contexts.insert(id, frames.to_vec());
         assert!(known.is_none_or(|known| known == frames), "one identity for two contexts");
@@ -49,7 +49,7 @@ impl ContextDefiner for Told {
 /// What the probes of a thread have seen.
 pub struct Probe {
     pub walker: Box<Walker>,
-    pub told: Told,
+    pub definitions: Definitions,
     pub contexts: Vec<u64>,
     /// Probes whose context was not that of `backtrace()`.
     pub n_different: usize,
@@ -61,7 +61,7 @@ thread_local! {
     static PROBE: RefCell<Probe> = RefCell::new(Probe {
         // SAFETY: all zero is the walker that knows nothing.
         walker: unsafe { Box::from_raw(alloc_zeroed(Layout::new::<Walker>()).cast()) },
-        told: Told::default(),
+        definitions: Definitions::default(),
         contexts: Vec::new(),
         n_different: 0,
         compares: true,
@@ -82,7 +82,7 @@ pub extern "C" fn probe() {
 extern "C" fn look(sp: usize, fp: usize) {
     let caller = Caller { sp, fp };
     with_probe(|probe| {
-        let context = probe.walker.context(caller, &mut probe.told);
+        let context = probe.walker.context(caller, &mut probe.definitions);
         probe.contexts.push(context);
         if context != 0 {
             assert_eq!(context, probe.walker.addresses(caller).0, "the context is that of a walk");

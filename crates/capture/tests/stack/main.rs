@@ -129,7 +129,7 @@ fn deep_stacks_are_cut_off_at_their_outer_end() {
         let paths = depths.map(|depth| "p".repeat(depth));
         let contexts = shapes.travel_all(paths.iter().map(String::as_str));
         let n_frames: Vec<_> = with_probe(|probe| {
-            contexts.iter().map(|context| probe.told.contexts[context].len()).collect()
+            contexts.iter().map(|context| probe.definitions.contexts[context].len()).collect()
         });
         assert_eq!(contexts[0], contexts[1]);
         assert!(n_frames[0] < n_frames[2] && n_frames[2] < 96, "{n_frames:?}");
@@ -160,7 +160,7 @@ fn a_broken_frame_pointer_ends_the_stack() {
         let wild = [0, 1, 8, 0xfff, 1 << 40, 1 << 47, 1 << 63, usize::MAX, usize::MAX - 15];
         for value in wild.into_iter().chain([on_stack, on_stack + 1, on_heap, on_heap + 4]) {
             let contexts = [0; 3].map(|_| shapes.break_frame_pointer(value));
-            let n_frames = with_probe(|probe| probe.told.contexts[&contexts[0]].len());
+            let n_frames = with_probe(|probe| probe.definitions.contexts[&contexts[0]].len());
             assert!((1..=2).contains(&n_frames), "{n_frames} frames with {value:#x}");
             assert_eq!(contexts[0], contexts[1]);
             assert_eq!(contexts[0], contexts[2]);
@@ -207,22 +207,22 @@ fn a_library_in_the_place_of_another_is_seen() {
 #[test]
 fn definitions_are_made_until_they_are_kept() {
     with_shapes(|shapes| {
-        with_probe(|probe| probe.told.is_full = true);
-        let n_told = || {
-            let before = with_probe(|probe| probe.told.n_told);
+        with_probe(|probe| probe.definitions.is_full = true);
+        let n_defined = || {
+            let before = with_probe(|probe| probe.definitions.n_defined);
             shapes.travel_all(["pvp"]);
-            with_probe(|probe| probe.told.n_told) - before
+            with_probe(|probe| probe.definitions.n_defined) - before
         };
-        let mut told = Vec::new();
+        let mut defined = Vec::new();
         for turn in 0..8 {
             with_probe(|probe| {
-                probe.told.is_full = turn < 2;
+                probe.definitions.is_full = turn < 2;
                 if turn == 5 {
                     probe.walker.forget_definitions();
                 }
             });
-            told.push(n_told() > 0);
+            defined.push(n_defined() > 0);
         }
-        assert_eq!(told, [true, true, true, false, false, true, false, false]);
+        assert_eq!(defined, [true, true, true, false, false, true, false, false]);
     });
 }

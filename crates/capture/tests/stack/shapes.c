@@ -214,7 +214,7 @@ void change_a_word(void (*probe)(void), int word, void *value) {
     room[0] = 2;
 }
 
-// Calls the probe with a frame pointer that is none, from a function that says
+// Calls the probe with an invalid frame pointer, from a function that says
 // that its frame is found by the frame pointer.
 void break_frame_pointer(void (*probe)(void), uintptr_t value);
 __asm__(".text\n"

@@ -28,7 +28,7 @@ fn main() {
     println!("| --- | ---: |");
     for n in ["1", "64"] {
         let cost = bench.published(["fresh", n, "0"]);
-        println!("| `ioracle_next` of {n}, when it rests on all calls | {} |", cost[0]);
+        println!("| `ioracle_next` of {n}, if all calls are taken into account | {} |", cost[0]);
     }
     for (pause, busy) in [("20000", false), ("500000", false), ("5000000", false), ("20000", true)]
     {

@@ -63,7 +63,7 @@ pub fn report(tools: &Tools) {
          open with its close. Medians of \
          {ROUNDS} pairs. Depth 5 does less work than depth 20, so where its row is slower, the \
          difference is noise. Eight threads share the processors with each other and with the \
-         reader; most of what a thread waits for there is the others.\n"
+         reader; there, a thread mostly waits for the others.\n"
     );
     println!("| call | depth | paths | threads | plain ns | captured ns | added ns |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! How long after its end a call is seen by a reader that acts on it, and what it costs to
-//! tell those who look how a job is doing.
+//! report how a job is doing.
 
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -44,12 +44,12 @@ pub fn report(tools: &Tools) {
     println!();
 }
 
-/// Prints what telling the status costs.
+/// Prints what reporting the status costs.
 pub fn status(tools: &Tools) {
     println!("## The status of a running job\n");
     println!(
         "Processor time of `ioracle run` of a program that writes 4 KiB every 500 µs, for \
-         {SECONDS} s: where nobody looks, and where `ioracle jobs` looks every {} ms.\n",
+         {SECONDS} s: if nobody looks, and if `ioracle jobs` looks every {} ms.\n",
         LOOK_EVERY.as_millis()
     );
     println!("| | share of a processor |");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the doctor says of one thing.
+//! What the doctor reports about one thing.
 
 use std::ffi::OsStr;
 use std::fmt::Display;

@@ -14,7 +14,7 @@ struct Library {
     /// How names of its files begin, and what they are; the last that fits is
     /// the most exact.
     kinds: &'static [(&'static str, &'static str)],
-    /// What of it is captured.
+    /// Which of its calls are captured.
     captured: &'static str,
 }
 
@@ -67,7 +67,7 @@ const PLACES: [&str; 7] = [
     "/lib/x86_64-linux-gnu",
 ];
 
-/// Which of them there are.
+/// Which of them are installed.
 pub fn examine() -> Vec<Diagnosis> {
     let given = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let places: Vec<PathBuf> =

@@ -7,7 +7,7 @@ use rustix::process::{Resource, getrlimit};
 use super::finding::Diagnosis;
 use crate::shared::numbers::{bytes, grouped};
 
-/// Largest file that a thread's records can need to begin with.
+/// Size of the file that a thread's records need to begin with.
 const ENOUGH_FILE_BYTES: u64 = 16 * 1024 * 1024;
 /// Descriptors below which programs themselves run short.
 const ENOUGH_DESCRIPTORS: u64 = 64;

@@ -12,7 +12,8 @@ use rustix::time::{ClockId, clock_gettime};
 use super::finding::Diagnosis;
 use crate::shared::numbers::nanoseconds;
 
-/// A look at the clock that takes longer makes capture slow: each call takes two.
+/// If reading the clock takes longer than this, capture is slow: each call does it
+/// twice.
 const SLOW_CLOCK_NS: u64 = 100;
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const CLOCK_SOURCES: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
@@ -47,7 +48,7 @@ fn kernel() -> Diagnosis {
     }
 }
 
-/// The C library that this command runs with says its version in itself.
+/// The C library that this command runs with contains its version.
 fn glibc() -> Diagnosis {
     let version = libc_file().and_then(|path| glibc_version(&fs::read(path).ok()?));
     match version {

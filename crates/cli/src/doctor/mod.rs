@@ -34,8 +34,8 @@ Exit codes: 0 capture works here, 1 it does not, 2 wrong use.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A program to check, as you would pass it to 'ioracle run', or a directory whose storage is
-    /// to be measured
+    /// A program to check, as you would pass it to 'ioracle run', or a directory whose storage to
+    /// measure
     #[arg(value_name = "PROGRAM|DIR")]
     program: Option<OsString>,
     /// Print one JSON document

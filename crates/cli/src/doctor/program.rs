@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Whether a program can be watched, and what of it cannot be seen.
+//! Whether a program can be watched, and what cannot be seen of it.
 
 use std::ffi::OsStr;
 use std::path::Path;

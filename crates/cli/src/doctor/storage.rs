@@ -30,7 +30,7 @@ const FILE_BYTES: usize = 16 << 20;
 const PROBES: usize = 32;
 /// Reading ahead is worth it where the cache is this much faster.
 const FASTER: f64 = 4.0;
-/// Reads of the storage that take less leave nothing to win.
+/// If reads from the storage take less than this, there is nothing to gain.
 const SHORT: Duration = Duration::from_micros(20);
 
 /// How long a file system may take to answer at all, and to be measured.
@@ -39,7 +39,7 @@ const MEASURED_WITHIN: Duration = Duration::from_secs(60);
 
 /// The one finding on a file system that does not answer; none if it does.
 pub fn without_answer(path: &Path) -> Option<Diagnosis> {
-    // Another process asks, which can be left behind.
+    // Another process asks, so that it can be left behind.
     let inquiry = FileInquiry::start(Arc::new(AtomicBool::new(false))).ok()?;
     let text = format!("the file system of '{}' does not answer", path.display());
     (!inquiry.answers(path, PATIENCE)).then(|| Diagnosis::problem("storage", text))
@@ -47,7 +47,8 @@ pub fn without_answer(path: &Path) -> Option<Diagnosis> {
 
 /// Findings on the storage below a directory.
 pub fn examine(directory: &Path) -> Vec<Diagnosis> {
-    // On a thread that is left behind when this process ends: it may stop to answer.
+    // On a thread that is left behind when this process ends: the file system may stop
+    // answering.
     let (sender, measured) = mpsc::channel();
     let place = directory.to_owned();
     thread::spawn(move || sender.send(Measured::of(&place)));
@@ -95,7 +96,7 @@ impl Measured {
         evict();
         let cold = probe(&program)?;
         evict();
-        // As the process does that reads ahead: through a descriptor of its own.
+        // Like the process that reads ahead: through its own descriptor.
         let ahead = File::open(&path).with_context(place)?;
         let started = Instant::now();
         let mut buffer = vec![0; 1 << 20];

@@ -95,8 +95,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// The directories among the arguments. A shell's `*` also names the files that
-/// lie beside the traces; those are no reason to refuse the rest.
+/// The directories among the arguments. A shell's `*` also names the files that lie
+/// beside the traces; they are no reason to reject the rest.
 fn traces(arguments: &Arguments) -> Vec<&Path> {
     let all = arguments.traces.iter().map(PathBuf::as_path);
     let (files, others): (Vec<&Path>, Vec<&Path>) = all.partition(|path| path.is_file());
@@ -136,7 +136,7 @@ fn evaluate_all(arguments: &Arguments) -> Result<Vec<Evaluated>> {
     results.sort_by_key(|(index, _)| *index);
     let results: Result<Vec<Evaluated>> = results.into_iter().map(|(_, result)| result).collect();
     let mut evaluated = results?;
-    // One after the other and alone: two at a time would measure each other.
+    // One at a time: two would disturb each other's timing.
     for Evaluated { trace, survey, reports, .. } in &mut evaluated {
         measure_cost(trace, survey, &ioracle_oracle::Config::default(), reports)?;
     }

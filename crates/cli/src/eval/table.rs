@@ -11,7 +11,7 @@ use crate::shared::table::{Alignment, Cell, Colours, TextTable, Tone};
 /// How far a percentage may be below a baseline and still count as equal.
 const TOLERANCE: f64 = 0.1;
 
-/// A number of ours beside the best of the baselines that have it.
+/// Our number beside the best baseline that has it.
 struct Duel {
     name: &'static str,
     ours: Option<f64>,

@@ -39,7 +39,7 @@ pub struct LiveView {
     pub trouble: Option<&'static str>,
     /// The last lines of the program's output, where it goes to a file.
     pub output: Option<Vec<String>>,
-    /// Only by bold letters and the like, which NO_COLOR leaves.
+    /// Uses only bold text and the like, which NO_COLOR allows.
     without_colour: bool,
 }
 
@@ -162,7 +162,7 @@ impl LiveView {
     }
 }
 
-/// Whether there is something to say of a thread: many only wait for others.
+/// Whether there is something to report about a thread: many only wait for others.
 fn is_known(stream: &ThreadStatus) -> bool {
     let is_of_a_file = |next: &NextStatus| next.file != UNKNOWN_FILE;
     stream.inside_s.is_some() || !stream.loops.is_empty() || stream.next.iter().any(is_of_a_file)
@@ -303,12 +303,12 @@ impl Lines {
 /// The last lines of a file that grows.
 pub fn end_of_file(file: &File) -> Vec<String> {
     let mut end = vec![0; OUTPUT_BYTES];
-    // Not by its position, which is the one of whoever writes it.
+    // Not through its position, which is shared with the writer.
     let read = file
         .metadata()
         .and_then(|about| file.read_at(&mut end, about.len().saturating_sub(OUTPUT_BYTES as u64)));
     let text = String::from_utf8_lossy(&end[..read.unwrap_or(0)]);
-    // What a progress bar has written over is not shown.
+    // What a progress bar has overwritten is not shown.
     let last = |line: &str| line.trim_end_matches('\r').rsplit('\r').next().map(str::to_owned);
     text.lines().filter_map(last).map(|line| without_control_characters(&line)).collect()
 }

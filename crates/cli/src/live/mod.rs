@@ -36,7 +36,7 @@ Keys: q, Esc or Ctrl-C leave the view; the job continues.";
 
 /// Time between two looks at the job.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// A job that has said nothing for so long is asked whether it is still there.
+/// After this long without news, check whether the job is still there.
 const SILENT: Duration = Duration::from_millis(1500);
 
 /// Watch a running job in the terminal
@@ -79,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let end = watch(&job, output.as_ref(), &mut screen);
     drop(screen);
-    // Below 'run --live' the summary says it.
+    // Under 'run --live' the summary says so.
     match end? {
         LiveEnd::Ended(name) if !arguments.output => {
             output::print_text(&format!("{name} has ended\n"))
@@ -135,11 +135,11 @@ fn choose(found: Vec<FoundJob>, screen: &mut LiveScreen) -> Result<Option<FoundJ
 enum LiveEnd {
     /// The user has left.
     Left,
-    /// The job is over that is called so.
+    /// The job of this name is over.
     Ended(String),
 }
 
-/// What is said of a job without its reader.
+/// The message for a job without its reader.
 fn was_killed(job: &FoundJob) -> String {
     format!("the 'ioracle run' of this job was killed; {}", jobs::how_to_recover(&job.directory))
 }

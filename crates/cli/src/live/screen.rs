@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The terminal: drawn on while the view is open, as it was before afterwards.
+//! The terminal: drawn on while the view is open, and restored afterwards.
 
 use std::fs::File;
 use std::io;
@@ -38,12 +38,12 @@ pub enum Key {
     Choose,
 }
 
-/// A terminal that is drawn on. Dropping it gives the terminal back.
+/// A terminal that is drawn on. Dropping it restores the terminal.
 pub struct LiveScreen {
     terminal: Terminal<CrosstermBackend<File>>,
     /// A signal has asked us to leave.
     is_over: Arc<AtomicBool>,
-    /// Whoever draws has it.
+    /// Held while drawing.
     drawing: Arc<Mutex<()>>,
     modes: Modes,
 }
@@ -62,7 +62,8 @@ impl LiveScreen {
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&is_over)).context(NO_HANDLERS)?;
         }
-        // A shell whose job was killed takes the terminal, and would stop us as we give it back.
+        // A shell whose job was killed takes the terminal, and would stop us while we restore
+        // it.
         SigSet::from(Signal::SIGTTOU).thread_block().context(NO_HANDLERS)?;
         // 'ioracle run' blocks them, which a view that it starts inherits.
         let wanted: SigSet = [Signal::SIGINT, Signal::SIGTERM].into_iter().collect();
@@ -86,9 +87,9 @@ impl LiveScreen {
         .context(NOT_DRAWN)
     }
 
-    /// Gives the terminal back and ends this process with a sentence as soon as another one
-    /// is gone. On a thread of its own: reading from a terminal that a shell has taken over
-    /// never returns.
+    /// Restores the terminal and ends this process with a message as soon as another
+    /// process is gone. On a thread of its own: reading from a terminal that a shell has
+    /// taken over never returns.
     pub fn leave_without(&self, process: u32, sentence: String) -> Result<()> {
         let awaited = Pid::from_raw(process.cast_signed())
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
@@ -118,8 +119,8 @@ impl LiveScreen {
         drawn.map(|_| ()).context(NOT_DRAWN)
     }
 
-    /// Waits so long at most for a key that means something. A terminal that is gone, or
-    /// whose size has changed, ends the wait as well.
+    /// Waits at most this long for a key that means something. A terminal that is gone,
+    /// or whose size has changed, ends the wait as well.
     pub fn key(&self, at_most: Duration) -> Result<Option<Key>> {
         let has_news = match event::poll(at_most) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => false,
@@ -145,7 +146,7 @@ impl LiveScreen {
 
 impl Drop for LiveScreen {
     fn drop(&mut self) {
-        // Where the terminal is gone there is nothing to give back.
+        // If the terminal is gone, there is nothing to restore.
         let _ = execute!(self.terminal.backend_mut(), LeaveAlternateScreen, cursor::Show);
         let _ = disable_raw_mode();
     }
@@ -168,7 +169,7 @@ fn keep_signals(tty: &File) -> io::Result<Termios> {
 
 /// Shows what was there before the view.
 pub fn leave(mut tty: &File) {
-    // Where the terminal is gone there is nothing to give back.
+    // If the terminal is gone, there is nothing to restore.
     let _ = execute!(tty, LeaveAlternateScreen, cursor::Show);
 }
 
@@ -178,7 +179,7 @@ fn wait_for(process: &OwnedFd) {
     while poll(&mut awaited, None) == Err(Errno::INTR) {}
 }
 
-/// The terminal as it was, unless a shell has changed its modes meanwhile for itself.
+/// The terminal as it was, unless a shell has changed its modes in the meantime.
 fn give_back(tty: &File, modes: &Modes) {
     leave(tty);
     let is_ours = tcgetattr(tty).is_ok_and(|now| {

@@ -56,7 +56,7 @@ struct ExpectedVisit {
 }
 
 /// Follows a recorded run in the graph of its application, up to a time of one of its
-/// streams, and looks so many steps ahead.
+/// streams, and looks this many steps ahead.
 pub fn expect(
     trace: &Trace,
     (stream, until_ns): (StreamId, u64),

@@ -25,7 +25,7 @@ pub struct PredictDocument<'a> {
     predicted: Option<Scored>,
     /// The weighted next operations.
     next: Vec<Predicted>,
-    /// The most probable way, step by step.
+    /// The most probable path, step by step.
     ahead: Vec<Predicted>,
     /// What really came, if the trace goes on.
     observed: Vec<Observed>,
@@ -77,9 +77,9 @@ struct Predicted {
     io_time_s: Option<f64>,
     /// That this operation comes on this file at this place.
     probability: f64,
-    /// That it comes, wherever.
+    /// That it comes, on any file.
     operation_probability: f64,
-    /// Who says so: the grammar of this run, or the model of earlier ones.
+    /// Where it comes from: the grammar of this run, or the model of earlier ones.
     source: &'static str,
 }
 
@@ -106,8 +106,7 @@ struct Burst {
     operations: u64,
     bytes: u64,
     confidence: f64,
-    /// Whether its end is further away than is looked: then all these are the
-    /// least that it will be.
+    /// Whether its end lies beyond the look-ahead: then all of these are lower bounds.
     at_least: bool,
 }
 

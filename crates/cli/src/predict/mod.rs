@@ -23,7 +23,7 @@ use crate::shared::numbers::counted;
 use crate::shared::table::Colours;
 use crate::shared::{models, output};
 
-/// Steps beyond which a table is of no use to anyone.
+/// Longer tables are of no use to anyone.
 const MAX_STEPS: u32 = 1_000_000;
 
 const EXAMPLES: &str = "\
@@ -110,7 +110,7 @@ struct LearnedFrom {
     end_ns: u64,
     /// How well they were predicted.
     score: Score,
-    /// What operations name in the place of files, if asked for.
+    /// What operations name instead of files, if asked for.
     variables: Option<Variables>,
 }
 
@@ -184,7 +184,7 @@ fn from_trace(arguments: &Arguments) -> Result<Outlook> {
     } = learned;
     if from_start {
         oracle.begin_run();
-        // The observed operations are not those predicted.
+        // The observed operations are not the predicted ones.
         rest.clear();
     }
     let ahead = oracle.ahead(0).take(steps).collect();
@@ -229,8 +229,8 @@ fn position(text: &str) -> Result<LearnUntil, String> {
     }
 }
 
-/// Who the oracle of a number, else the busiest one, is of, where there are
-/// several.
+/// Whose oracle it is: the one of this number, or else the busiest; none if there is
+/// only one.
 fn whose(model: &Model, number: Option<usize>) -> Option<String> {
     let number = number.or_else(|| model.busiest())?;
     if model.roles().all(|view| view.number == number) {

@@ -18,7 +18,7 @@ const PATH_WIDTH: usize = 30;
 /// Columns of a file and a variable in it.
 const VARIABLE_WIDTH: usize = 36;
 
-/// Confidence below which a burst is not worth a word.
+/// Confidence below which a burst is not worth mentioning.
 const LEAST_CONFIDENCE: f64 = 0.05;
 
 /// The predictions as text.
@@ -146,7 +146,7 @@ fn seen(outlook: &Outlook, step: usize, operation: &Operation) -> [Cell; 5] {
     ]
 }
 
-/// What there is to say beside the table, a line for each sentence.
+/// What to say below the table, one line per sentence.
 fn footer(outlook: &Outlook) -> String {
     let mut lines = vec!["when: time from the end of the previous operation.".to_owned()];
     if outlook.is_of_variables() {
@@ -185,7 +185,7 @@ fn so_far(outlook: &Outlook, score: &Score) -> Option<String> {
     })
 }
 
-/// The next burst, unless nothing speaks for it.
+/// The next burst, unless it is too uncertain.
 fn burst_in_words(burst: &Burst) -> Option<String> {
     let least = if burst.is_cut { "at least " } else { "" };
     (burst.confidence >= LEAST_CONFIDENCE).then(|| {
@@ -200,8 +200,8 @@ fn burst_in_words(burst: &Burst) -> Option<String> {
     })
 }
 
-/// An operation from a place in the program never seen is only supposed to go
-/// on like the last one.
+/// An operation from a place in the program never seen is only assumed to continue like
+/// the last one.
 fn operation_name(prediction: &Prediction) -> String {
     let name = prediction.function.name();
     if is_unseen(prediction) { format!("new: {name}?") } else { name.to_owned() }
@@ -216,7 +216,7 @@ fn wait(prediction: &Prediction) -> String {
     if is_unseen(prediction) { none() } else { nanoseconds(prediction.interarrival_ns) }
 }
 
-/// No call takes no time: where the trace has none, it is not known.
+/// Every call takes some time: if the trace has 0, it is unknown.
 fn io_time(ns: u64) -> String {
     if ns == 0 { none() } else { nanoseconds(ns) }
 }

@@ -13,7 +13,7 @@ use crate::recover::{is_job, refuse_ranks, refuse_trace};
 use crate::shared::output;
 use crate::shared::process::is_alive;
 
-/// Deletes a job, or a recording that was not finished, that nobody works on.
+/// Deletes a job, or a recording that was not finished, that no process is using.
 pub fn run(directory: &Path, as_json: bool) -> Result<()> {
     if is_job(directory) {
         discard_job(directory)?;
@@ -40,7 +40,7 @@ fn discard_job(directory: &Path) -> Result<()> {
             directory.display()
         );
     }
-    // Only who has read the job knows its processes.
+    // The processes of a job are known only after reading it.
     follower.finish(&mut Nobody)?;
     if let Some(process) = follower.processes().iter().find(|process| is_alive(process.pid)) {
         bail!(
@@ -52,7 +52,7 @@ fn discard_job(directory: &Path) -> Result<()> {
     Ok(follower.remove()?)
 }
 
-/// Wants to know nothing.
+/// Ignores everything.
 struct Nobody;
 
 impl Observer for Nobody {

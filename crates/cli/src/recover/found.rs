@@ -12,7 +12,7 @@ pub struct RecoveredTrace {
     pub source: PathBuf,
     /// The trace that was written.
     pub written: Written,
-    /// What is only known about a job.
+    /// What is known only about jobs.
     pub job: Option<RecoveredJob>,
     /// Whether the job's directory was deleted, if that was asked for.
     pub removed: Option<bool>,
@@ -31,7 +31,7 @@ pub enum EarlierRecording {
 pub struct RecoveredJob {
     /// Programs that recorded.
     pub n_processes: u64,
-    /// Threads of theirs.
+    /// Their threads.
     pub n_streams: u64,
     /// Events, those that an earlier reader had written included.
     pub n_events: u64,
@@ -41,7 +41,7 @@ pub struct RecoveredJob {
     pub n_holes: u64,
     /// Records that an earlier reader had taken.
     pub n_taken_before: u64,
-    /// Whether the trace goes on with what that reader had recorded.
+    /// Whether the trace continues what that reader had recorded.
     pub continued: bool,
     /// Requests to io_uring, which are not recorded.
     pub n_io_uring: u64,

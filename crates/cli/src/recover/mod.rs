@@ -173,8 +173,8 @@ fn working_directory(arguments: &Arguments) -> Result<PathBuf> {
     }
 }
 
-/// Writes all that there is. A recording that was begun here is taken away
-/// again when that fails: the job still has everything.
+/// Writes all that there is. If that fails, a recording that was begun here is removed
+/// again: the job still has everything.
 fn write(
     follower: &mut Follower,
     recording: EarlierRecording,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Moves records to the recording's directory, on a thread of its own with the
-//! priority of the program: what was moved survives the spool and its limit, however
-//! late the thread is that reads, learns and codes it.
+//! Moves records to the recording's directory, on a thread of its own with the priority
+//! of the program: what was moved survives the spool and its limit, however far behind
+//! the thread is that reads, learns and codes it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use ioracle_trace::RawKeeper;
 
 /// Sleep after a pass that found some records, at least and at most: a pass over few of
-/// them costs about as much as one over many, so it is made a small part of the time.
+/// them costs about as much as one over many, so passes take only a small part of the time.
 const BUSY_SLEEP: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 const SLEEP_PER_PASS: u32 = 30;
 /// Sleep when nothing was found, at first and at last. Writers end it when a batch is

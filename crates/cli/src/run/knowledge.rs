@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a run takes from the knowledge repository and adds to it. Whatever is wrong
-//! with the repository is said once, and the run goes on without it.
+//! What a run takes from the knowledge repository and adds to it. Any problem with the
+//! repository is reported once, and the run continues without it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::shared::failure::sentence;
 use crate::shared::output::say;
 use crate::shared::summary::KnowledgeUse;
 
-/// How long is waited for others at the beginning, when the program runs already.
+/// How long to wait for others at the beginning, while the program is already running.
 const PATIENCE_BEFORE: Duration = Duration::from_millis(500);
 /// How long its file system may take to answer before it is left alone.
 const PATIENCE_WITH_STORAGE: Duration = Duration::from_secs(2);
@@ -32,14 +32,14 @@ pub struct KnowledgeRun {
     pub application: String,
     pub command: Vec<String>,
     pub anonymise: bool,
-    /// Of many ranks, one contributes for all.
+    /// One of many ranks contributes for all.
     pub contributes: bool,
 }
 
 /// The knowledge of a run.
 pub struct RunKnowledge {
     run: KnowledgeRun,
-    /// Looks at the files of the run; none if that could not be.
+    /// Looks at the files of the run; none if that was not possible.
     inquiry: Option<Arc<FileInquiry>>,
     /// Why the repository is not used.
     refused: Option<String>,
@@ -59,7 +59,7 @@ impl RunKnowledge {
                 return knowledge;
             }
         };
-        // Who opens a file on a mount that does not answer cannot be ended.
+        // A process that opens a file on a mount that does not answer cannot be ended.
         if !inquiry.answers(&knowledge.run.file, PATIENCE_WITH_STORAGE) {
             let file = knowledge.run.file.display();
             knowledge.refuse(format!(
@@ -128,7 +128,7 @@ impl RunKnowledge {
         }
     }
 
-    /// Adds the run to the repository. `build` tells builds of the program apart.
+    /// Adds the run to the repository. `build` identifies the build of the program.
     pub fn finish(mut self, source: Option<GraphSource>, build: Option<&str>) -> KnowledgeUse {
         if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.is_lost()) {
             self.leave_as_it_is(
@@ -169,8 +169,8 @@ impl RunKnowledge {
         used
     }
 
-    /// Leaves the run beside the repository, to be merged when nobody waits any more: a
-    /// transaction waits for the disk three times.
+    /// Leaves the run beside the repository, to be merged when nobody is waiting any
+    /// more: a transaction waits for the disk three times.
     fn contribute(
         &mut self,
         mut known: KnowledgeGraph,
@@ -206,7 +206,7 @@ impl RunKnowledge {
     }
 }
 
-/// Tells builds of a program apart, by the modules of a run.
+/// Identifies the build of a program, by the modules of a run.
 pub fn build_of(program: &Path, modules: &BTreeMap<PathBuf, Vec<u8>>) -> Option<String> {
     let build = modules.get(&program.canonicalize().ok()?).filter(|build| !build.is_empty())?;
     Some(build.iter().map(|byte| format!("{byte:02x}")).collect())

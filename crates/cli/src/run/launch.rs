@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Starts the program: everything but a few variables of its environment is as
-//! if it had been started without us.
+//! Starts the program: except for a few environment variables, everything is as if it
+//! had been started without us.
 //!
-//! `posix_spawn` is used where `std::process::Command` would do almost: it
-//! gives the program the signal mask that we were started with, not ours.
+//! `posix_spawn` is used because it gives the program the signal mask that we were
+//! started with; `std::process::Command` would pass on our own.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Learns from events, at once while that is fast enough. When the program is
-//! faster, they wait in a queue, so that the spool is emptied as fast as it can be
-//! read: the program then writes again and again into the same few segments, which
-//! are in its cache, instead of into new memory, which costs it more than all else
-//! that a record does. When the queue is full, records wait in the spool.
+//! Learns from events, at once while that is fast enough. When the program is faster,
+//! they wait in a queue, so that the spool is emptied as fast as it can be read: the
+//! program then writes again and again into the same few segments, which are in its
+//! cache, instead of into new memory, which costs it more than everything else about a
+//! record. When the queue is full, records wait in the spool.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub struct Learner {
     /// Events that may still be learned to make room in the queue, before one that
     /// finds none is not learned.
     n_may_make_room: usize,
-    /// Nobody wants to wait until all is learned.
+    /// The user does not want to wait until everything is learned.
     pub is_given_up: bool,
     waiting: VecDeque<Waiting>,
     /// Threads that ask what comes next.
@@ -84,7 +84,7 @@ impl Learner {
         }
     }
 
-    /// Whether the run is added to what is known over runs.
+    /// Whether the run is added to the knowledge repository.
     pub fn accumulates(&self) -> bool {
         self.knowledge.is_some()
     }
@@ -96,7 +96,7 @@ impl Learner {
         }
     }
 
-    /// Adds the run to what is known. `build` tells builds of the program apart.
+    /// Adds the run to what is known. `build` identifies the build of the program.
     pub fn finish_knowing(&mut self, build: Option<&str>) -> Option<KnowledgeUse> {
         let source = self.engine.take_graph();
         self.knowledge.take().map(|knowledge| knowledge.finish(source, build))
@@ -114,7 +114,8 @@ impl Learner {
         }
     }
 
-    /// Reads ahead, if that is wanted; how closely the program is to be followed then.
+    /// Reads ahead, if that is wanted; returns how closely the program has to be
+    /// followed.
     pub fn prefetch(&mut self, follower: &mut Follower) -> Option<Attention> {
         let is_inside_call = |stream| follower.inside_since_ns(stream).is_some();
         Some(self.prefetcher.as_mut()?.act(&mut self.engine, is_inside_call))
@@ -130,7 +131,7 @@ impl Learner {
         self.prefetcher.as_ref().map(Prefetcher::status)
     }
 
-    /// What reading ahead has brought, and its timeline if one was kept.
+    /// What reading ahead achieved, and its timeline if one was kept.
     pub fn finish_prefetching(&mut self) -> Option<(PrefetchReport, Option<String>)> {
         self.prefetcher.take().map(Prefetcher::finish)
     }
@@ -218,12 +219,12 @@ impl Learner {
         self.publisher.is_awake(now)
     }
 
-    /// Others have had the processor while we looked for events.
+    /// Other processes had the processor while we looked for events.
     pub fn interrupted(&mut self, now: Instant) {
         self.publisher.interrupted(now);
     }
 
-    /// Sleeps until there is something to do, or so long at most.
+    /// Sleeps until there is something to do, or at most this long.
     pub fn sleep(&mut self, follower: &mut Follower, at_most: Duration) {
         self.publisher.sleep(at_most, |at_most| follower.wait(at_most));
     }
@@ -246,7 +247,7 @@ impl Learner {
         }
     }
 
-    /// Learns from at most so many of those that wait; false if none does.
+    /// Learns from at most this many waiting events; false if none is waiting.
     pub fn learn(&mut self, at_most: usize) -> bool {
         let n = self.waiting.len().min(at_most);
         for _ in 0..n {
@@ -272,7 +273,7 @@ impl Learner {
         }
     }
 
-    /// An event was learned, of a stream that had so many operations before it.
+    /// An event was learned, of a stream that had this many operations before it.
     fn learned(&mut self, event: &Event, n_before: u64) {
         let is_operation = self.engine.operations(event.stream) > n_before;
         if is_operation {
@@ -303,7 +304,7 @@ impl Learner {
         }
     }
 
-    /// Learns no more.
+    /// Stops learning.
     pub fn finish(&mut self) {
         let events = self.waiting.drain(..);
         let n_left = events.filter(|waiting| matches!(waiting, Waiting::Event(_))).count();

@@ -5,7 +5,8 @@
 //! The view has the terminal, so the program gets another one, whose output goes to a
 //! file that the view shows the end of. When the view is closed, by the user or because
 //! the program has ended, all of the output is written to the terminal, and more as it
-//! comes. A file in place of a terminal would be data of the program's in the summary.
+//! comes. A file instead of a terminal would count as the program's data in the
+//! summary.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
@@ -32,14 +33,14 @@ use crate::shared::output::say;
 
 /// Time between two looks at the view and at the output.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long the view has to give the terminal back.
+/// How long the view may take to restore the terminal.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Bytes of output that are copied at once.
 const CHUNK: usize = 64 * 1024;
 
 /// Where the program's output goes while the view has the terminal.
 pub struct LiveOutput {
-    /// Without a name, so that nothing is left of it whoever is killed.
+    /// Without a name, so that nothing is left of it whichever process is killed.
     file: File,
     /// The program's terminal, and our end of it.
     slave: OwnedFd,
@@ -94,8 +95,8 @@ impl LiveOutput {
     }
 
     /// Moves what the program prints to the file, until it has ended. Processes that it
-    /// leaves behind may go on printing: nobody waits for them. Where the file cannot take
-    /// more, the rest is dropped, so that the program is not held up.
+    /// leaves behind may go on printing; they are not waited for. If the file cannot grow,
+    /// the rest is dropped, so that the program is not held up.
     fn take_output(&self, ended: &AtomicBool) {
         let mut chunk = vec![0; CHUNK];
         let (mut ended_at, mut lost) = (None, None);
@@ -165,7 +166,7 @@ fn wait(mut view: Child, (tty, modes): (&File, Option<Termios>), ended: &AtomicB
         }
         thread::sleep(LOOK_EVERY);
     }
-    // One that was killed has not given the terminal back.
+    // If it was killed, it has not restored the terminal.
     if let (Ok(Some(status)), Some(modes)) = (view.try_wait(), modes)
         && status.code().is_none()
     {

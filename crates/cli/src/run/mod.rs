@@ -3,9 +3,9 @@
 //! `ioracle run`: starts a program with the capture library, follows its I/O
 //! while it runs, and says in the end what was seen.
 //!
-//! The main thread stands between the program and its caller ([`supervise`]),
-//! another one follows the spool ([`watch`]). What they leave is put together
-//! in [`report`] and shown as all summaries are ([`summary`]).
+//! The main thread stands between the program and its caller ([`supervise`]), another
+//! one follows the spool ([`watch`]). [`report`] combines their results, which are
+//! shown like all summaries ([`summary`]).
 
 mod session;
 pub mod settings;
@@ -151,8 +151,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Prints or writes the summary wherever it was asked for. If that fails somewhere, it is
-/// said, and the program's run is no failure for it.
+/// Prints or writes the summary wherever it was asked for. If that fails somewhere, a
+/// message says so, but the run does not count as failed.
 fn deliver(arguments: &Arguments, summary: &RunSummary) {
     let place = summary.rank.map(|rank| RankInJob { rank, world_size: summary.world_size });
     if !arguments.settings.quiet {
@@ -160,7 +160,7 @@ fn deliver(arguments: &Arguments, summary: &RunSummary) {
     }
     let file = arguments.summary_file(place);
     let written = file.map_or(Ok(()), |file| write(&file, summary));
-    // Of many documents on one standard output nothing could be read.
+    // Several documents on one standard output could not be parsed.
     let prints = arguments.json && place.is_none_or(|place| place.rank == 0);
     let printed = if prints { output::print_json(summary) } else { Ok(()) };
     for error in [written, printed].into_iter().filter_map(Result::err) {

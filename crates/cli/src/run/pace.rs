@@ -2,16 +2,16 @@
 
 //! When to learn: while the program runs, or later.
 //!
-//! On a node with an idle processor, learning while the program runs takes nothing
-//! from it. Where all are busy it does, and records can wait. So a few times a second
-//! this looks at the processor time used since: has this process taken more than
+//! On a node with an idle processor, learning while the program runs takes nothing from
+//! it. Where all are busy it does, and records can wait. So a few times a second this
+//! looks at the processor time used since: has this process taken more than
 //! [`MAX_SHARE`] of what the job took, [`N_LOOKS`] times in a row, with no processor
-//! idle and nobody who acts on predictions? Then records are left alone until a
+//! idle and nothing acting on predictions? Then records are left alone until a
 //! processor is idle, the room for them is half full, or the program has ended.
 //!
-//! Once is not enough: what is left for the end is waited for there, by one processor
-//! while the others idle, so where the reader keeps up at little cost, a single slow
-//! quarter of a second must not decide.
+//! Once is not enough: what is postponed keeps the user waiting at the end, with one
+//! processor busy and the others idle. So if the reader keeps up at little cost, a
+//! single slow quarter of a second must not decide.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -96,7 +96,7 @@ impl LearningPace {
         }
     }
 
-    /// Goes on, begins or ends to leave records for later.
+    /// Continues, starts or stops postponing.
     fn decide(&mut self, used: &TimesUsed, last: &TimesUsed) {
         self.is_busy = !used.has_idle_since(last);
         if !self.is_busy {
@@ -112,12 +112,12 @@ impl LearningPace {
 }
 
 impl TimesUsed {
-    /// `None` where the system does not tell.
+    /// `None` if the system does not say.
     fn look(at: Instant, processes: &[JobProcess]) -> Option<TimesUsed> {
         let own = clock_gettime(ClockId::ProcessCPUTime);
         let own_s = own.tv_sec as f64 + own.tv_nsec as f64 / 1e9;
         let idle_s = idle_s(&fs::read_to_string("/proc/stat").ok()?)?;
-        // The latest ones: those that have ended tell nothing.
+        // The latest ones: those that have ended have nothing to report.
         let looked_up = processes.iter().rev().take(MAX_PROCESSES);
         let times: Vec<f64> = looked_up.filter_map(|it| processor_s(it.pid)).collect();
         let n_like_them = processes.len().max(MAX_PROCESSES) as f64 / MAX_PROCESSES as f64;
@@ -138,7 +138,7 @@ impl TimesUsed {
     }
 }
 
-/// Seconds that the processors we may use have been idle, as /proc/stat tells.
+/// Seconds that the processors we may use have been idle, according to /proc/stat.
 fn idle_s(text: &str) -> Option<f64> {
     let allowed = rustix::thread::sched_getaffinity(None).ok()?;
     let mut ticks = 0;
@@ -192,7 +192,7 @@ mod tests {
         look(0.0, 0.05, 2.0, false);
         (1..N_LOOKS).for_each(|_| look(0.1, 0.07, 2.0, false));
         look(0.0, 0.07, 2.0, true);
-        // While they wait nothing is taken, and nothing has changed.
+        // While records wait, nothing is taken, and nothing has changed.
         look(0.0, 0.0, 2.0, true);
         look(0.3, 0.0, 1.0, false);
         (0..2 * N_LOOKS).for_each(|_| look(0.3, 0.5, 1.0, false));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Makes the summary of what was seen.
+//! Makes the summary from what was seen.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -18,7 +18,8 @@ use crate::shared::summary::{
     UnrecordedTotals, Unseen, in_words,
 };
 
-/// The summary of a run. Functions and source lines are looked up for so long at most.
+/// The summary of a run. Functions and source lines are looked up for at most this
+/// long.
 pub fn summarise(
     ran: &Ran,
     watch: &mut RunObserver,
@@ -77,7 +78,7 @@ fn job(ran: &Ran, watch: &RunObserver, processes: &[JobProcess], is_whole: bool)
 fn who_took_part(ran: &Ran, processes: &[JobProcess], totals: &JobTotals) -> ProcessTotals {
     let ranks: BTreeSet<u32> = processes.iter().filter_map(|process| process.rank).collect();
     let expected = processes.iter().filter_map(|process| process.world_size).max().unwrap_or(0);
-    // One of many ranks itself, this command cannot miss the others.
+    // If this command is itself one of many ranks, it does not expect the others.
     let (ranks_seen, ranks_expected) =
         if ran.place.is_some() { (0, 0) } else { (ranks.len() as u32, expected) };
     ProcessTotals {
@@ -89,7 +90,8 @@ fn who_took_part(ran: &Ran, processes: &[JobProcess], totals: &JobTotals) -> Pro
     }
 }
 
-/// Libraries that are linked into what made calls. This command has their names too.
+/// Libraries that are linked into what made calls. This command contains their names
+/// too.
 fn linked_in(watch: &RunObserver, processes: &[JobProcess]) -> Vec<LinkedIn> {
     let programs: HashSet<&Path> =
         processes.iter().map(|process| Path::new(&process.executable)).collect();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! One run from beginning to end: everything that may be refused is looked at
-//! first, then the job directory is made, the program started and followed, and
-//! the directory removed again whatever happened.
+//! One run from beginning to end: everything that may be refused is checked first, then
+//! the job directory is made, the program started and followed, and the directory
+//! removed again whatever happened.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -55,17 +55,17 @@ pub struct RunPlan<'a> {
     path: PathBuf,
     kind: ExecutableKind,
     place: Option<RankInJob>,
-    /// To be preloaded; none if that would do harm.
+    /// The library to preload; none if that would do harm.
     libraries: Vec<PathBuf>,
     base: PathBuf,
     /// Where the trace goes.
     trace: Option<PathBuf>,
-    /// What the program is called, once that was asked: its file is looked into for that.
+    /// The name of the program, once it was asked for: its file is read for that.
     application: OnceLock<String>,
 }
 
 impl RunPlan<'_> {
-    /// Looks at everything that may be missing, and makes nothing.
+    /// Checks everything that may be missing, and creates nothing.
     pub fn make(arguments: &Arguments, path: PathBuf) -> Result<RunPlan<'_>> {
         let kind = ExecutableKind::of(&path);
         let place = RankInJob::of_environment();
@@ -211,7 +211,8 @@ impl RunPlan<'_> {
             }
             let keeping = keeper.map(|keeper| scope.spawn(move || keep(keeper, ended)));
             let following = scope.spawn(|| {
-                // Here, because a repository or the files of a run may keep one waiting.
+                // Here, because a repository or the files of a run may be slow to
+                // answer.
                 watch.learner.know_from(self.knowledge(), &watch.ended);
                 watch.follow(follower)
             });
@@ -267,8 +268,8 @@ impl RunPlan<'_> {
         }
     }
 
-    /// Who moves the records to the trace as they come. Where predictions are acted on,
-    /// they are read where they are, which is faster.
+    /// What moves the records to the trace as they come. If predictions are acted on,
+    /// they are read from the spool directly, which is faster.
     fn keeper(&self, follower: &mut Follower) -> Option<RawKeeper> {
         let trace = self.trace.as_ref().filter(|_| !self.arguments.settings.prefetch)?;
         match follower.keep_in(trace) {
@@ -292,8 +293,8 @@ impl RunPlan<'_> {
         variables
     }
 
-    /// The words of the command. Arguments are paths mostly, which nobody may
-    /// learn of where files have no names.
+    /// The words of the command. Arguments are mostly paths, which must stay hidden if
+    /// files have no names.
     fn command(&self) -> Vec<OsString> {
         let command = &self.arguments.command;
         if self.arguments.settings.anonymise {

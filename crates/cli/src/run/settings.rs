@@ -100,7 +100,7 @@ impl Settings {
         })
     }
 
-    /// Where knowledge is accumulated, if that is wanted: it is where prefetching is.
+    /// Where knowledge is accumulated, if that is wanted: by default, with prefetching.
     pub fn knowledge(&self) -> Result<Option<PathBuf>> {
         match &self.knowledge {
             Some(value) => KnowledgeSetting::of(value).file(),

@@ -24,7 +24,7 @@ use rustix::fs::OFlags;
 /// Generations from a sender up to the program.
 const MAX_GENERATIONS: usize = 64;
 
-/// Faults of our own code; blocking them would end in silence.
+/// Faults of our own code; blocking them would end the process without a message.
 const FAULTS: [Signal; 7] = [
     Signal::SIGSEGV,
     Signal::SIGBUS,
@@ -63,7 +63,7 @@ impl Signals {
     /// Blocks the signals. Threads begun later inherit that, so this comes first.
     pub fn take_over() -> io::Result<Signals> {
         if is_ignored(Signal::SIGCHLD) {
-            // The kernel would throw the program's exit code away.
+            // Otherwise the kernel would discard the program's exit code.
             signal_hook::flag::register(Signal::SIGCHLD as i32, Arc::new(AtomicBool::new(false)))?;
         }
         let mut taken = SigSet::all();
@@ -79,8 +79,8 @@ impl Signals {
         &self.inherited
     }
 
-    /// Whether a signal has come that asks us to end. Does not wait, and takes
-    /// signals away, so it is for when the program has ended.
+    /// Whether a signal has come that asks us to end. Does not wait, and takes signals
+    /// away, so call it only after the program has ended.
     pub fn ask_to_end(&self) -> bool {
         if rustix::fs::fcntl_setfl(&self.fd, OFlags::NONBLOCK).is_err() {
             return false;
@@ -94,8 +94,8 @@ impl Signals {
         false
     }
 
-    /// Waits for the next signal. Real-time signals are kept from ending us,
-    /// and go no further.
+    /// Waits for the next signal. Real-time signals do not end us, and are not passed
+    /// on.
     pub fn next(&self) -> io::Result<Arrived> {
         loop {
             match self.fd.read_signal() {
@@ -204,7 +204,7 @@ mod tests {
         check(Signal::SIGTERM, other, true);
         check(Signal::SIGUSR1, other, true);
         check(Signal::SIGINT, other, true);
-        // Sent from another container, the sender has no number here.
+        // A sender in another container has no process number here.
         check(Signal::SIGTERM, Sender::Process(Pid::from_raw(0)), true);
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Tells those who look how the job is doing (`shared::status`), a few times a
-//! second and only while somebody does.
+//! Reports how the job is doing (`shared::status`), a few times a second and only while
+//! somebody is watching.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::shared::status::{
     ThreadStatus, UNKNOWN_FILE, now_ns,
 };
 
-/// Time between two looks at whether somebody wants to know.
+/// Time between two checks whether somebody is watching.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Processes and threads in the status, and the operations ahead of each thread.
 const MAX_PROCESSES: usize = 64;
@@ -26,7 +26,7 @@ const MAX_NEXT: usize = 5;
 /// The longest name of a file.
 const MAX_NAME: usize = 200;
 
-/// Tells how a job is doing.
+/// Reports how a job is doing.
 pub struct StatusPublisher {
     file: StatusFile,
     application: String,
@@ -63,7 +63,7 @@ impl StatusPublisher {
         Some(StatusPublisher { file, application, started: now, looked: now, last, processes })
     }
 
-    /// Counts an event. The number of processes is bounded by those who number them.
+    /// Counts an event. The number of processes is bounded where they are numbered.
     #[inline]
     pub fn count(&mut self, process: ProcessNumber, event: &Event) {
         let place = process.0 as usize;
@@ -80,7 +80,7 @@ impl StatusPublisher {
         }
     }
 
-    /// Tells, if it is time to and somebody wants to know; whether somebody does.
+    /// Reports, if it is time and somebody is watching; returns whether somebody is.
     pub fn look(&mut self, now: Instant, watch: &RunObserver<'_>, follower: &mut Follower) -> bool {
         if now.duration_since(self.looked) < LOOK_EVERY {
             return self.last.is_some();
@@ -88,7 +88,7 @@ impl StatusPublisher {
         self.looked = now;
         if self.file.is_wanted() {
             let status = self.status(now, watch, follower);
-            // A view that cannot be written is missed by those who look, and by nobody else.
+            // If the status cannot be written, only those who watch miss it.
             let _ = self.file.write(&status);
         } else {
             self.last = None;
@@ -141,15 +141,15 @@ impl StatusPublisher {
     fn busiest_processes(&mut self, elapsed_s: f64, known: &[JobProcess]) -> Vec<ProcessStatus> {
         let rate = |n: u64| n as f64 / elapsed_s;
         let done = self.processes.iter_mut().zip(known).zip(0_u32..);
-        let mut told: Vec<_> = done
+        let mut listed: Vec<_> = done
             .map(|(((counted, before), known), process)| {
                 let moved = counted.since(std::mem::replace(before, *counted));
                 (std::cmp::Reverse((moved.events, counted.events)), process, *counted, moved, known)
             })
             .collect();
-        told.sort_unstable_by_key(|(busy, process, ..)| (*busy, *process));
-        told.truncate(MAX_PROCESSES);
-        let told = told.into_iter().map(|(_, process, counted, moved, known)| ProcessStatus {
+        listed.sort_unstable_by_key(|(busy, process, ..)| (*busy, *process));
+        listed.truncate(MAX_PROCESSES);
+        let listed = listed.into_iter().map(|(_, process, counted, moved, known)| ProcessStatus {
             process,
             pid: known.pid,
             rank: known.rank,
@@ -161,7 +161,7 @@ impl StatusPublisher {
             read_bytes_per_s: rate(moved.read),
             written_bytes_per_s: rate(moved.written),
         });
-        told.collect()
+        listed.collect()
     }
 }
 
@@ -174,7 +174,7 @@ fn busiest(engine: &Engine, follower: &mut Follower) -> Vec<ThreadStatus> {
         engine.streams().map(|stream| (engine.operations(stream), stream)).collect();
     streams.sort_unstable_by_key(|(operations, stream)| (std::cmp::Reverse(*operations), *stream));
     streams.truncate(MAX_STREAMS);
-    let told = streams.into_iter().enumerate().filter_map(|(place, (operations, stream))| {
+    let listed = streams.into_iter().enumerate().filter_map(|(place, (operations, stream))| {
         let oracle = engine.oracle(stream)?;
         let since_ns = follower.inside_since_ns(stream);
         // Looking for a burst may take milliseconds.
@@ -204,7 +204,7 @@ fn busiest(engine: &Engine, follower: &mut Follower) -> Vec<ThreadStatus> {
             }),
         })
     });
-    told.collect()
+    listed.collect()
 }
 
 fn loop_status(LoopTurn { turn, turns, length }: LoopTurn) -> LoopStatus {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Stands between the program and whoever started `ioracle run`: waits for the
-//! program, passes signals on, stops when it stops, and in the end ends as it
-//! did.
+//! Stands between the program and the caller of `ioracle run`: waits for the program,
+//! passes signals on, stops when it stops, and ends the way it ended.
 
 use std::io;
 
@@ -22,12 +21,11 @@ impl Ending {
         }
     }
 
-    /// Ends this process the same way, so that its caller sees what it would
-    /// have seen without us. Returns where that cannot be done: a real-time
-    /// signal, for one, has no name to die of.
+    /// Ends this process the same way, so that its caller sees what it would have seen
+    /// without us. Returns if that is impossible, for example for real-time signals.
     pub fn imitate(self) {
         if let Ending::Killed(signal) = self {
-            // One core dump is enough; it is the program's.
+            // One core dump, the program's, is enough.
             let _ = nix::sys::prctl::set_dumpable(false);
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
@@ -45,7 +43,7 @@ pub fn supervise(program: Pid, signals: &Signals) -> io::Result<Ending> {
                 return Ok(ending);
             }
         } else if arrived.is_for(&receiver) {
-            // Between its end and the news of it there is no process to signal.
+            // After its end, before we notice it, there is no process to signal.
             let _ = kill(program, arrived.signal);
         }
     }
@@ -79,8 +77,8 @@ fn stop_by(signal: i32) {
     let signal = Signal::try_from(signal).unwrap_or(Signal::SIGSTOP);
     let mut one = SigSet::empty();
     one.add(signal);
-    // Sent to the process before it is let through: the terminal may have sent
-    // it to us, too, and then one of them waits already and they are one.
+    // Sent to the process before it is let through: the terminal may have sent it to
+    // us, too, and then one is already pending and they merge.
     let _ = kill(getpid(), signal);
     let _ = one.thread_unblock();
     let _ = one.thread_block();

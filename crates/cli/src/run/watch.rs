@@ -36,21 +36,21 @@ use crate::shared::output::say;
 use crate::shared::request_feed::RequestFeed;
 use crate::shared::source_lines::{SourceLookup, frame_source};
 
-/// Sleep between looks while the job is active, and when nothing was found for
-/// long. Writers wake us earlier when a batch is full.
+/// Sleep between looks while the job is active, and after nothing was found for long.
+/// Writers wake us earlier when a batch is full.
 const SHORT_SLEEP: Duration = Duration::from_millis(20);
 const LONG_SLEEP: Duration = Duration::from_millis(250);
-/// Pause after a look that found few records, where nobody acts on them: so many times as
-/// long as the look took, at least and at most. A look at few costs about as much as one at
-/// many, so it is made a small part of the time.
+/// Pause after a look that found few records, if nothing acts on them: a multiple of the
+/// time that the look took, with a minimum and a maximum. Looking at few costs about as
+/// much as at many, so looks take only a small part of the time.
 const PAUSE_PER_LOOK: u32 = 10;
 const PAUSE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(20));
 /// The same where no processor is idle. There every look interrupts the program, and ranks
 /// that wait for each other are all interrupted by one, so that few long looks slow it down
 /// less than many short ones.
 const PAUSE_IF_BUSY: Duration = Duration::from_millis(60);
-/// Records come no faster than this; the room for them is to be no more than a part of
-/// [`PAUSE_ROOM`] fuller after a pause.
+/// Records come no faster than this; the share of their room that a
+/// pause may fill is [`PAUSE_ROOM`].
 const MAX_BYTES_PER_S: f64 = 500e6;
 const PAUSE_ROOM: f64 = 0.125;
 /// Events that are learned from between two looks at the spool, which takes a
@@ -62,8 +62,7 @@ const SERVED_AT_ONCE: Duration = Duration::from_millis(10);
 const LEARNED_BETWEEN: usize = 1;
 /// Events that are learned between two plans of what to read ahead.
 const LEARNED_BETWEEN_PLANS: usize = 64;
-/// Who looks again and again and finds nothing, and is not let to for so long,
-/// shares the processor with others.
+/// If polling without result is interrupted for this long, others share the processor.
 const INTERRUPTED: Duration = Duration::from_micros(500);
 /// Sleep between looks at whether records can go on waiting.
 const LATER_SLEEP: Duration = Duration::from_millis(50);
@@ -77,16 +76,16 @@ const MAX_WAITING: f64 = 0.75;
 /// end, if the rest can stay in the recording's directory.
 const MAX_AFTER_END: Duration = Duration::from_millis(50);
 const MAX_FEW: u64 = 50_000;
-/// Events between two looks at whether somebody does not want to wait for learning.
+/// Events between two checks whether the user still wants to wait for learning.
 const LOOK_FOR_SIGNALS: u64 = 1024;
-/// How long learning may take after the program's end without a word.
+/// How long learning may take after the program's end without a message.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How often a recording is handed to the system.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// Modules that are looked into for the summary.
 const MAX_MODULES: usize = 256;
 
-/// All that is known about a job.
+/// Everything known about a job.
 pub struct RunObserver<'a> {
     pub learner: Learner,
     pub insight: Insight,
@@ -94,7 +93,7 @@ pub struct RunObserver<'a> {
     pub modules: BTreeMap<PathBuf, Vec<u8>>,
     /// The same files by the names that frames give them.
     module_names: BTreeMap<String, PathBuf>,
-    /// Only if there is a model to be learned for.
+    /// Only if a model is learned.
     pub recognition: Option<RunRecognition>,
     recorder: Option<TraceRecorder>,
     /// Looks up functions and source lines for the recording.
@@ -109,13 +108,13 @@ pub struct RunObserver<'a> {
     n_slots: u64,
     /// Events since the program has ended.
     n_after_end: u64,
-    /// Somebody sits at a terminal and wants to know what takes long.
+    /// A user at a terminal should see what takes long.
     pub is_attended: bool,
     /// When that is, once the program has ended.
     tell_after: Option<Instant>,
     /// Records that stay in raw form, which nothing was learned from.
     pub n_left_raw: u64,
-    /// Tells those who look how the job is doing.
+    /// Reports how the job is doing.
     status: Option<StatusPublisher>,
     is_looked_at: bool,
     /// Hands requests to a `pattern watch` that has joined the job.
@@ -125,7 +124,7 @@ pub struct RunObserver<'a> {
 }
 
 impl<'a> RunObserver<'a> {
-    /// Nothing seen yet. `ended` is set by whoever sees the program end, and
+    /// Nothing seen yet. `ended` is set by the thread that sees the program end, which
     /// reads no signals from then on.
     pub fn new(
         recorder: Option<TraceRecorder>,
@@ -158,17 +157,17 @@ impl<'a> RunObserver<'a> {
         }
     }
 
-    /// Tells those who look how the job is doing.
+    /// Reports how the job is doing.
     pub fn tell_status(&mut self, status: Option<StatusPublisher>) {
         self.status = status;
     }
 
-    /// Hands requests to whoever joins the job.
+    /// Hands requests to processes that join the job.
     pub fn feed(&mut self, feed: RequestFeed) {
         self.feed = Some(feed);
     }
 
-    /// The recording will tell functions and source lines.
+    /// The recording will contain functions and source lines.
     pub fn look_up_sources(&mut self) {
         self.source_lookup = SourceLookup::begin();
     }
@@ -186,7 +185,7 @@ impl<'a> RunObserver<'a> {
 
     /// Follows the job until the program has ended and all is read.
     pub fn follow(&mut self, follower: &mut Follower) -> Result<()> {
-        // Of this thread alone: that its sleeps do not end late, together with others.
+        // For this thread only: its sleeps must not be delayed to coincide with others.
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut sleep = SHORT_SLEEP;
         let mut flushed = Instant::now();
@@ -208,8 +207,8 @@ impl<'a> RunObserver<'a> {
             } else if self.leaves_records(follower) {
                 (Ok(0), LEARNED_AT_ONCE)
             } else if attention.is_some() {
-                // Whoever reads ahead cannot wait until a stream that paused is looked at,
-                // and is woken by the next record. While records keep coming it looks again
+                // Reading ahead cannot wait until a paused stream is looked at again, and
+                // is woken by the next record. While records keep coming it looks again
                 // after a pause, which does not cost the program anything.
                 let n_records = match follower.poll_awake(self) {
                     Ok(0) if !had_records => follower.poll(self),
@@ -261,8 +260,8 @@ impl<'a> RunObserver<'a> {
                     std::thread::park_timeout(pause.min(max_pause));
                 }
             } else if is_later {
-                // Nobody wakes a reader that has not said that it sleeps, but who sees the
-                // program end does.
+                // Writers do not wake a reader that has not announced its sleep, but the
+                // thread that sees the program end does.
                 std::thread::park_timeout(LATER_SLEEP);
             } else {
                 let at_most = attention.and_then(|attention| attention.at_most);
@@ -316,7 +315,7 @@ impl<'a> RunObserver<'a> {
         if !is_later && !self.learner.is_full() {
             return false;
         }
-        // Whoever begins to ask is found by a look at all streams.
+        // Threads that begin to ask are found by looking at all streams.
         let n_slots = std::mem::replace(&mut self.n_slots, follower.n_slots());
         if n_slots != self.n_slots {
             return false;
@@ -356,14 +355,15 @@ impl<'a> RunObserver<'a> {
         }
     }
 
-    /// Learns from what waits, unless somebody does not want to wait for that.
+    /// Learns from what waits, unless the user does not want to wait for that.
     fn learn_what_waits(&mut self) {
         while !self.learner.is_given_up && self.learner.learn(LEARNED_AT_ONCE) {
             self.look_at_the_time();
         }
     }
 
-    /// Notices that nobody wants to wait for learning, and says once what is waited for.
+    /// Notices if the user does not want to wait for learning, and says once what takes
+    /// time.
     fn look_at_the_time(&mut self) {
         self.learner.is_given_up |= self.signals.ask_to_end();
         if self.tell_after.take_if(|after| Instant::now() >= *after).is_some() {
@@ -371,8 +371,9 @@ impl<'a> RunObserver<'a> {
         }
     }
 
-    /// Looks functions and source lines up, for so long at most: what is left of them for a
-    /// recording, else those that advice is about. Whether there are any for advice.
+    /// Looks up functions and source lines, for at most this long: the remaining ones for a
+    /// recording, or else those that advice is about. Returns whether there are any for
+    /// advice.
     pub fn look_up_places(&mut self, at_most: Duration, advice: &[Finding]) -> bool {
         if at_most.is_zero() {
             return false;
@@ -435,7 +436,7 @@ impl Observer for RunObserver<'_> {
     fn module(&mut self, name: &str, build_id: &[u8], path: &Path) {
         if self.modules.len() < MAX_MODULES {
             self.modules.insert(path.to_owned(), build_id.to_owned());
-            // Of several modules of one name the first one counts.
+            // The first of several modules with the same name counts.
             self.module_names.entry(name.to_owned()).or_insert_with(|| path.to_owned());
         }
         if let Some(recognition) = &mut self.recognition {
@@ -523,7 +524,7 @@ impl Observer for RunObserver<'_> {
     }
 
     fn stream_asks(&mut self, id: StreamId) {
-        // It receives what earlier runs have learned before it does anything.
+        // The stream receives what earlier runs learned before it does anything.
         if let Some(recognition) = &mut self.recognition {
             recognition.event(ProcessNumber(id.rank), id, &mut self.learner.engine);
         }

@@ -2,9 +2,9 @@
 
 //! The few fields of an ELF file that decide how it is started.
 //!
-//! Only the file header, the program headers and the interpreter's path are
-//! read, each with a bound, so that a hostile file costs a few KiB. What cannot
-//! be read as ELF is `None`: starting it is the kernel's affair.
+//! Only the file header, the program headers and the interpreter's path are read, each
+//! with a bound, so that a hostile file costs a few KiB. What cannot be read as ELF is
+//! `None`: starting it is up to the kernel.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -58,7 +58,7 @@ impl Elf {
     }
 }
 
-/// How numbers stand in the file.
+/// How numbers are stored in the file.
 struct Fields {
     little_endian: bool,
     /// 64-bit.

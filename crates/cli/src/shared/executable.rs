@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What kind of program a command is, found out before it is started: a library
-//! preloaded into a musl program would keep it from starting, and into a static
-//! one it would never come.
+//! What kind of program a command is, determined before it is started: preloading a
+//! library would keep a musl program from starting, and has no effect on a static one.
 
 use std::fs::{File, Metadata};
 use std::io::Read;
@@ -35,7 +34,7 @@ pub enum ExecutableKind {
 }
 
 impl ExecutableKind {
-    /// Of the program that the kernel starts for this file: a script's is its
+    /// For the program that the kernel starts for this file: for a script, its
     /// interpreter.
     pub fn of(path: &Path) -> ExecutableKind {
         let mut path = path.to_owned();
@@ -55,8 +54,8 @@ impl ExecutableKind {
     }
 }
 
-/// The interpreter that is missing where the kernel finds a file and says that
-/// there is none: that of a script, or the dynamic linker of a program.
+/// The missing interpreter of a file that exists although the kernel says it does not:
+/// that of a script, or the dynamic linker of a program.
 pub fn missing_interpreter(path: &Path) -> Option<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_INTERPRETERS {
@@ -122,7 +121,7 @@ mod tests {
         let path = directory.path().join("program");
         fs::write(&path, bytes).unwrap();
         if mode & SET_USER_ID != 0 {
-            // Owned by somebody else, where the tests may do that.
+            // Owned by somebody else, if the tests may do that.
             let _ = std::os::unix::fs::chown(&path, Some(12345), None);
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();

@@ -13,7 +13,7 @@ use ioracle_trace::{ReadOptions, Trace};
 
 use crate::shared::output::say;
 
-/// The command was used in a way that no input can make right.
+/// The command was used wrongly, whatever the input.
 #[derive(Debug)]
 pub struct WrongUse(pub String);
 
@@ -25,14 +25,14 @@ impl fmt::Display for WrongUse {
 
 impl std::error::Error for WrongUse {}
 
-/// What is wrong with a trace, without the advice for those who read strictly.
+/// What is wrong with a trace, without the advice to read leniently.
 pub fn without_lenient(sentence: &str) -> String {
     ["skip bad rows", "read what is there"].iter().fold(sentence.to_owned(), |sentence, advice| {
         sentence.replace(&format!(", or {advice} with --lenient"), "")
     })
 }
 
-/// Opens a trace; whoever reads leniently already is not advised to.
+/// Opens a trace; if it is read leniently already, the error does not advise that.
 pub fn open_trace(path: &Path, options: ReadOptions) -> Result<Trace> {
     Trace::open(path, options).map_err(|error| match options.lenient {
         true => anyhow!(without_lenient(&error.to_string())),
@@ -43,7 +43,7 @@ pub fn open_trace(path: &Path, options: ReadOptions) -> Result<Trace> {
 /// Prints why the command failed, and returns the code it ends with.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
-        // Whoever read our output has seen enough.
+        // The reader of our output has seen enough.
         return ExitCode::SUCCESS;
     }
     say(sentence(error));

@@ -37,7 +37,7 @@ pub struct LearnedTrace {
     pub score: Score,
     /// The operations that followed, as many as were asked for.
     pub rest: Vec<Operation>,
-    /// What operations name in the place of files, at [`Level::Variables`].
+    /// What operations name instead of files, at [`Level::Variables`].
     pub variables: Option<Variables>,
 }
 
@@ -57,7 +57,7 @@ pub struct LearnLimits {
 /// Where in a stream learning ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LearnUntil {
-    /// After so many operations.
+    /// After this many operations.
     Operations(u64),
     /// In the middle of the stream.
     Half,
@@ -204,7 +204,7 @@ fn learn_stream(
     })
 }
 
-/// Learns so many operations, and keeps those that follow.
+/// Learns this many operations, and keeps those that follow.
 struct Span<'a> {
     left: u64,
     max_rest: usize,

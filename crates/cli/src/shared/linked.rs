@@ -3,9 +3,9 @@
 //! I/O libraries that are linked into a program itself: their calls never pass the
 //! dynamic linker, so that nothing preloaded sees them.
 //!
-//! A library is recognised by a text among its constants that nothing else has: most
-//! programs have no table of symbols. Only a module's constants are read, piece by
-//! piece and up to a bound, from the file on disk.
+//! A library is recognised by a string constant that nothing else has: most programs
+//! have no table of symbols. Only a module's constants are read, piece by piece and up
+//! to a bound, from the file on disk.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -26,7 +26,7 @@ const PIECE_BYTES: usize = 1 << 18;
 #[derive(Debug, PartialEq, Eq)]
 pub struct LinkedLibrary {
     pub name: &'static str,
-    /// A text that it has in all versions, and what uses it does not.
+    /// A string that it contains in all versions, and that its users do not.
     text: &'static [u8],
     /// A function that it exports where it is shared.
     export: &'static [u8],
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// The texts stand in this very program: it looks for them.
+    /// This program contains the strings, because it looks for them.
     #[test]
     fn constants_of_a_program_are_looked_through() {
         let path = std::env::current_exe().unwrap();

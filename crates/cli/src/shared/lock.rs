@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keeps others from changing a file that is being changed.
+//! Locks a file while it is changed.
 //!
-//! The lock is an advisory one on a file of its own beside the target, which
-//! itself is replaced by renaming. Whoever holds it removes that file before
-//! letting go, so none is left; whoever waited for a file that is gone by then
-//! begins anew. A process that dies lets go as well.
+//! The lock is an advisory lock on a separate file beside the target, because the
+//! target itself is replaced by renaming. The holder removes that file before releasing
+//! the lock, so none is left; a process that waited for the removed file starts over.
+//! The lock of a process that dies is released too.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -55,7 +55,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // If it cannot be removed it only lies about.
+        // If it cannot be removed, it does no harm.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -78,7 +78,7 @@ fn try_to_take(path: &Path) -> io::Result<Option<File>> {
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
-        // A file system without locks: better one at a time by luck than never.
+        // A file system without locks: better unlocked than not at all.
         Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOSYS | rustix::io::Errno::NOLCK) => {}
         Err(error) => return Err(error.into()),
     }

@@ -12,7 +12,7 @@ use ioracle_oracle::{Model, Oracle};
 
 use crate::shared::output::write_file;
 
-/// No model of ours comes near this; a file beyond it is something else.
+/// No model is nearly this large; a larger file is something else.
 const MAX_MODEL_BYTES: u64 = 1 << 28;
 
 /// Reads a model; any damage is reported in one sentence.
@@ -35,8 +35,8 @@ pub fn read(path: &Path) -> Result<Model> {
     Model::load(&bytes).with_context(|| format!("could not use '{name}'"))
 }
 
-/// One oracle of a model that was read from there: that of a number, else the
-/// one that has seen most operations.
+/// One oracle of a model that was read from there: by number, or else the one that has
+/// seen most operations.
 pub fn one_of(path: &Path, model: Model, number: Option<usize>) -> Result<Oracle> {
     let Some(number) = number else { return Ok(model.into_busiest()) };
     let n_oracles = model.roles().map(|view| view.number + 1).max().unwrap_or(0);
@@ -56,7 +56,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<u64> {
     Ok(bytes.len() as u64)
 }
 
-/// A file at some time; another one when it has been replaced.
+/// The state of a file at some time; it differs once the file is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStamp {
     place: (u64, u64),

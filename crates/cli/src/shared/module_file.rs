@@ -61,7 +61,7 @@ impl ModuleFile {
 
 impl Read for ModuleFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Whole tables, which are kept by whoever asks for them.
+        // Whole tables, which the caller keeps.
         let n_read = if buffer.len() >= BLOCK_BYTES {
             self.file.read_at(buffer, self.at)?
         } else {

@@ -40,14 +40,14 @@ fn or_free_space(error: &io::Error) -> &'static str {
     }
 }
 
-/// Prints text on standard error, in one piece. If that is closed or full there
-/// is nobody to report to.
+/// Prints text on standard error, in one piece. If that is closed or full, nothing can
+/// be reported.
 pub fn print_error_text(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Says a sentence on standard error, which may have names in it that others have given.
-/// If that is closed or full there is nobody to report to, and the work goes on.
+/// Says a sentence on standard error, which may contain names chosen by others. If that
+/// is closed or full, nothing can be reported, and the work goes on.
 pub fn say(sentence: impl std::fmt::Display) {
     let sentence = sentence.to_string();
     let lines: Vec<String> = sentence.split('\n').map(without_control_characters).collect();
@@ -110,9 +110,9 @@ fn place_of(path: &Path) -> Result<(PathBuf, PathBuf)> {
     Ok((target, directory))
 }
 
-/// Writes a file under a temporary name beside its place and renames it, so
-/// that no reader ever sees half of it. Links are followed; what is no regular
-/// file (a device, a directory) is never replaced. Returns when it is on disk.
+/// Writes a file under a temporary name beside its place and renames it, so that no
+/// reader ever sees half of it. Links are followed; what is not a regular file (a
+/// device, a directory) is never replaced. Returns when it is on disk.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     replace(path, bytes, |file| file.sync_all())
 }
@@ -155,9 +155,8 @@ fn replace(
     })
 }
 
-/// A temporary file is readable by its owner only; the result is for everyone
-/// that a new file would be for. The mask cannot be asked without setting it,
-/// so the common one is assumed.
+/// A temporary file is readable by its owner only; the result gets the permissions of a
+/// new file. The mask cannot be asked without setting it, so the common one is assumed.
 fn set_usual_permissions(file: &std::fs::File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(std::fs::Permissions::from_mode(0o644))

@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-/// Whether a process is there and has not ended. Ended ones whose parent does
-/// not look wait as zombies.
+/// Whether a process exists and has not ended. Ended ones whose parent has not waited
+/// for them are zombies.
 pub fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
     stat.is_ok_and(|stat| {

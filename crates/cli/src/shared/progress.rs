@@ -11,8 +11,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A bar that several threads may move; invisible at first, and always where
-/// standard error is no terminal.
+/// A bar that several threads may move; invisible at first, and always where standard
+/// error is not a terminal.
 pub struct Progress {
     start: Instant,
     visible: bool,
@@ -53,7 +53,7 @@ impl Progress {
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
-        // A panic of another thread leaves numbers behind that are good enough.
+        // After a panic of another thread, the numbers are still good enough.
         let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         change(&mut state);
         if self.visible && state.done < state.of && self.start.elapsed() > PATIENCE {

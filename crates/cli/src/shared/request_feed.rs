@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The requests of a running job, for one who has joined it: a ring in a file of the
-//! job's directory, made by whoever joins.
+//! The requests of a running job, for a process that has joined it: a ring buffer in a
+//! file of the job's directory, made by the process that joins.
 //!
 //! ```text
 //!  offset  bytes
 //!       0      8  magic "ioraREQS"
 //!       8      4  version, 1
 //!      12      4  records that the ring has room for
-//!      16      8  wanted_until_ns   CLOCK_MONOTONIC; stored by whoever has joined
+//!      16      8  wanted_until_ns   CLOCK_MONOTONIC; stored by the process that joined
 //!      24      8  n_written         stored by the job, after the records
 //!      32      4  taken             1 once the job has found the file
 //!      36      4  length of the path
@@ -16,10 +16,10 @@
 //!    8192      …  the ring: time_ns, file, offset, size, kind (0 read, 1 write), 8 bytes each
 //! ```
 //!
-//! The job looks for the file a few times a second, and writes while
-//! `wanted_until_ns` lies ahead. It never waits: whoever reads too slowly loses the
-//! oldest records and knows how many. Numbers are in native byte order, and all is
-//! read and written by system calls, as the status file is ([`status`](super::status)).
+//! The job looks for the file a few times a second, and writes while `wanted_until_ns`
+//! lies ahead. It never waits: a reader that is too slow loses the oldest records and
+//! knows how many. Numbers are in native byte order, and all is read and written by
+//! system calls, as the status file is ([`status`](super::status)).
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -49,19 +49,19 @@ const PATH_AT: u64 = 40;
 const RING_AT: u64 = 8192;
 const MAX_PATH: usize = (RING_AT - PATH_AT) as usize;
 const RECORD: usize = 40;
-/// Records in the ring: an eighth of a second of a million requests each.
+/// Records in the ring: an eighth of a second at a million requests per second.
 const CAPACITY: u32 = 1 << 17;
-/// Records that the job writes at once. So many of the oldest may be overwritten
+/// Records that the job writes at once. This many of the oldest may be overwritten
 /// while they are read.
 const BATCH: usize = 4096;
-/// How long a job goes on to write after the last look, and between two looks of the
+/// How long a job continues to write after the last look, and between two looks of the
 /// job at whether somebody has joined.
 const WANTED_FOR: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// A job that has not found the file after so long never will.
+/// A job that has not found the file after this long never will.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Hands requests to whoever has joined, for the process that reads the job.
+/// Hands requests to processes that have joined, in the process that reads the job.
 pub struct RequestFeed {
     directory: PathBuf,
     /// What relative paths of files are relative to.
@@ -70,7 +70,7 @@ pub struct RequestFeed {
     looked: Option<Instant>,
 }
 
-/// Somebody who has joined.
+/// A process that has joined.
 struct Joined {
     file: File,
     n_written: u64,
@@ -91,8 +91,8 @@ impl RequestFeed {
         }
     }
 
-    /// Looks whether somebody has joined or left, if it is time to, and writes what
-    /// waits; whether somebody wants requests.
+    /// Checks whether a process has joined or left, if it is time to, and writes what
+    /// waits; returns whether any wants requests.
     pub fn look(&mut self, now: Instant) -> bool {
         if self.looked.is_none_or(|looked| now.duration_since(looked) >= LOOK_EVERY) {
             self.looked = Some(now);
@@ -105,7 +105,7 @@ impl RequestFeed {
         self.joined.is_some()
     }
 
-    /// Takes a request, if somebody wants it.
+    /// Takes a request, if any process wants it.
     #[inline]
     pub fn take<'a>(
         &mut self,
@@ -133,7 +133,7 @@ impl RequestFeed {
         self.joined.is_some()
     }
 
-    /// Writes what waits. Whoever cannot be written for has left.
+    /// Writes what waits. If writing fails, the process has left.
     pub fn flush(&mut self) {
         if self.joined.as_mut().is_some_and(|joined| joined.flush().is_err()) {
             self.joined = None;
@@ -178,7 +178,7 @@ impl Joined {
     }
 }
 
-/// A job that was joined, for the one who reads. The file is deleted with it.
+/// A joined job, as the reader sees it. The file is deleted with it.
 pub struct JoinedJob {
     job: FoundJob,
     path: PathBuf,
@@ -194,7 +194,7 @@ pub struct JoinedJob {
 /// What a look at a job found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feed {
-    /// So many requests.
+    /// This many requests.
     Requests(u64),
     /// The job is over, and all was read.
     Ended,
@@ -338,7 +338,7 @@ fn record(request: &Request) -> [u8; RECORD] {
     record
 }
 
-/// `None` for bytes that are none.
+/// `None` for bytes that are not a record.
 fn request(record: &[u8]) -> Option<Request> {
     let mut words = record.chunks_exact(8).filter_map(|word| word.first_chunk());
     let mut word = || words.next().map(|word| u64::from_ne_bytes(*word));
@@ -347,7 +347,7 @@ fn request(record: &[u8]) -> Option<Request> {
     Some(Request { time_ns, file, kind, offset, size })
 }
 
-/// Opens the file, which may be anything.
+/// Opens the file, whose content is not trusted.
 fn open(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let mut options = OpenOptions::new();

@@ -49,7 +49,7 @@ pub struct SourceLookup {
     found: Receiver<Found>,
 }
 
-/// What is to be looked up.
+/// What to look up.
 enum Wanted {
     Module(Module),
     Frame { module: usize, offset: u64 },
@@ -59,7 +59,7 @@ enum Wanted {
 type Found = (String, Vec<SourcePlace>);
 
 impl SourceLookup {
-    /// Begins to wait for frames; `None` if there is no thread to be had.
+    /// Begins to wait for frames; `None` if no thread could be started.
     pub fn begin() -> Option<SourceLookup> {
         let (wanted, to_look_up) = mpsc::channel();
         let (sender, found) = mpsc::channel();
@@ -100,7 +100,7 @@ impl SourceLookup {
         }
     }
 
-    /// Looks up what is left, for so long at most, and hands over all that is found.
+    /// Looks up what is left, for at most this long, and hands over all that is found.
     pub fn finish(self, at_most: Duration, mut take: impl FnMut(&str, &[SourcePlace])) {
         let SourceLookup { wanted, found, .. } = self;
         drop(wanted);
@@ -112,8 +112,8 @@ impl SourceLookup {
     }
 }
 
-/// What advice says of a place: a function that was inlined is the one that a reader
-/// looks for, so it is the first of those at an address.
+/// What advice shows for a place: the first of the functions at an address, because a
+/// reader looks for an inlined function itself.
 pub fn frame_source(place: &SourcePlace) -> FrameSource {
     let some = |text: &str| Some(readable(text).into_owned()).filter(|it| !it.is_empty());
     FrameSource {
@@ -123,7 +123,7 @@ pub fn frame_source(place: &SourcePlace) -> FrameSource {
     }
 }
 
-/// Looks frames up until no more come.
+/// Looks up frames until no more come.
 fn look_up(wanted: &Receiver<Wanted>, found: &Sender<Found>) {
     let mut modules: Vec<Module> = Vec::new();
     let mut n_kept = 0;
@@ -167,7 +167,7 @@ struct Tables {
 type DebugSection = EndianSlice<'static, RunTimeEndian>;
 
 impl Module {
-    /// Whether its tables are, or can be, kept beside what is kept already.
+    /// Whether there is room to keep its tables, or they are kept already.
     fn is_kept(&self, n_kept: &mut u64) -> bool {
         if self.tables.is_some() {
             return true;
@@ -196,7 +196,7 @@ impl Module {
             places.push(SourcePlace { function: cut(&function), ..SourcePlace::default() });
         }
         if !places.is_empty() {
-            // Where nobody waits any more, this process is about to end.
+            // If nobody waits any more, this process is about to end.
             let _ = found.send((format!("{}+{offset:#x}", self.name), places));
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a running job says of itself: a file of bounded size in its directory.
+//! What a running job reports about itself: a file of bounded size in its directory.
 //!
 //! ```text
 //!  offset  bytes
@@ -8,15 +8,15 @@
 //!       8      4  version, 1
 //!      12      4  length of the document
 //!      16      8  sequence          odd while the document is being written
-//!      24      8  wanted_until_ns   CLOCK_MONOTONIC; stored by whoever looks
+//!      24      8  wanted_until_ns   CLOCK_MONOTONIC; stored by readers
 //!      64      …  the document, JSON, at most 64 KiB
 //! ```
 //!
-//! The document is written a few times a second while `wanted_until_ns` lies
-//! ahead, and not at all otherwise. Numbers are in native byte order. Who reads
-//! takes the sequence before and after the document: if it is even and the same,
-//! the document is whole. All of it is read and written by system calls, so a file
-//! that somebody cuts short costs an error and no more.
+//! The document is written a few times a second while `wanted_until_ns` lies ahead, and
+//! not at all otherwise. Numbers are in native byte order. A reader takes the sequence
+//! before and after the document: if it is even and the same, the document is complete.
+//! Everything is read and written by system calls, so truncating the file only causes
+//! an error.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::shared::numbers::{bytes, counted, duration, grouped};
 use crate::shared::text::without_control_characters;
 
-/// What stands in place of a path that is not known.
+/// Shown instead of an unknown path.
 pub const UNKNOWN_FILE: &str = "?";
 
 const MAGIC: [u8; 8] = *b"ioraSTAT";
@@ -43,9 +43,9 @@ const WANTED_AT: u64 = 24;
 const DOCUMENT_AT: u64 = 64;
 /// The longest document.
 const MAX_BYTES: usize = 64 * 1024;
-/// How long a job goes on to write after somebody has looked.
+/// How long a job continues to write after a look.
 const WANTED_FOR: Duration = Duration::from_secs(3);
-/// How long one waits for a job to write, and between two looks.
+/// How long to wait for a job to write, and between two looks.
 const PATIENCE: Duration = Duration::from_millis(1500);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -70,7 +70,7 @@ pub struct JobStatus {
     pub bytes_written: u64,
     pub read_bytes_per_s: f64,
     pub written_bytes_per_s: f64,
-    /// Whether records are left for later, so that what is said here is behind.
+    /// Whether learning is postponed, so that these figures lag behind.
     pub learns_later: bool,
     /// How well operations were predicted so far, in percent.
     pub score: Option<StatusScore>,
@@ -100,7 +100,7 @@ pub struct PrefetchStatus {
     pub in_flight: u64,
     /// Estimated time that reads did not have to wait.
     pub saved_s: f64,
-    /// Whether it has given up.
+    /// Whether prefetching has given up.
     pub stopped: bool,
 }
 
@@ -180,7 +180,7 @@ pub struct BurstStatus {
     pub bytes: u64,
 }
 
-/// The file of a job, for the one who writes it.
+/// The file of a job, for its writer.
 pub struct StatusFile {
     file: File,
     sequence: u64,
@@ -226,7 +226,7 @@ impl StatusFile {
     }
 }
 
-/// Why a job says nothing.
+/// Why a job has no status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silence {
     /// Its directory is gone.
@@ -235,9 +235,9 @@ pub enum Silence {
     NoStatus,
     /// Nothing new was written although it was asked for.
     NoAnswer,
-    /// What is there was not written to its end.
+    /// The document was not written completely.
     Torn,
-    /// What is there makes no sense.
+    /// The document makes no sense.
     Damaged,
     /// The directory is another user's.
     NotOurs,
@@ -248,7 +248,7 @@ impl Silence {
     pub fn sentence(self) -> &'static str {
         match self {
             Silence::Ended => "it has ended",
-            Silence::NoStatus => "it tells no status; is it of another version of ioracle?",
+            Silence::NoStatus => "it has no status; is it from another version of ioracle?",
             Silence::NoAnswer => "it does not answer; is it stopped, or the machine very busy?",
             Silence::Torn => "its status is incomplete; it seems to have stopped while writing it",
             Silence::Damaged => "its status makes no sense; something else has written to the file",
@@ -275,7 +275,7 @@ pub fn ask(directory: &Path) -> Result<JobStatus, Silence> {
     answer
 }
 
-/// The file of a job, for one who looks.
+/// The file of a job, for a reader.
 pub struct StatusReader {
     file: File,
     directory: PathBuf,
@@ -293,8 +293,8 @@ impl StatusReader {
         Ok(reader)
     }
 
-    /// A document that was written since the last one; to be asked for at least every
-    /// three seconds.
+    /// A document that was written since the last one; ask at least every three
+    /// seconds.
     pub fn news(&mut self) -> Result<JobStatus, Silence> {
         self.want()?;
         match self.read() {
@@ -303,7 +303,7 @@ impl StatusReader {
         }
     }
 
-    /// Says that somebody looks.
+    /// Notes that somebody is watching.
     fn want(&self) -> Result<(), Silence> {
         let until_ns = now_ns().saturating_add(WANTED_FOR.as_nanos() as u64);
         let wanted = self.file.write_all_at(&until_ns.to_ne_bytes(), WANTED_AT);
@@ -336,8 +336,8 @@ impl StatusReader {
     }
 }
 
-/// A status of which any terminal shows what it says and no more: names come from the
-/// program, and the file from whoever could write it.
+/// A status that is safe to print on any terminal: names come from the program, and
+/// anything could have written the file.
 fn printable(mut status: JobStatus) -> JobStatus {
     let clean = |text: &mut String| *text = without_control_characters(text);
     clean(&mut status.application);
@@ -383,7 +383,7 @@ pub fn whole(value: f64) -> u64 {
     value.clamp(0.0, 1e18) as u64
 }
 
-/// Opens the status file of a directory, which may be anything.
+/// Opens the status file of a directory, whose content is not trusted.
 fn open(directory: &Path) -> Result<File, Silence> {
     let about = directory.symlink_metadata().map_err(|_| Silence::Ended)?;
     let us = rustix::process::geteuid().as_raw();
@@ -495,7 +495,7 @@ mod tests {
         assert_eq!(reader.news(), Ok(status(4)));
     }
 
-    /// While one writes again and again, every document that is read is whole.
+    /// While one thread keeps writing, every document that is read is complete.
     #[test]
     fn no_document_is_ever_half_of_one_and_half_of_another() {
         let here = tempfile::tempdir().unwrap();

@@ -23,7 +23,7 @@ use super::module_file::{ModuleCache, ModuleFile};
 /// Functions that are kept, and bytes of one whose calls are counted.
 const MAX_FUNCTIONS: usize = 1 << 20;
 const MAX_CODE_BYTES: u64 = 1 << 20;
-/// Files beyond this are not looked into, nor names that take more than this.
+/// Larger files are not read, nor longer tables of names.
 const MAX_FILE_BYTES: u64 = 1 << 32;
 const MAX_NAME_TABLE_BYTES: u64 = 1 << 28;
 
@@ -215,11 +215,11 @@ fn functions<'a>(
     (!functions.is_empty()).then_some((functions, names))
 }
 
-/// How many calls of the same callee stand before the one that the code ends
-/// with; 0 where the instruction does not name the callee.
+/// How many calls of the same callee come before the one that the code ends with; 0
+/// where the instruction does not name the callee.
 ///
-/// Instructions are not decoded: that five bytes by chance look like a call of
-/// the very same place is next to impossible.
+/// Instructions are not decoded: it is next to impossible that five bytes look like a
+/// call of the same place by chance.
 fn n_calls_before(code: &[u8], architecture: Architecture) -> u32 {
     if architecture != Architecture::X86_64 {
         return 0;

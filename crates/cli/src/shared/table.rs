@@ -12,7 +12,7 @@ pub enum Tone {
     Plain,
     /// As good as it should be.
     Good,
-    /// Worse than what it stands beside.
+    /// Worse than its neighbour.
     Bad,
     /// What should be looked at first.
     Severe,
@@ -121,7 +121,7 @@ pub enum Colours {
 }
 
 impl Colours {
-    /// On if standard output is a terminal and the user does not object.
+    /// On if standard output is a terminal and `NO_COLOR` is not set.
     pub fn for_stdout() -> Colours {
         Colours::wanted_on(&std::io::stdout())
     }

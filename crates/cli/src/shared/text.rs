@@ -26,9 +26,8 @@ pub fn as_optional_path<S: Serializer>(
     }
 }
 
-/// A path as a word of a command line, for hints that people paste into a
-/// shell. Double quotes where they suffice: hints themselves stand in single
-/// ones.
+/// A path as a word of a command line, for hints that people paste into a shell. Double
+/// quotes where they suffice, because hints themselves are in single quotes.
 pub fn shell_quoted(path: impl AsRef<OsStr>) -> String {
     let bytes = path.as_ref().as_bytes();
     // A word that begins with a dash is taken for an option.
@@ -102,7 +101,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A text of at most `width` characters; of a longer one the end is shown, as
+/// A text of at most `width` characters; for a longer one the end is shown, because
 /// that is where paths differ.
 pub fn shorten_start(text: &str, width: usize) -> String {
     let length = text.chars().count();
@@ -123,7 +122,7 @@ mod tests {
             let quoted = shell_quoted(OsStr::from_bytes(path));
             assert_eq!(quoted, expected);
             let script = format!("printf %s {quoted}");
-            // Where there is no bash the text alone is compared.
+            // Without bash, only the text is compared.
             if let Ok(read) = std::process::Command::new("bash").args(["-c", &script]).output() {
                 let same_file = [b"./", path].concat();
                 assert!(read.stdout == path || read.stdout == same_file, "{read:?}");

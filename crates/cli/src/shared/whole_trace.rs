@@ -23,7 +23,7 @@ use crate::shared::summary::{KnowledgeUse, MissingCalls, TraceProcesses};
 /// Events between two moves of the progress bar.
 const PROGRESS_STEP: u64 = 4096;
 
-/// What takes the events of a job in.
+/// An analysis that takes the events of a job.
 pub trait EventSink {
     /// The frames of a call stack.
     fn define_context(&mut self, id: ContextId, frames: &str);
@@ -109,7 +109,7 @@ pub fn read(trace: &Trace, analysis: &mut impl EventSink) -> Result<TraceExtent>
     Ok(seen)
 }
 
-/// Tells where frames are in the source, as far as the trace says it.
+/// Defines where frames are in the source, as far as the trace says so.
 fn define_sources(trace: &Trace, analysis: &mut impl EventSink) {
     let mut known: HashSet<&str> = HashSet::new();
     for frame in trace.contexts().iter().flat_map(|(_, frames)| frames.split(';')) {
@@ -120,7 +120,7 @@ fn define_sources(trace: &Trace, analysis: &mut impl EventSink) {
     }
 }
 
-/// What the events themselves tell of processes and times.
+/// What the events themselves show about processes and times.
 #[derive(Default)]
 pub struct TraceExtent {
     /// Events read.
@@ -170,7 +170,7 @@ impl TraceExtent {
     }
 }
 
-/// Duration of the run, if the trace tells it.
+/// Duration of the run, if the trace has it.
 pub fn wall_s(trace: &Trace) -> Option<f64> {
     trace.meta().wall_s.filter(|wall_s| *wall_s > 0.0)
 }

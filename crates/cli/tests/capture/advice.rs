@@ -89,7 +89,7 @@ fn faults_in_calls_of_mpi_are_found_where_they_are() {
     }
 }
 
-/// Of collective calls one process writes for all on a machine; nobody need change that.
+/// In collective calls one process of a machine writes for all; that is fine.
 #[test]
 fn who_writes_collectively_is_not_told_to_do_so() {
     if !MPICH.is_here() {

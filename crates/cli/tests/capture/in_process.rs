@@ -42,7 +42,7 @@ fn one_can_ask_anywhere() {
 
 /// The program and its libraries take some 13 MB of addresses, the least room of
 /// an oracle 8 more, which it may not have. It is answered all the same, by what
-/// is published, and whoever started it gets a message.
+/// is published, and its caller gets a message.
 #[test]
 fn a_thread_without_room_is_not_learned_and_counted() {
     let program =

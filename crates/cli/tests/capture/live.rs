@@ -111,7 +111,7 @@ fn reads_inside_a_long_call_are_seen_as_they_end() {
     assert_eq!(seen.len(), n_reads, "each is seen once while the call lasts");
     let mut sorted = seen;
     sorted.sort_unstable();
-    // Here others may have the processor; the bench tells how fast it is.
+    // Others may have the processor here; the benchmark measures how fast it is.
     assert!(sorted[n_reads / 2] < 100_000_000, "median lag {} ns", sorted[n_reads / 2]);
     assert!(n_inside > 50, "it was seen inside a call {n_inside} times");
 }

@@ -18,7 +18,7 @@ fn checked_with(name: &str, argument: &str) -> Done {
     check(&Program::new(c(name)).arg(argument))
 }
 
-/// One whose handlers make calls where so many bytes of stack are left. Binding
+/// One whose handlers make calls where this many bytes of stack are left. Binding
 /// of functions when they are first called would take some.
 pub fn small_stack_program(left: usize) -> Program {
     Program::new(c_with("signal_small_stack", &["-Wl,-z,now"])).arg(left.to_string())
@@ -455,7 +455,7 @@ fn a_program_without_the_time_stamp_counter_is_recorded() {
 /// A path that a failed call had not read was read by the recorder, which took
 /// every error but EFAULT for a sign that it had been. Later `lio_listio(99, NULL,
 /// 1, NULL)`, an error by itself, crashed: its list was read before the call. So
-/// did transfers of no bytes on a stream that is none, bad modes at the end of a
+/// did transfers of no bytes on an invalid stream, bad modes at the end of a
 /// page, and `splice` of nothing at a bad offset.
 #[test]
 fn a_bad_pointer_is_the_real_calls_to_refuse() {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::compile::{has_header, other};
 use crate::run::{Done, IORACLE, Program};
 
-/// What `ioracle predict --variables` says after so many accesses of a run.
+/// What `ioracle predict --variables` says after this many accesses of a run.
 fn predicted(done: &Done, more: &[&str]) -> Value {
     let mut command = Command::new(IORACLE);
     command.arg("predict").arg(done.beside().join("trace")).args(["--variables", "--json"]);

@@ -29,7 +29,7 @@ fn place() -> Place {
     place
 }
 
-/// Two runs that ask after so many periods; the answer that the second one got.
+/// Two runs that ask after this many periods; returns the answer of the second one.
 fn answer_in_the_second_run(asks_after: &str) -> String {
     let place = place();
     let run = || {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Programs that were built anew keep what was learned about them.
+//! Programs that were rebuilt keep what was learned about them.
 
 use std::fs;
 use std::process::Command;

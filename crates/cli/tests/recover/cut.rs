@@ -109,8 +109,8 @@ fn what_was_left_is_discarded_on_request() {
     assert!(!spool.path().exists());
 }
 
-/// The disk of a recording filled up: what came after was missing, and whoever
-/// read the recording got no message about it.
+/// The disk of a recording filled up: what came after was missing, and readers
+/// of the recording got no message about it.
 #[test]
 fn a_disk_that_filled_up_is_said_by_every_command() {
     const FULL: &str = "could not be written to the end: No space left on device";

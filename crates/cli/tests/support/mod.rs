@@ -108,7 +108,7 @@ impl Written {
 }
 
 /// A program that opens a file, writes it in four pieces and closes it, again
-/// and again, on so many ranks.
+/// and again, on this many ranks.
 pub fn checkpoints(n_checkpoints: u64, n_ranks: u64) -> Vec<String> {
     let mut rows = Vec::new();
     for rank in 0..n_ranks {

@@ -52,8 +52,8 @@ impl CalibrationBins {
     }
 
     /// The error to be expected by chance alone if every statement held as often as it
-    /// says: few statements never come true exactly so often. `None` if nothing was
-    /// stated.
+    /// says: a small number of statements never comes true exactly that often. `None`
+    /// if nothing was stated.
     pub fn error_by_chance(&self) -> Option<f64> {
         let count: u64 = self.bins.iter().map(|bin| bin.count).sum();
         // The mean absolute deviation of a normal distribution.

@@ -21,8 +21,8 @@ impl Distribution {
         self.weights.clear();
     }
 
-    /// Adds probability to a symbol; predictions that differ only in what else
-    /// they say of it count together.
+    /// Adds probability to a symbol; predictions that differ only in other respects
+    /// count together.
     pub fn add(&mut self, symbol: ContextSymbol, probability: f64) {
         match self.weights.iter_mut().find(|(known, _)| *known == symbol) {
             Some((_, weight)) => *weight += probability,
@@ -71,7 +71,7 @@ impl ContextScore {
             squares += probability * probability;
         }
         let weight = if came.is_some() { stated_weight } else { 0.0 };
-        // A statement of probability 0 is no statement.
+        // A probability of 0 is not a statement.
         let right = came.is_some() && top == came && confidence > 0.0;
         self.weight.add(weight);
         self.top1.add(f64::from(u8::from(right)));

@@ -27,7 +27,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Where an access of so many bytes begins; `None` if it moves nothing.
+    /// Where an access of this many bytes begins; `None` if it moves nothing.
     pub(super) fn offset(&mut self, selection: &str, bytes: u64) -> Option<u64> {
         let (starts, counts) = (numbers(selection, "start="), numbers(selection, "count="));
         let (strides, blocks) = (numbers(selection, "stride="), numbers(selection, "block="));
@@ -49,8 +49,8 @@ impl Shape {
         Some(offset.saturating_mul(element))
     }
 
-    /// The part that begins at an offset and has so many bytes; `None` while the
-    /// variable was only accessed as a whole.
+    /// The part with this offset and this many bytes; `None` while the variable was
+    /// only accessed as a whole.
     pub(super) fn part(&self, offset: u64, bytes: u64) -> Option<VariablePart> {
         let mut first = offset.checked_div(self.element)?;
         let mut starts = vec![0; self.counts.len()];

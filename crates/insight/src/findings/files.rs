@@ -15,8 +15,8 @@ use crate::file_groups::{FileGroup, FileKind};
 use crate::numbers::{bytes, counted, grouped};
 use crate::tally::{Accesses, CountedLibrary, SMALL, TransferTally};
 
-/// What holds of files. Where something is known about the variables of a file, the
-/// calls that its library makes are nothing of their own.
+/// The findings on files. If something was found about the variables of a file, the
+/// calls that its library makes are not reported separately.
 pub fn held(measured: &Measured, by_variable: &HashSet<String>) -> Vec<Held> {
     let is_data = |group: &&FileGroup| group.kind == FileKind::Data;
     let groups = measured.groups.groups.iter().filter(is_data);
@@ -37,7 +37,7 @@ pub fn held(measured: &Measured, by_variable: &HashSet<String>) -> Vec<Held> {
     of_groups.chain(many_files(measured)).chain(metadata_storm(measured)).collect()
 }
 
-/// Thousands of questions to the file system, whatever the files.
+/// Thousands of queries to the file system, for any files.
 fn metadata_storm(measured: &Measured) -> Option<Held> {
     let metadata = &measured.tally.metadata;
     let requests = metadata.requests();
@@ -77,7 +77,7 @@ pub fn named(group: &FileGroup) -> String {
     }
 }
 
-/// A rule that holds for a group, on some of its calls.
+/// A rule that applies to a group, about some of its calls.
 pub fn about(group: &FileGroup, kind: &'static str, moved: &TransferTally) -> Held {
     Held {
         kind,
@@ -91,7 +91,7 @@ pub fn about(group: &FileGroup, kind: &'static str, moved: &TransferTally) -> He
     }
 }
 
-/// Words for one way that data goes.
+/// Words for one direction of data.
 struct Way {
     kinds: [&'static str; 2],
     noun: &'static str,
@@ -112,7 +112,7 @@ const WRITES: Way = Way {
     verb: "move",
 };
 
-/// The first of these that holds: a buffer does not help against jumps.
+/// The first of these that applies: a buffer does not help with jumps.
 fn accesses(group: &FileGroup, access: Access, is_explained: bool) -> Option<Held> {
     let (done, way) = match access {
         Access::Read => (&group.tally.read, READS),
@@ -301,7 +301,7 @@ fn read_again(group: &FileGroup) -> Option<Held> {
     })
 }
 
-/// Opens and closes that a library makes much of.
+/// Opens and closes that are expensive in a library.
 fn library_opens(group: &FileGroup) -> Option<Held> {
     let is_open = |function: Function| {
         let is_file = matches!(function.access(), Access::Open | Access::Close);
@@ -363,7 +363,7 @@ fn misaligned(group: &FileGroup) -> Option<Held> {
     })
 }
 
-/// Opening and closing is much of all I/O, spread over many files of data.
+/// Opening and closing are much of all I/O, spread over many data files.
 fn many_files(measured: &Measured) -> Option<Held> {
     let data = measured.groups.groups.iter().filter(|group| group.kind == FileKind::Data);
     let opened: Vec<&FileGroup> = data
@@ -397,12 +397,12 @@ fn many_files(measured: &Measured) -> Option<Held> {
     })
 }
 
-/// What all I/O of data files costs by the book.
+/// The nominal cost of all I/O of data files.
 pub fn all_data_ns(measured: &Measured) -> u64 {
     all_nominal_ns(measured, |group| group.kind == FileKind::Data)
 }
 
-/// What all I/O of such files costs by the book.
+/// The nominal cost of all I/O of these files.
 pub fn all_nominal_ns(measured: &Measured, wanted: impl Fn(&FileGroup) -> bool) -> u64 {
     let data = measured.groups.groups.iter().filter(|group| wanted(group));
     let of = |group: &FileGroup| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Rules on calls of libraries: variables accessed in tiny pieces, chunks in
-//! the way of the accesses, ranks that write in small pieces each on its own.
+//! Rules on calls of libraries: variables accessed in tiny pieces, chunks that do not
+//! fit the accesses, ranks that write in small pieces independently.
 
 use ioracle_events::{Access, readable};
 
@@ -13,7 +13,7 @@ use crate::numbers::{bytes, grouped};
 use crate::tally::{CountedLibrary, Independent, TransferTally};
 use crate::variables::VariableGroup;
 
-/// What holds of variables, and of accesses of MPI-IO.
+/// The findings on variables, and on accesses of MPI-IO.
 pub fn held(measured: &Measured) -> Vec<Held> {
     let of_variables =
         measured.series.iter().filter_map(|series| chunks(series).or_else(|| tiny(series)));
@@ -26,7 +26,7 @@ pub fn held(measured: &Measured) -> Vec<Held> {
     of_variables.chain(of_files).collect()
 }
 
-/// A rule that holds for a variable, on some of its calls.
+/// A rule that applies to a variable, about some of its calls.
 fn about(variable: &VariableGroup, kind: &'static str, moved: &TransferTally) -> Held {
     Held {
         kind,
@@ -46,7 +46,7 @@ fn about(variable: &VariableGroup, kind: &'static str, moved: &TransferTally) ->
 fn tiny(variable: &VariableGroup) -> Option<Held> {
     let accesses = variable.calls.iter().filter(|(function, _)| function.access().is_data());
     let (function, moved) = accesses.max_by_key(|(f, moved)| (moved.operations, *f))?;
-    // What is written once in each of many files cannot be put together.
+    // What is written once in each of many files cannot be merged.
     let again = moved.operations / variable.variables.max(1) as u64;
     if moved.operations < MANY || again < SEVERAL || moved.mean_bytes() >= TINY {
         return None;
@@ -72,7 +72,7 @@ fn tiny(variable: &VariableGroup) -> Option<Held> {
     Some(Held { seen, remedy, ..about(variable, "tiny_variable_accesses", moved) })
 }
 
-/// Accesses that touch many chunks and want little of each.
+/// Accesses that touch many chunks but need little of each.
 fn chunks(variable: &VariableGroup) -> Option<Held> {
     let (touched, chunk) = (variable.touched, variable.chunk.as_ref()?);
     if touched.accesses < MANY || touched.excess() < EXCESS || touched.chunks < 2 * touched.accesses
@@ -102,7 +102,7 @@ fn chunks(variable: &VariableGroup) -> Option<Held> {
     Some(Held { seen, remedy, nominal_ns: nominal, ..about(variable, "chunk_shape", &moved) })
 }
 
-/// Words for one way that data goes.
+/// Words for one direction of data.
 struct Way {
     kind: &'static str,
     noun: &'static str,
@@ -123,7 +123,7 @@ const WRITES: Way = Way {
     access: Access::Write,
 };
 
-/// Small accesses of MPI-IO that several ranks make on their own.
+/// Small independent accesses of several ranks through MPI-IO.
 fn independent(group: &FileGroup, done: &Independent, way: &Way) -> Option<Held> {
     let moved = &done.moved;
     if done.processes.n() < 2 || moved.operations < MANY || moved.mean_bytes() >= PIECE {

@@ -12,7 +12,7 @@ use crate::numbers::bytes;
 use crate::rank_groups::RankBytes;
 use crate::tally::TransferTally;
 
-/// What holds of ranks. The data of collective calls is moved by the ranks that MPI
+/// The findings on ranks. The data of collective calls is moved by the ranks that MPI
 /// chooses, often one of each machine: that says nothing about the program.
 pub fn held(measured: &Measured) -> Option<Held> {
     if measured.ranks.len() < 2 || is_collective(measured) {

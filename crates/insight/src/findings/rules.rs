@@ -1,83 +1,83 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! All rules with their thresholds, in one table: `docs/advice.md` is made of it.
+//! All rules with their thresholds, in one table: `docs/advice.md` is generated from
+//! it.
 //!
-//! Whether a rule holds is decided by counts and bytes, which are the same in
-//! every run of a program. Whether it matters is a question of time; what calls
-//! cost by the book ([`nominal`]) counts as much as what they took, so that a
-//! noisy machine does not decide.
+//! Whether a rule holds is decided by counts and bytes, which are the same in every run
+//! of a program. Whether it matters is a question of time; the nominal cost of calls
+//! ([`nominal`]) counts as much as what they took, so that a noisy machine does not
+//! decide.
 
 use crate::numbers::{bytes, grouped};
 use crate::tally::{LOCKED_BYTES, SMALL};
 
-/// Fewer calls than this are no habit.
+/// Fewer calls than this are not a pattern.
 pub const MANY: u64 = 100;
-/// What of all accesses must be small, jump or be misaligned, in percent.
+/// Share of all accesses that must be small, jump or be misaligned, in percent.
 pub const MOST: u64 = 50;
 /// Reads of more bytes may jump; writes from [`SMALL`] on, as the system puts them in
 /// order.
 pub const JUMP_BYTES: u64 = 1 << 20;
-/// Syncs below which files are only made safe.
+/// Fewer syncs than this are just for safety.
 pub const SEVERAL_SYNCS: u64 = 16;
-/// Opens of each file from which on it could have stayed open.
+/// From this many opens on, a file could have stayed open.
 pub const REOPENS: u64 = 10;
 /// Bytes below which reading again is cheap, and how often they are read.
 pub const AGAIN_BYTES: u64 = 1 << 20;
 pub const AGAIN_TIMES: u64 = 2;
-/// What of the nominal cost of all I/O opening and closing must be, in percent.
+/// Share of the nominal cost of all I/O that opening and closing must have, in percent.
 pub const METADATA_SHARE: u64 = 30;
-/// Calls that ask the file system for metadata from which on they are a storm:
-/// interpreters make some thousands to find their modules.
+/// From this many metadata calls on, they are a storm: interpreters make some thousands
+/// to find their modules.
 pub const METADATA_CALLS: u64 = 10_000;
-/// Bytes through stdio from which on its buffer is too small, and what of all
-/// bytes they are, in percent.
+/// From this many bytes through stdio on, its buffer is too small; and their share of
+/// all bytes, in percent.
 pub const STDIO_BYTES: u64 = 100_000_000;
 pub const STDIO_SHARE: u64 = 10;
-/// Calls of stdio that are larger than this pass its buffer by.
+/// Calls of stdio larger than this bypass its buffer.
 pub const STDIO_PIECE: u64 = 64 * 1024;
-/// What of all bytes one rank writes for all, in percent.
+/// Share of all bytes that one rank writes for all, in percent.
 pub const ONE_RANK: u64 = 90;
 /// How many times the mean the busiest rank moves.
 pub const UNEVEN: u64 = 2;
 /// Bytes of all ranks below which it does not matter who moves them.
 pub const RANK_BYTES: u64 = 1 << 20;
-/// Bytes below which ranks gain from having their pieces put together.
+/// Pieces smaller than this are worth merging across ranks.
 pub const PIECE: u64 = 64 * 1024;
 /// Bytes below which a call of a library is mostly its own cost.
 pub const TINY: u64 = 4096;
-/// Calls for each variable from which on they could be put together.
+/// From this many calls per variable on, they could be merged.
 pub const SEVERAL: u64 = 10;
-/// How much more chunks hold than what is asked for, from which on they are in
-/// the way.
+/// Chunks that contain this many times the requested data do not fit the accesses.
 pub const EXCESS: f64 = 4.0;
-/// Files that a process has open at once from which on it may run into the limit,
-/// which often is 1,024.
+/// From this many open files on, a process may run into the limit, which is often
+/// 1,024.
 pub const OPEN_FILES: u64 = 512;
-/// Opens and closes of a library from which on they are worth a word.
+/// From this many on, opens and closes of a library are worth mentioning.
 pub const LIBRARY_OPENS: u64 = 16;
 
-/// What of the run its I/O must be, in percent, for advice and for high severity.
-/// All findings of a run share this threshold, because the length of a run varies.
+/// Share of the run that its I/O must have, in percent, for advice and for high
+/// severity. All findings of a run share this threshold, because the length of a run
+/// varies.
 pub const MATTERS: f64 = 1.0;
-/// What is below this part of the run, in percent, is never of high severity. Far below
-/// [`MATTERS`], because times differ from run to run and severity should not.
+/// Below this share of the run, in percent, a finding is never of high severity. Far
+/// below [`MATTERS`], because times differ from run to run and severity should not.
 pub const NEGLIGIBLE: f64 = 0.1;
 pub const HIGH: f64 = 10.0;
-/// What of the I/O with data files a finding must be about, in percent, at nominal
+/// Share of the I/O with data files that a finding must have, in percent, at nominal
 /// cost: a quotient of counts, the same in every run.
 pub const MATTERS_OF_IO: f64 = 5.0;
 pub const HIGH_OF_IO: f64 = 25.0;
-/// What of the run it must be by the clock if its calls are much slower than
+/// Measured share of the run that it must have if its calls are much slower than
 /// nominal, in percent.
 pub const MATTERS_MEASURED: f64 = 10.0;
 pub const HIGH_MEASURED: f64 = 25.0;
 
-/// What calls cost by the book: a local disk or a parallel file system that is
-/// not busy.
+/// The nominal cost of calls: a local disk or a parallel file system that is not busy.
 pub mod nominal {
     /// A read or write, besides its bytes.
     pub const CALL_NS: u64 = 5_000;
-    /// Bytes a nanosecond.
+    /// Bytes per nanosecond.
     pub const BYTES_PER_NS: u64 = 2;
     /// An open, a close or a truncation.
     pub const METADATA_NS: u64 = 50_000;
@@ -345,8 +345,8 @@ fn page() -> String {
          into. The nominal cost must be at least {MATTERS_OF_IO} % of the nominal cost of all I/O with data files, and all I/O \
          at least {MATTERS} % of the run, by nominal cost or measured. From {HIGH_OF_IO} % of the I/O \
          and {HIGH} % of the run on, the severity is `high`, otherwise `warning`; and it is always \
-         `warning` if the calls took less than {NEGLIGIBLE} % of this run, which the finding then \
-         says ('little here'). If calls are much slower than nominal, their measured time decides: \
+         `warning` if the calls took less than {NEGLIGIBLE} % of this run. Findings on calls that took \
+         less than {MATTERS} % of this run say so ('little here'). If calls are much slower than nominal, their measured time decides: \
          at least {MATTERS_MEASURED} % of the run, and from {HIGH_MEASURED} % on `high`. If threads or \
          ranks work in parallel, times are divided by the number of threads that share the work. `misaligned_writes`, `shared_blocks` \
          and `uneven_ranks` are never `high`, because the gain cannot be estimated. `many_open` \

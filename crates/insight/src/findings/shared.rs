@@ -14,7 +14,7 @@ use crate::file_groups::{FileGroup, FileKind};
 use crate::numbers::{bytes, grouped};
 use crate::tally::{Accesses, LOCKED_BYTES, TransferTally};
 
-/// What holds of shared files, and of files open at once.
+/// The findings on shared files, and on files open at once.
 pub fn held(measured: &Measured) -> Vec<Held> {
     let mut shared: HashMap<&str, TransferTally> = HashMap::new();
     let by_file: HashMap<FileId, TransferTally> = measured.tally.written_blocks.shared();
@@ -27,7 +27,7 @@ pub fn held(measured: &Measured) -> Vec<Held> {
     let mut held: Vec<Held> = Vec::new();
     for group in groups {
         let writes = shared.get(group.path.as_str()).copied().unwrap_or_default();
-        // Pieces that MPI could put together are not the fault of who writes them.
+        // Pieces that MPI could merge are not the writer's fault.
         let unbuffered =
             unbuffered(group, Access::Write).or_else(|| unbuffered(group, Access::Read));
         held.extend(unbuffered.or_else(|| contended(group, &writes)));
@@ -60,7 +60,7 @@ fn contended(group: &FileGroup, writes: &TransferTally) -> Option<Held> {
     })
 }
 
-/// Collective calls whose pieces every rank writes or reads by itself.
+/// Collective calls whose pieces every rank reads or writes separately.
 fn unbuffered(group: &FileGroup, access: Access) -> Option<Held> {
     let tally = &group.tally;
     let (collective, done): (&TransferTally, &Accesses) = match access {
@@ -124,7 +124,7 @@ mod tests {
     use super::super::tests::found;
     use crate::tally::tests::event;
 
-    /// Writes of 40 KiB by four processes: by turns, or each in a region of its own.
+    /// Writes of 40 KiB by four processes: in turn, or each in its own region.
     fn writes(by_turns: bool) -> impl Iterator<Item = Event> {
         (0..400).map(move |n| {
             let (process, turn) = (n % 4, n / 4);
@@ -180,8 +180,8 @@ mod tests {
         assert!(!is_told(&collective(4, 4 << 20)), "pieces are large");
     }
 
-    /// A process that opens so many files and closes them at the end, or each before
-    /// the next.
+    /// A process that opens many files and closes them at the end, or each before the
+    /// next.
     fn opens(n: u32, is_closed_early: bool) -> Vec<String> {
         let open = |file: u32| Event { handle: file.into(), ..event("open", 10 + file, None) };
         let close = |file: u32| Event { handle: file.into(), ..event("close", 10 + file, None) };

@@ -5,7 +5,7 @@
 
 use crate::tally::CountedLibrary;
 
-/// The code for a finding; none where it depends on the program too much.
+/// The code for a finding; none if it depends too much on the program.
 pub fn snippet(kind: &str, library: Option<CountedLibrary>) -> Option<&'static str> {
     let code = match (kind, library) {
         (
@@ -118,7 +118,7 @@ fstat(fd, &about);
 char *all = malloc(about.st_size);
 pread(fd, all, about.st_size, 0);
 
-/* else tell the system what comes */
+/* otherwise announce what comes next */
 posix_fadvise(fd, offset, length, POSIX_FADV_WILLNEED);";
 
 const ONE_SYNC: &str = "\

@@ -67,7 +67,7 @@ impl Drawing {
         let n_shown = if nodes.len() > MAX_SHOWN { MAX_SHOWN - 1 } else { nodes.len() };
         let mut n_left_out = 0.0;
         for (place, node) in nodes.iter().enumerate() {
-            // A loop is always drawn while there is room: it is what one looks for.
+            // A loop is always drawn while there is room, because loops matter most.
             let is_shown = place < n_shown || node.call.is_none();
             if !is_shown || self.rows >= MAX_ROWS {
                 n_left_out += node.operations * node.turns();

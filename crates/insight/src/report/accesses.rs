@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How files are accessed: sizes, offsets over time, and whether one access goes
-//! on where the last one ended.
+//! How files are accessed: sizes, offsets over time, and whether an access continues
+//! where the last one ended.
 
 use std::collections::HashMap;
 
@@ -39,7 +39,7 @@ struct FileAccesses {
     points: Points,
 }
 
-/// One way that data goes.
+/// One direction of data.
 #[derive(Debug, Default, Clone)]
 struct DirectionAccesses {
     sizes: Vec<u64>,
@@ -55,13 +55,13 @@ struct LastAccess {
     distance: Option<i64>,
 }
 
-/// Every so-many-th access, so that few stand for all.
+/// Every n-th access, so that a few represent all.
 #[derive(Debug, Default)]
 struct Points {
     limit: usize,
     kept: Vec<Point>,
     n_seen: u64,
-    /// 2 to the power of this many accesses stand behind each.
+    /// Each represents 2 to the power of this many accesses.
     thinned: u32,
 }
 
@@ -128,7 +128,7 @@ impl AccessTally {
         file.points.add(Point { at_ns: start_ns, offset, size: operation.size, way });
     }
 
-    /// Puts files together by group; only the first groups have any points.
+    /// Puts files together by group; only the first groups get points.
     pub fn finish(&self, groups: &FileGroups) -> Vec<GroupAccesses> {
         let mut found: Vec<GroupAccesses> = Vec::new();
         found.resize_with(groups.groups.len(), GroupAccesses::default);

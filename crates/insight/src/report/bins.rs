@@ -22,7 +22,7 @@ pub struct GrowingBins<K> {
 }
 
 impl<K: Eq + Hash> GrowingBins<K> {
-    /// GrowingBins that are `width` wide at first.
+    /// Bins that are `width` wide at first.
     pub fn new(n_bins: usize, max_series: usize, width: u64) -> GrowingBins<K> {
         GrowingBins { n_bins, max_series, width, used: 0, series: FastMap::default() }
     }
@@ -106,7 +106,7 @@ impl<K: Eq + Hash> GrowingBins<K> {
     }
 }
 
-/// Which way data goes.
+/// The direction of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowDirection {
     Read,
@@ -114,7 +114,7 @@ pub enum FlowDirection {
 }
 
 impl FlowDirection {
-    /// The way of an access that moves data.
+    /// The direction of an access that moves data.
     pub fn of(access: Access) -> Option<FlowDirection> {
         match access {
             Access::Read => Some(FlowDirection::Read),

@@ -39,7 +39,7 @@ use crate::summarise::in_seconds;
 use crate::summary::{BusyGroup, Summary};
 use crate::tally::CallsHash;
 
-/// Calls whose operations are timed apart.
+/// Calls whose operations are timed separately.
 const MAX_CALLS: usize = 1 << 14;
 /// Threads whose loops are shown.
 const MAX_LOOP_TREES: usize = 6;
@@ -74,7 +74,7 @@ struct CallCosts {
 /// What a report shows.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// What there is to say first.
+    /// The sentences at the top.
     pub verdict: Vec<String>,
     /// The summary, with the findings.
     pub summary: Summary,
@@ -141,7 +141,7 @@ pub struct ThreadLoops {
 /// What is known about a job besides its events.
 #[derive(Clone, Debug, Default)]
 pub struct ReportedJob {
-    /// What the program is called.
+    /// The name of the program.
     pub program: String,
     /// How long the job took, in seconds.
     pub wall_s: f64,
@@ -168,18 +168,18 @@ impl Default for ReportAnalysis {
 }
 
 impl ReportAnalysis {
-    /// Tells the frames of a call stack before the first event that names it.
+    /// Defines the frames of a call stack before the first event that names it.
     pub fn define_context(&mut self, id: ContextId, frames: &str) {
         self.analysis.define_context(id, frames);
         self.operations.define_context(id, frames);
     }
 
-    /// Tells where a frame, as call stacks name it, is in the source.
+    /// Defines where a frame, as call stacks name it, is in the source.
     pub fn define_source(&mut self, frame: &str, source: FrameSource) {
         self.analysis.define_source(frame, source);
     }
 
-    /// Tells the path of a file before the first event that names it.
+    /// Defines the path of a file before the first event that names it.
     pub fn define_file(&mut self, id: FileId, path: &str) {
         self.analysis.define_file(id, path);
     }
@@ -189,7 +189,7 @@ impl ReportAnalysis {
         self.analysis.define_size(id, bytes);
     }
 
-    /// Tells when a process started, after the first one.
+    /// Defines when a process started, after the first one.
     pub fn define_start(&mut self, process: u32, start_ns: u64) {
         self.starts_ns.insert(process, start_ns);
     }
@@ -288,7 +288,7 @@ impl ReportAnalysis {
         spans(timeline, in_seconds(quiet_ns))
     }
 
-    /// The loops of the busiest threads, of those that do the same only one.
+    /// The loops of the busiest threads, but only one of those that do the same.
     fn loops(&self, groups: &FileGroups, job: &ReportedJob) -> Vec<ThreadLoops> {
         let engine = self.analysis.engine();
         let mut streams: Vec<StreamId> = engine.streams().collect();
@@ -375,7 +375,7 @@ impl CallCosts {
     }
 }
 
-/// Spans of bins with any operation, between quiet ones of at least so long.
+/// Spans of bins with any operation, between quiet ones of at least this length.
 fn spans(timeline: &ReportTimeline, quiet_s: f64) -> Vec<BurstSpan> {
     let width = timeline.bin_s;
     let quiet_bins = (quiet_s / width).ceil().max(2.0) as usize;
@@ -391,7 +391,7 @@ fn spans(timeline: &ReportTimeline, quiet_s: f64) -> Vec<BurstSpan> {
             _ => spans.push((bin, bin + 1)),
         }
     }
-    // Where nearly all of the run is I/O, its bursts are nothing to see.
+    // If nearly all of the run is I/O, bursts are not worth showing.
     let n_busy: usize = spans.iter().map(|(first, end)| end - first).sum();
     if spans.len() < 2 || spans.len() > MAX_BURSTS || n_busy * 2 > n_bins {
         return Vec::new();

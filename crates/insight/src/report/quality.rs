@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::bins::{FlowDirection, GrowingBins};
 
-/// GrowingBins over the operations of a thread.
+/// Bins over the operations of a thread.
 const BINS: usize = 512;
 /// Threads that are followed, as many as the engine follows.
 const MAX_STREAMS: usize = 1024;
@@ -76,7 +76,7 @@ pub struct AheadReached {
     pub position: u64,
     /// Operations in a row that came as predicted.
     pub ahead: u64,
-    /// Whether it was not looked further, or no more came.
+    /// Whether the look-ahead, or the thread, ended there.
     pub at_least: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct PredictionQuality {
     pub predicted_wait_s: Vec<Option<f64>>,
     /// How far ahead predictions were right.
     pub ahead: Vec<AheadReached>,
-    /// As far as was looked.
+    /// The limit of the look-ahead.
     pub reach: usize,
     /// Stated probability of the next operation, how often it was right, and how
     /// many statements.

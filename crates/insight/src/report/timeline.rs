@@ -12,7 +12,7 @@ use super::bins::{FlowDirection, GrowingBins};
 use crate::file_groups::FileGroups;
 use crate::summarise::in_seconds;
 
-/// GrowingBins of the whole run, and of each process and file.
+/// Bins of the whole run, and of each process and file.
 const FINE: usize = 4096;
 const COARSE: usize = 256;
 /// A bin's width at first; it only grows.
@@ -22,7 +22,7 @@ const MAX_PROCESSES: usize = 1 << 12;
 const MAX_FILES: usize = 1 << 12;
 /// Rows of the heat map; of more ranks, neighbours are added up.
 const MAX_ROWS: usize = 1024;
-/// Groups of files that are shown apart.
+/// Groups of files that are shown separately.
 const MAX_SHOWN_FILES: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a thread does, in one number: threads that make the same calls from the
-//! same places of the program in the same order have the same one, whatever
-//! sizes, files and times are. Eight bytes a thread, however long it runs.
+//! What a thread does, in one number: threads that make the same calls from the same
+//! places of the program in the same order have the same one, regardless of sizes,
+//! files and times. Eight bytes per thread, however long it runs.
 
 use ioracle_events::Event;
 
@@ -20,7 +20,8 @@ impl CallsHash {
         self.mix(u64::from(event.context.0) << 32 | function);
     }
 
-    /// That of several threads together, in whatever order they began.
+    /// The hash of several threads together, independent of the order in which they
+    /// began.
     pub fn of_all(mut threads: Vec<CallsHash>) -> CallsHash {
         threads.sort_unstable();
         let mut all = CallsHash::default();

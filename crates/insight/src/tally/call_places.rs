@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Which places of the program access a file, so that a finding can name them;
-//! which blocks of it several processes write; how many files are open at once.
+//! Which places in the program access a file, so that a finding can name them; which
+//! blocks of it several processes write; how many files are open at once. And which files
+//! a call of the program works on: a loop of the grammar is made of such calls, so its
+//! files can be named.
 
 use std::collections::HashMap;
 
-use ioracle_events::{Access, ContextId, Event, FastMap, FastSet, FileId, Function};
+use ioracle_events::{Access, ContextId, Event, FastMap, FastSet, FileId, Function, Operation};
 
 use super::{TransferTally, duration_ns, entry};
 
@@ -15,6 +17,9 @@ const MAX_PLACES: usize = 1 << 16;
 const MAX_BLOCKS: usize = 1 << 16;
 /// Open files that are followed.
 const MAX_OPEN: usize = 1 << 16;
+/// Calls whose files are kept, and files that are kept of each.
+const MAX_CALLS: usize = 1 << 14;
+const MAX_FILES: usize = 64;
 /// What file systems lock at a time: the usual stripe.
 pub const LOCKED_BYTES: u64 = 1 << 20;
 
@@ -46,8 +51,8 @@ impl CallPlaces {
     }
 }
 
-/// Who writes each block of the files. The answer does not depend on the order in
-/// which processes are looked at.
+/// Which processes write each block of the files. The answer does not depend on the
+/// order in which processes are looked at.
 #[derive(Debug, Default)]
 pub struct WrittenBlocks(FastMap<(FileId, u64), BlockWriters>);
 
@@ -105,5 +110,31 @@ impl OpenFiles {
     /// The most that a process had open at once.
     pub fn most(&self) -> u64 {
         self.most
+    }
+}
+
+/// The files of each call.
+#[derive(Debug, Default)]
+pub struct FilesByCall(FastMap<(ContextId, Function), Vec<FileId>>);
+
+impl FilesByCall {
+    /// Takes in an operation.
+    pub fn add(&mut self, operation: &Operation) {
+        let call = (operation.context, operation.function);
+        let Some(files) = entry(&mut self.0, call, MAX_CALLS) else { return };
+        let is_known = files.last() == Some(&operation.file) || files.contains(&operation.file);
+        if !is_known && files.len() < MAX_FILES {
+            files.push(operation.file);
+        }
+    }
+
+    /// The files of a call.
+    pub fn of(&self, context: ContextId, function: Function) -> &[FileId] {
+        self.0.get(&(context, function)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Each call with its files, at most [`MAX_FILES`].
+    pub fn iter(&self) -> impl Iterator<Item = (ContextId, Function, &[FileId])> {
+        self.0.iter().map(|(&(context, function), files)| (context, function, files.as_slice()))
     }
 }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What was done to a file, or to many that are treated as one.
+//! What was done to a file, or to several that are treated as one.
 //!
-//! Counts decide what is said about a file, so that the same program hears the
-//! same in every run; times are kept to say how much it matters.
+//! Counts decide what is reported about a file, so that the same program gets the same
+//! findings in every run; times show how much they matter.
 
-use ioracle_events::{Access, Event, Function, Layer};
+use ioracle_events::{Access, Event, Function, Layer, MappedFor};
 
-use super::mapped::MappedBytes;
 use super::{CountedLibrary, TransferTally, calls_of, duration_ns};
 
-/// Accesses below this are small: what they cost is mostly the call.
+/// Accesses below this are small: most of their cost is the call.
 pub const SMALL: u64 = 32 * 1024;
 /// The block that writes of several processes should begin at.
 pub const BLOCK: u64 = 4096;
@@ -28,7 +27,7 @@ pub struct FileTally {
     pub operations: u64,
     /// In calls that no other recorded call encloses.
     pub io_ns: u64,
-    /// In POSIX and stdio calls, also those that libraries make.
+    /// In POSIX and stdio calls, including those that libraries make.
     pub file_system_ns: u64,
     pub read: Accesses,
     pub written: Accesses,
@@ -57,13 +56,13 @@ pub struct Accesses {
     pub moved: TransferTally,
     /// Those of stdio.
     pub stdio: TransferTally,
-    /// Those that did not go on where the thread had left off in the file.
+    /// Those that did not continue where the thread had left off in the file.
     pub jumps: TransferTally,
     /// Those that a library makes for the program.
     pub within_library: u64,
     /// Those of at least a [`BLOCK`] that do not begin at one.
     pub misaligned: u64,
-    /// Who makes them.
+    /// The processes that make them.
     pub processes: Shared,
     /// Bytes between the first and the last one accessed, of each file.
     pub extent: ByteExtent,
@@ -115,14 +114,15 @@ impl FileTally {
         }
     }
 
-    /// Counts an operation of POSIX or stdio that took so long in the file system.
+    /// Counts an operation of POSIX or stdio that took this long in the file system.
     pub fn add(&mut self, event: &Event, bytes: u64, own_ns: u64, jumped: bool) {
         self.file_system_ns = self.file_system_ns.saturating_add(own_ns);
         calls_of(&mut self.calls, event.function).add(bytes, duration_ns(event));
         match event.function.access() {
             Access::Read => self.read.add(event, bytes, own_ns, jumped),
             Access::Write => self.written.add(event, bytes, own_ns, jumped),
-            // Hands a buffer of the C library to the system, which no disk need wait for.
+            // It hands a buffer of the C library to the system, without waiting for a
+            // disk.
             Access::Sync if event.function.layer() == Layer::Stdio => {}
             Access::Sync => self.syncs.add(0, own_ns),
             access => {
@@ -191,8 +191,8 @@ impl Accesses {
         self.n_slow_stdio += other.n_slow_stdio;
     }
 
-    /// Those below [`SMALL`] that no buffer has collected. Whether stdio has a
-    /// buffer most of its calls tell: of a stream either nearly all are slow or
+    /// Those below [`SMALL`] that no buffer has collected. Whether stdio is buffered
+    /// follows from the majority of its calls: for one stream, nearly all are slow or
     /// nearly none.
     pub fn small(&self) -> TransferTally {
         let mut small = self.small_posix;
@@ -202,8 +202,8 @@ impl Accesses {
         small
     }
 
-    /// All, with the calls that the system gets in place of those that a buffer of
-    /// stdio collects.
+    /// All accesses, with calls that a stdio buffer collects replaced by the system
+    /// calls they turn into.
     pub fn system_calls(&self) -> TransferTally {
         let mut moved = self.moved;
         if self.is_buffered() {
@@ -263,4 +263,41 @@ impl Independent {
         self.within_library += other.within_library;
         self.processes.join(&other.processes);
     }
+}
+
+/// Bytes of a file that were mapped, between the first and the last. What a program then
+/// reads and writes in memory is not seen, so this is only an upper bound.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MappedBytes {
+    reading: Option<(u64, u64)>,
+    writing: Option<(u64, u64)>,
+}
+
+impl MappedBytes {
+    /// Counts an event, if it is a mapping.
+    pub fn add(&mut self, event: &Event) {
+        let Some(mapped_for) = event.mapped_for() else { return };
+        let start = event.offset.unwrap_or(0);
+        let end = start.saturating_add(event.requested);
+        let extent = match mapped_for {
+            MappedFor::Reading => &mut self.reading,
+            MappedFor::Writing => &mut self.writing,
+        };
+        let (first, last) = extent.unwrap_or((start, end));
+        *extent = Some((first.min(start), last.max(end)));
+    }
+
+    /// Bytes that may have been read only.
+    pub fn for_reading(&self) -> u64 {
+        length(self.reading)
+    }
+
+    /// Bytes that may have been written.
+    pub fn for_writing(&self) -> u64 {
+        length(self.writing)
+    }
+}
+
+fn length(extent: Option<(u64, u64)>) -> u64 {
+    extent.map_or(0, |(first, end)| end - first)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Calls of the libraries above POSIX, each library apart. What happens inside
+//! Calls of the libraries above POSIX, each library separately. What happens inside
 //! them is counted as what it is: MPI-IO inside HDF5 is both.
 
 use ioracle_events::{Access, Event, FastMap, Function, Layer, StreamId};
@@ -39,7 +39,7 @@ pub struct LibraryTally {
     pub collective: u64,
     pub read: TransferTally,
     pub written: TransferTally,
-    /// Also in calls that failed, as of all time in I/O.
+    /// Including failed calls, like all times in I/O.
     pub io_ns: u64,
     /// Calls that move no data, by function.
     pub others: Vec<(Function, TransferTally)>,
@@ -98,7 +98,7 @@ impl Libraries {
         }
     }
 
-    /// An access of so many bytes that was submitted will not be made.
+    /// A submitted access of this many bytes will not be made.
     pub fn give_up(&mut self, submitted: Function, bytes: u64) {
         if let Some(moved) = self.moved(submitted) {
             moved.take_back(bytes);
@@ -135,7 +135,7 @@ impl Libraries {
         calls.push(Enclosing { depth: event.depth, library, is_collective });
     }
 
-    /// Calls that do not enclose an event are over.
+    /// Removes the calls that do not enclose an event: they are over.
     fn leave(&mut self, event: &Event) {
         if let Some(calls) = self.enclosing.get_mut(&event.stream) {
             while calls.pop_if(|call| call.depth >= event.depth).is_some() {}
@@ -166,7 +166,7 @@ mod tests {
         libraries.add(&event("H5Dwrite", 1, Some((0, 300))));
         libraries.add(&Event { depth: 1, ..event("mpi_write_at", 1, Some((0, 300))) });
         libraries.add(&event("ncmpi_get_vara_all", 1, Some((0, 70))));
-        // A view is set for what one rank does alone, too.
+        // A view is also set for what one rank does alone.
         libraries.add(&event("ncmpi_put_vara", 1, Some((0, 70))));
         libraries.add(&Event { depth: 1, ..event("mpi_set_view", 1, None) });
         libraries.add(&Event { result: -1, ..event("H5Fopen", 1, None) });

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Counts the calls that ask or change what the file system knows of files
-//! ([`Function::is_metadata`]). They are no operations, and in no other count but the
-//! times.
+//! Counts the calls that query or change metadata ([`Function::is_metadata`]). They are
+//! not operations, and included in no other count except the times.
 
 use ioracle_events::{Event, Function};
 
@@ -31,8 +30,8 @@ impl MetadataTally {
         total
     }
 
-    /// Those that ask the file system each: entries of a directory come many at a time,
-    /// and what an open file is need not be looked for.
+    /// Those that each query the file system: directory entries come many at a time,
+    /// and `fstat` needs no path lookup.
     pub fn requests(&self) -> TransferTally {
         let is_request = |function: Function| {
             !matches!(function, Function::Readdir | Function::Closedir | Function::Fstat)

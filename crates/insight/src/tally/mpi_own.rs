@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Counts what MPI does for itself ([`ioracle_events::MpiInternals`]), which is in
-//! no other count.
+//! Counts what MPI does for itself ([`ioracle_events::MpiInternals`]), which is not
+//! included in any other count.
 
 use ioracle_events::{Access, Event, FastSet, FileId};
 
@@ -66,7 +66,7 @@ mod tests {
         tally.add(&event("mpi_write_at", 4, Some((0, 100))));
         tally.add(&inside(event("pwrite", 4, Some((0, 100)))));
         tally.add(&inside(event("pwrite", 6, Some((0, 100)))));
-        // Written on behind the back of the program, but its file.
+        // MPI keeps writing it without the program, but it is the program's file.
         tally.add(&by_mpi(event("pwrite", 4, Some((100, 100)))));
         tally.add(&event("write", 1, Some((0, 1))));
 

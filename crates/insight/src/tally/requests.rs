@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Requests of PnetCDF: which call submitted what another one completes, or
-//! gives up. An access counts when it is submitted, so what is given up must be
-//! known to be taken back. At [`MAX_UNDER_WAY`] further ones are not followed.
+//! Requests of PnetCDF: which call submitted what another one completes, or cancels. An
+//! access counts when it is submitted, so a cancelled one has to be subtracted again.
+//! Beyond [`MAX_UNDER_WAY`], requests are not tracked.
 
 use ioracle_events::{Event, FastMap, Function};
 
@@ -17,7 +17,7 @@ pub struct PendingRequests {
     under_way: FastMap<(u32, u32), Option<Function>>,
 }
 
-/// What became of a request, and the function that had submitted it.
+/// The outcome of a request, and the function that had submitted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestOutcome {
     Completed(Function),
@@ -26,8 +26,7 @@ pub enum RequestOutcome {
 }
 
 impl PendingRequests {
-    /// Takes an event in, and returns what became of the request that it is the
-    /// end of.
+    /// Takes in an event, and returns the outcome of the request that it ends.
     pub fn add(&mut self, event: &Event) -> Option<RequestOutcome> {
         if CountedLibrary::of(event.function) != Some(CountedLibrary::PnetCdf) {
             return None;

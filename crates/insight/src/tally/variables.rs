@@ -2,9 +2,9 @@
 
 //! What is done to the variables and datasets of files.
 //!
-//! Only calls of the program itself count: a netCDF variable that HDF5 stores
-//! as a dataset is one. What HDF5 knows of the dataset, its chunks, is taken
-//! from the calls inside.
+//! Only calls of the program itself count: a netCDF variable that HDF5 stores as a
+//! dataset is one. What HDF5 knows about the dataset, its chunks, is taken from the
+//! calls inside.
 
 mod part;
 mod shared;
@@ -17,7 +17,7 @@ use self::shared::{Counted, LastCall};
 use super::requests::RequestOutcome;
 use super::{MAX_STREAMS, TransferTally, calls_of, duration_ns, entry};
 
-/// Variables counted apart, and bytes of their names.
+/// Variables counted separately, and bytes of their names.
 const MAX_VARIABLES: usize = 1 << 16;
 const MAX_NAME_BYTES: usize = 1 << 24;
 
@@ -43,8 +43,8 @@ pub struct VariableTally {
     pub name: Box<str>,
     pub read: TransferTally,
     pub written: TransferTally,
-    /// By function. A call of several parts is one, of however many of them the
-    /// variable is.
+    /// By function. A call of several parts counts once, however many of them access
+    /// the variable.
     pub calls: Vec<(Function, TransferTally)>,
     /// What parts of it are accessed.
     pub parts: SelectionTally,
@@ -62,7 +62,7 @@ pub struct VariableTally {
 pub struct Touched {
     pub accesses: u64,
     pub chunks: u64,
-    /// Elements of these chunks, and those among them that were asked for.
+    /// Elements of these chunks, and how many of them were requested.
     pub elements: f64,
     pub selected: f64,
     pub io_ns: u64,
@@ -209,7 +209,7 @@ impl VariableTally {
         way
     }
 
-    /// Changes all that a part of a call was added to.
+    /// Changes everything that a part of a call was added to.
     fn change(&mut self, part: &Counted, change: impl Fn(&mut TransferTally)) {
         change(self.moved(part.way));
         change(calls_of(&mut self.calls, part.function));
@@ -239,7 +239,7 @@ impl Touched {
         self.io_ns = self.io_ns.saturating_add(other.io_ns);
     }
 
-    /// How much more the chunks hold than what was asked for.
+    /// How many times the requested data the chunks contain.
     pub fn excess(&self) -> f64 {
         if self.selected > 0.0 { self.elements / self.selected } else { 1.0 }
     }
@@ -320,7 +320,8 @@ mod tests {
         rows
     }
 
-    /// Waits once belonged to nobody, and what was given up counted as written.
+    /// Waits were once attributed to no variable, and cancelled writes counted as
+    /// written.
     #[test]
     fn requests_belong_to_their_variables_to_the_end() {
         let mut tally = JobTally::default();

@@ -27,7 +27,7 @@ pub(super) struct DefinitionReader {
 
 /// One definition, in some bytes that were read.
 struct Definition<'a> {
-    /// None for a number that is no kind.
+    /// None for an unknown kind.
     kind: Option<DefinitionKind>,
     id: u64,
     payload: &'a [u8],
@@ -64,12 +64,12 @@ impl DefinitionReader {
         }
     }
 
-    /// What was wrong with them.
+    /// What is wrong with a definition.
     pub(super) fn damage(&self) -> Option<&'static str> {
         self.damage
     }
 
-    /// Hands over what a read finds; false if nothing was behind it when it was made.
+    /// Hands over what a read finds; false if there was nothing more at that time.
     fn deliver_some(
         &mut self,
         file: &File,

@@ -17,7 +17,7 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
-    /// It is not there or not ours to read.
+    /// It does not exist or we may not read it.
     #[error("could not open the job '{}': {source}", path.display())]
     Open {
         /// The directory or the file in it.
@@ -25,7 +25,7 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
-    /// It is there, and is something else.
+    /// It exists, but is something else.
     #[error("'{}' is not the directory of a job: {why}", path.display())]
     NotAJob {
         /// The directory.
@@ -33,7 +33,7 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// The directory could not be looked into.
+    /// The directory could not be listed.
     #[error("could not look into the job directory '{}': {source}", path.display())]
     List {
         /// The directory.
@@ -41,7 +41,7 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
-    /// Something of it is left.
+    /// Part of it could not be removed.
     #[error("could not remove the job directory '{}': {source}; remove it by hand", path.display())]
     Remove {
         /// The directory or the file in it.

@@ -44,7 +44,7 @@ impl Job {
         };
         DirBuilder::new().mode(0o700).create(&directory).map_err(failed(&directory))?;
         let path = directory.join(JOB_FILE);
-        // Whatever the umask was.
+        // Regardless of the umask.
         let page = fs::set_permissions(&directory, Permissions::from_mode(0o700))
             .and_then(|()| JobPageAccess::create(&path, limit_bytes, wait_ms));
         let page = page.map_err(failed(&path)).inspect_err(|_| {
@@ -109,7 +109,7 @@ impl Job {
         Ok(n_records)
     }
 
-    /// The same for one who does not sleep afterwards, in half the time.
+    /// The same for callers that do not sleep afterwards, in half the time.
     pub fn poll_awake(&mut self, sink: &mut impl Sink) -> Result<usize, Error> {
         self.streams.pass(&self.page, Look::All, sink)
     }
@@ -121,8 +121,8 @@ impl Job {
         self.streams.pass_over_asking(sink)
     }
 
-    /// Whether [`poll_asking`](Job::poll_asking) would find anything, for whoever
-    /// has something long to do meanwhile.
+    /// Whether [`poll_asking`](Job::poll_asking) would find anything, for callers that
+    /// have something long to do meanwhile.
     pub fn asking_have_news(&mut self) -> bool {
         self.streams.asking_have_news()
     }
@@ -139,8 +139,8 @@ impl Job {
         self.set_sleeping(false);
     }
 
-    /// Tells a thread that [asks](Sink::asks) what is expected of it; false if
-    /// that is no longer possible.
+    /// Publishes predictions for a thread that [asks](Sink::asks); false if that is no
+    /// longer possible.
     pub fn publish(&mut self, stream: StreamNumber, outlook: &OutlookBuilder) -> bool {
         self.streams.publish(stream, outlook)
     }
@@ -194,14 +194,14 @@ impl Job {
         self.page.waker()
     }
 
-    /// Tells writers that nothing is wanted any more.
+    /// Tells writers that records are no longer wanted.
     pub fn close(&mut self) {
         if let Some(shared) = self.page.shared() {
             shared.close();
         }
     }
 
-    /// Deletes the directory with the files that belong into it.
+    /// Deletes the directory with the files that belong in it.
     pub fn remove(mut self) -> Result<(), Error> {
         self.close();
         let entries = match fs::read_dir(&self.directory) {
@@ -263,8 +263,8 @@ impl Job {
 }
 
 /// Lets this process keep the memory that it frees. What is learned about a short process
-/// takes some dozen kilobytes, and glibc would ask the kernel for each page of it
-/// again, with a system call where a thread has an arena of its own.
+/// takes some dozen kilobytes, and glibc would request each page from the kernel again,
+/// with a system call where a thread has its own arena.
 fn keep_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: these set numbers of the allocator.

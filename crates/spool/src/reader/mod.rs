@@ -3,10 +3,10 @@
 //! The reader's side: makes the job directory, follows the streams in it while
 //! they grow, and hands their content to a [`Sink`].
 //!
-//! Nothing read is trusted: every number is checked before it is used, files are
-//! read and written by system calls and never in memory (one cut short cannot
-//! hurt), and work and memory of a pass are bounded by constants, not by what a file
-//! says. What is wrong in a file costs that stream at most, and is reported in
+//! Nothing read is trusted: every number is checked before it is used, files are read
+//! and written by system calls and never in memory (one cut short cannot hurt), and
+//! work and memory of a pass are bounded by constants, not by what a file says. A
+//! damaged file costs at most its own stream, and is reported in
 //! [`SpoolTotals::damaged`].
 
 mod job;
@@ -39,10 +39,10 @@ pub use self::page::Waker;
 pub use self::sink::{Sink, StreamInfo, StreamNumber};
 pub use self::totals::{SpoolTotals, UnrecordedProgram};
 
-/// Writing beyond it is a signal that ends the process.
+/// Writing beyond it raises a signal that ends the process.
 fn max_file_bytes() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is written to a place of ours.
+    // SAFETY: the limit is written to memory of ours.
     unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
     limit.rlim_cur
 }

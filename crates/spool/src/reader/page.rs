@@ -68,7 +68,7 @@ impl JobPageAccess {
         Ok(JobPageAccess::Shared(Arc::new(SharedPage { file, sleeping, returned_bytes })))
     }
 
-    /// Copies the page of a job that was left. `Err` of a word: why it is none.
+    /// Copies the page of an abandoned job. The error says why it is not one.
     pub(super) fn copy(path: &Path) -> io::Result<Result<JobPageAccess, &'static str>> {
         let file = open_distrustfully(path, OpenOptions::new().read(true))?;
         let metadata = file.metadata()?;
@@ -151,7 +151,7 @@ impl JobPageAccess {
 pub struct Waker(Option<Arc<SharedPage>>);
 
 impl Waker {
-    /// Sleeps as [`Job::sleep`](crate::Job::sleep) does, for whoever shares the job.
+    /// Sleeps as [`Job::sleep`](crate::Job::sleep) does, for others that share the job.
     pub fn sleep(&self, at_most: Duration) {
         match &self.0 {
             Some(shared) => shared.sleep(at_most),
@@ -168,30 +168,30 @@ impl Waker {
     }
 }
 
-/// The page of a job that lives. What cannot be read or written any more is
-/// passed over: the file was cut short, and writers that use it are past help.
+/// The page of a job that lives. Failed reads and writes are ignored: the file was cut
+/// short, and writers that use it cannot be helped.
 pub(super) struct SharedPage {
     file: File,
     sleeping: FutexAddress,
-    /// What the word of this name is to say; only the reader stores it.
+    /// Sets the field of this name; only the reader stores it.
     returned_bytes: AtomicU64,
 }
 
 impl SharedPage {
-    /// Whether writers are to wake the reader.
+    /// Whether writers should wake the reader.
     pub(super) fn is_sleeping(&self) -> bool {
         self.read(offset_of!(JobPage, sleeping)).is_some_and(|word| u32::from_ne_bytes(word) == 1)
     }
 
-    /// Tells writers whether to wake the reader. What they had published before
-    /// they could see it is found by whoever looks after this.
+    /// Tells writers whether to wake the reader. What they published before they could
+    /// see it is found by looking after this call.
     pub(super) fn set_sleeping(&self, sleeping: bool) {
         before_sleeping(|| {
             self.write(offset_of!(JobPage, sleeping), &u32::from(sleeping).to_ne_bytes());
         });
     }
 
-    /// Tells writers that nothing is wanted any more.
+    /// Tells writers that records are no longer wanted.
     pub(super) fn close(&self) {
         self.write(offset_of!(JobPage, open), &0_u32.to_ne_bytes());
         self.write(offset_of!(JobPage, reader_pid), &0_u32.to_ne_bytes());
@@ -205,7 +205,7 @@ impl SharedPage {
         self.write(offset_of!(JobPage, returned_bytes), &returned.to_ne_bytes());
     }
 
-    /// Sleeps until a writer wakes the reader, for at most so long.
+    /// Sleeps until a writer wakes the reader, for at most this long.
     pub(super) fn sleep(&self, at_most: Duration) {
         if self.sleeping.wait(1, at_most).is_err() {
             std::thread::sleep(at_most);
@@ -308,7 +308,7 @@ pub(super) fn open_distrustfully(path: &Path, options: &mut OpenOptions) -> io::
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
 
-/// Whose files are ours.
+/// The user whose files we accept.
 pub(super) fn effective_uid() -> u32 {
     // SAFETY: it cannot fail.
     unsafe { libc::geteuid() }

@@ -40,8 +40,8 @@ pub(super) fn thread_is_there(pid: u32, tid: u32) -> Option<bool> {
     }
 }
 
-/// Whether the process that did something at `when_ns` (CLOCK_MONOTONIC) is known to
-/// be gone and waited for.
+/// Whether the process that did something at `when_ns` (CLOCK_MONOTONIC) is known to be
+/// gone and reaped.
 pub(super) fn process_is_gone(pid: u32, when_ns: u64) -> bool {
     let mut text = [0; 1024];
     match read(&format!("/proc/{pid}/stat"), &mut text) {
@@ -59,7 +59,7 @@ pub(super) fn pid_namespace() -> Option<u64> {
     std::fs::metadata("/proc/self/ns/pid").ok().map(|metadata| metadata.ino())
 }
 
-/// Whether a process of ours is there.
+/// Whether a process of this user exists.
 pub(super) fn process_is_alive(pid: u32) -> bool {
     // SAFETY: signal 0 only asks.
     libc::pid_t::try_from(pid).is_ok_and(|pid| pid > 0 && unsafe { libc::kill(pid, 0) } == 0)
@@ -88,7 +88,7 @@ fn parse(stat: &[u8]) -> Option<(u8, u64)> {
 
 fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is written to a place of ours.
+    // SAFETY: the time is written to memory of ours.
     if unsafe { libc::clock_gettime(clock, &mut time) } != 0 {
         return None;
     }

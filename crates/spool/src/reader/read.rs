@@ -35,7 +35,7 @@ pub(super) fn read_first_page(file: &File) -> FirstPage {
     table::parse(&page, metadata.len())
 }
 
-/// Reads as much as there is; an error is as an end.
+/// Reads as much as there is; an error counts as the end.
 pub(super) fn read(file: &File, offset: u64, buffer: &mut [u8]) -> usize {
     let mut n_bytes = 0;
     while let Some(rest) = buffer.get_mut(n_bytes..).filter(|rest| !rest.is_empty()) {

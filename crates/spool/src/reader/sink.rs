@@ -40,9 +40,9 @@ pub trait Sink {
     /// Nothing more comes from the stream.
     fn ended(&mut self, stream: StreamNumber);
 
-    /// Something that was handed over is about to be deleted or overwritten in
-    /// the spool. A sink that writes it elsewhere does so now: then a reader that
-    /// is killed has lost nothing.
+    /// Something that was handed over is about to be deleted or overwritten in the
+    /// spool. A sink that writes it elsewhere must do so now, so that nothing is lost
+    /// if the reader is killed.
     fn keep(&mut self) {}
 }
 

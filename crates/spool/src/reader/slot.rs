@@ -25,7 +25,7 @@ pub(super) struct SlotFile {
 }
 
 impl SlotFile {
-    /// Takes over a file; None if this process may not write so far into any.
+    /// Takes over a file; None if this process may not write files of this size.
     pub(super) fn new(file: File) -> Option<SlotFile> {
         let may = max_file_bytes() >= SLOT_BYTES as u64;
         may.then(|| SlotFile { file, number: 0, bytes: Vec::new() })
@@ -39,8 +39,8 @@ impl SlotFile {
         let number = self.number + 1;
         let place = PAGE as u64 + number % 2 * OUTLOOK_BYTES as u64;
         self.file.write_all_at(&self.bytes, place)?;
-        // The outlook is to be seen before its number is, on any processor. A
-        // number that is seen half written is not what a second look finds.
+        // The outlook must be visible before its number, on any processor. A number
+        // read half written differs from what a second read finds.
         fence(SeqCst);
         let current = offset_of!(SlotHeader, current) as u64;
         self.file.write_all_at(&number.to_ne_bytes(), current)?;
@@ -52,7 +52,7 @@ impl SlotFile {
 /// CLOCK_MONOTONIC, the clock of the application's records.
 fn now_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is written to a place of ours.
+    // SAFETY: the time is written to memory of ours.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

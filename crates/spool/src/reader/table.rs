@@ -10,10 +10,10 @@ use crate::layout::{
     SegmentKind, StreamHeader, UnrecordedCause, VERSION,
 };
 
-/// Higher counts of calls and numbers of records are lies: a thread that makes a
-/// call every 100 ns needs most of a year for so many.
+/// Higher counts of calls and numbers of records are false: a thread that makes a call
+/// every 100 ns needs most of a year for that many.
 pub(super) const MAX_COUNT: u64 = 1 << 48;
-/// What is said of such counts.
+/// What is reported about such counts.
 pub(super) const COUNTS_OVERWRITTEN: &str = "its counts were overwritten";
 
 /// Largest stream.
@@ -21,7 +21,7 @@ const MAX_STREAM_BYTES: u64 = (FIRST_BYTES + MAX_SEGMENTS * MAX_SEGMENT_BYTES) a
 
 /// What a first page says.
 pub(super) enum FirstPage {
-    /// The writer has not come so far, or was killed before.
+    /// The writer has not come this far, or was killed before.
     Empty,
     /// Not the header of a stream, and why.
     Foreign(&'static str),

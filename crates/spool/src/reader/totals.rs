@@ -31,7 +31,7 @@ pub struct SpoolTotals {
     pub n_stacks_different: u64,
     /// Threads that were not learned in their process to the end.
     pub n_given_up: u64,
-    /// Threads that made calls and of which none could be recorded.
+    /// Threads none of whose calls could be recorded.
     pub n_unrecorded_threads: u64,
     /// Processes that have such threads and no other.
     pub n_unrecorded_processes: u64,
@@ -69,7 +69,7 @@ impl SpoolTotals {
     pub(super) fn damage(&mut self, name: &str, what: &str) {
         self.n_damaged += 1;
         if self.damaged.len() < MAX_SENTENCES {
-            // Whoever named the file may have put anything into its name.
+            // The name of the file may contain anything.
             self.damaged.push(format!("'{}': {what}", name.escape_debug()));
         }
     }

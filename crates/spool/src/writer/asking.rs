@@ -11,8 +11,8 @@ use crate::layout::{Call, JobPage, UnrecordedCause};
 use crate::slot::{PredictionSlot, SLOT_BYTES};
 
 impl Writer {
-    /// Makes the slot of the stream and notifies the reader, which from now on is
-    /// woken by every record. To be called once: the file is made anew.
+    /// Makes the slot of the stream and notifies the reader, which every record wakes
+    /// from now on. Call it once: it creates the file.
     pub fn ask(
         &self,
         host: &mut impl Host,
@@ -46,7 +46,7 @@ impl Writer {
             self.note_charged(SLOT_BYTES.wrapping_neg());
             room::give_back(job, SLOT_BYTES);
         })?;
-        // SAFETY: the host has mapped so many zeroed bytes, to stay.
+        // SAFETY: the host has mapped that many zeroed bytes, to stay.
         Ok(unsafe { PredictionSlot::begin(base) })
     }
 
@@ -56,8 +56,8 @@ impl Writer {
         self.next.load(Relaxed)
     }
 
-    /// A record of this stream, if it was published and not written over since.
-    /// At least as many of the last ones are as the smallest segment holds.
+    /// A record of this stream, if it was published and not overwritten since. At least
+    /// the last ones are there, as many as the smallest segment holds.
     pub fn record(&self, number: u64) -> Option<Call> {
         let n_segments = self.n_segments.load(Acquire);
         self.segments.iter().take(n_segments).find_map(|segment| segment.read(number))

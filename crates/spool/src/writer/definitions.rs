@@ -3,8 +3,8 @@
 //! Definitions are written one after the other, under the writer's flag: unlike
 //! records they have no place that a number gives them.
 //!
-//! One that a handler jumped away from is written over by the next, unless it
-//! was published: then it stays, and is found to be there.
+//! One that a handler jumped away from is overwritten by the next, unless it was
+//! published: then it stays and is found.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -16,8 +16,8 @@ use crate::layout::{DefinitionKind, JobPage, MAX_DEFINITION_BYTES, UnrecordedCau
 
 impl Writer {
     /// Gives an identity its meaning; the parts of the payload are put together.
-    /// `false` if there is no room, the payload exceeds [`MAX_DEFINITION_BYTES`],
-    /// or a handler interrupted the writer: then it is to be tried again later.
+    /// `false` if there is no room, the payload exceeds [`MAX_DEFINITION_BYTES`], or a
+    /// handler interrupted the writer: then try again later.
     pub fn define(
         &self,
         host: &mut impl Host,
@@ -30,8 +30,8 @@ impl Writer {
         if length > MAX_DEFINITION_BYTES {
             return false;
         }
-        // Mostly there is room, which takes no system call. A handler that comes in
-        // between meets the flag.
+        // Mostly there is room, which takes no system call. A handler that interrupts
+        // finds the flag set.
         if self.guarded(|| self.define_here(kind, id, payload, length)).is_ok() {
             return true;
         }

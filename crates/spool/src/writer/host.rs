@@ -35,8 +35,8 @@ pub unsafe trait Host {
     /// Ends a mapping.
     fn unmap(&mut self, address: NonNull<u8>, bytes: usize);
 
-    /// Does something with signals held back, where that can be done: calls of
-    /// a handler that interrupts it could not be recorded.
+    /// Does something with signals blocked, if possible: calls of a handler that
+    /// interrupts it could not be recorded.
     fn uninterrupted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R
     where
         Self: Sized,
@@ -44,10 +44,10 @@ pub unsafe trait Host {
         work(self)
     }
 
-    /// Wakes whoever waits on the word.
+    /// Wakes those that wait on the word.
     fn wake(&mut self, word: &AtomicU32);
 
-    /// Whether the process that reads is there.
+    /// Whether the reading process exists.
     fn reader_is_alive(&mut self, pid: u32) -> bool;
 
     /// Sleeps for about a millisecond.

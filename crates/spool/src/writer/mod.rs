@@ -2,13 +2,13 @@
 
 //! The application's side: appends the records of one thread to its stream.
 //!
-//! Nothing here allocates, locks, panics or calls the system on the common path,
-//! which costs one addition and the copy of a record. Every method may be
-//! interrupted at any instruction by a signal handler that calls methods of the
-//! same writer: numbers of records are taken by one instruction, and what
-//! changes the set of segments is guarded by a flag; a call that meets the flag
-//! is refused. A writer believes nothing that it reads from shared memory beyond
-//! numbers: a job page or table that lies costs records, never a fault.
+//! Nothing here allocates, locks, panics or calls the system on the common path, which
+//! costs one addition and the copy of a record. Every method may be interrupted at any
+//! instruction by a signal handler that calls methods of the same writer: numbers of
+//! records are taken by one instruction, and what changes the set of segments is
+//! guarded by a flag; a call that meets the flag is refused. A writer believes nothing
+//! that it reads from shared memory beyond numbers: a job page or table with wrong
+//! numbers costs records, but never faults.
 //!
 //! A writer belongs to the thread that it was started for. It has no `Drop`: at
 //! the end of a thread [`finish`](Writer::finish) is called, and often nothing is.
@@ -146,10 +146,9 @@ impl Writer {
             (*header).magic.store(STREAM_MAGIC, Release);
         }
         job.n_streams.fetch_add(1, Release);
-        // The reader finds new streams by itself, many at a time: to be woken by
-        // each of a thousand short processes would cost it, and on a busy machine
-        // them, more than all their records. Only where room gets short is it to
-        // hurry, and let go those that have ended.
+        // The reader finds new streams on its own, many at a time: waking it for each
+        // of a thousand short processes would cost more than all their records. It has
+        // to hurry only when room gets short, to release those that have ended.
         if room::is_short(job) {
             self.wake(host, job);
         }
@@ -203,7 +202,7 @@ impl Writer {
         self.next.fetch_add(1, Relaxed)
     }
 
-    /// Whether the reader is to be woken by each record.
+    /// Whether each record wakes the reader.
     #[inline]
     fn is_acted_on(&self) -> bool {
         // SAFETY: the header is mapped as long as the pointer is not null.
@@ -277,8 +276,8 @@ impl Writer {
         }
     }
 
-    /// Says since when the thread is inside a call; 0: it is not. A store, and no
-    /// more: whoever wants to know looks.
+    /// Stores since when the thread is inside a call; 0: it is not. It is just a store;
+    /// readers look when they want to know.
     #[inline]
     pub fn set_inside_since(&self, since_ns: u64) {
         // SAFETY: the header is mapped as long as the pointer is not null.
@@ -287,7 +286,7 @@ impl Writer {
         }
     }
 
-    /// Tells when the thread ended, before [`finish`](Writer::finish).
+    /// Stores when the thread ended, before [`finish`](Writer::finish).
     pub fn note_end(&self, now_ns: u64) {
         // SAFETY: the header is mapped as long as the pointer is not null.
         if let Some(header) = unsafe { self.header.load(Relaxed).as_ref() } {
@@ -295,7 +294,7 @@ impl Writer {
         }
     }
 
-    /// Ends the stream in order and gives its mappings up.
+    /// Ends the stream properly and releases its mappings.
     pub fn finish(&self, host: &mut impl Host) {
         // SAFETY: the header is mapped as long as the pointer is not null.
         if let Some(header) = unsafe { self.header.load(Relaxed).as_ref() } {
@@ -304,8 +303,8 @@ impl Writer {
         self.release(host);
     }
 
-    /// Gives the mappings up without ending the stream: for a child process that
-    /// has inherited them. What is appended afterwards goes nowhere.
+    /// Releases the mappings without ending the stream: for a child process that has
+    /// inherited them. What is appended afterwards goes nowhere.
     pub fn release(&self, host: &mut impl Host) {
         self.busy.store(true, Relaxed);
         self.header.store(ptr::null_mut(), Relaxed);
@@ -323,8 +322,8 @@ impl Writer {
         }
     }
 
-    /// Makes the writer whole again after a signal handler has left by a jump
-    /// from the middle of one of its methods. Only for when none is under way.
+    /// Makes the writer whole again after a signal handler has left by a jump from the
+    /// middle of one of its methods. Call it only when none is running.
     pub fn repair(&self) {
         if !self.header.load(Relaxed).is_null() && self.busy.load(Relaxed) {
             self.find_ends();

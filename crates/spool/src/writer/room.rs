@@ -72,8 +72,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes room for a process that is about to lose the right to make any: with
-    /// it, a stream that is read in time goes on for good. Once for each stream.
+    /// Makes room in advance for a process that is about to lose the right to allocate:
+    /// with it, a stream that is read in time can continue forever. Done once for each
+    /// stream.
     pub fn reserve(&self, host: &mut impl Host, job: &JobPage) {
         let is_reserved = |wanted: bool, enough: usize| {
             let of_kind = self.segments.iter().filter(|it| it.is_records() == wanted);
@@ -174,8 +175,8 @@ impl Writer {
             (&raw mut (*entry).kind).write(kind as u32);
             (*entry).first.store(first, Relaxed);
             (*entry).consumed.store(first, Relaxed);
-            // Ours first: a handler that jumps away from between the two must not
-            // make another segment at a place that the reader has seen.
+            // Our own table first: a handler that jumps away between the two stores
+            // must not make another segment at a place that the reader has seen.
             let n_segments = place.wrapping_add(1);
             self.n_segments.store(n_segments, Relaxed);
             (*header).n_segments.store(n_segments as u32, Release);
@@ -291,8 +292,8 @@ impl Writer {
 }
 
 impl JobPage {
-    /// Takes the room of a stream that is made in advance from the job's limit;
-    /// whether there is so much.
+    /// Takes the room of a stream that is made in advance from the job's limit; whether
+    /// there is enough.
     pub fn charge_spare(&self) -> bool {
         charge(self, SPARE_BYTES).is_ok()
     }

@@ -46,7 +46,7 @@ impl MappedSegment {
         self.bytes.store(bytes, Relaxed);
     }
 
-    /// Gives the mapping up: from here on nothing is written to it.
+    /// Releases the mapping: from here on nothing is written to it.
     pub(super) fn release(&self) -> Option<(NonNull<u8>, usize)> {
         self.n_records.store(0, Relaxed);
         let bytes = self.bytes.swap(0, Relaxed);
@@ -99,8 +99,8 @@ impl MappedSegment {
         true
     }
 
-    /// The record with a number, if it lies here: among those from `first` on,
-    /// or as one of the records before them that none was written over yet.
+    /// The record with a number, if it lies here: among those from `first` on, or as an
+    /// earlier record that was not overwritten yet.
     pub(super) fn read(&self, number: u64) -> Option<Call> {
         let n_records = self.n_records.load(Relaxed);
         let place = number.wrapping_sub(self.first());

@@ -16,7 +16,7 @@ struct Line {
     _bytes: [u8; 64],
 }
 
-/// A file system of so many bytes, in memory.
+/// A file system of that many bytes, in memory.
 struct Memory {
     room: usize,
     mappings: Vec<Box<[Line]>>,
@@ -77,7 +77,7 @@ impl Memory {
             }
             let first = entry.first.load(SeqCst);
             for idx in 0..entry.bytes as usize / size_of::<Record>() {
-                // SAFETY: so many records lie in the segment.
+                // SAFETY: that many records lie in the segment.
                 let record = unsafe { &*self.segment(place).cast::<Record>().add(idx) };
                 let number = first + idx as u64;
                 if record.published.load(SeqCst) == number + 1 {
@@ -102,7 +102,7 @@ impl Memory {
                 // SAFETY: the header lies in the segment.
                 let header = unsafe { &*at.cast::<DefinitionHeader>() };
                 let Some(length) = header.published.load(SeqCst).checked_sub(1) else { break };
-                // SAFETY: the writer has put so many bytes behind the header.
+                // SAFETY: the writer has put that many bytes behind the header.
                 let payload =
                     unsafe { core::slice::from_raw_parts(at.wrapping_add(16), length as usize) };
                 definitions.push((header.id, payload.to_vec()));

@@ -76,8 +76,8 @@ impl StoredDefinitions {
             LogEntry::Context { id, frames } => self.contexts.add(id, &frames).ok(),
             LogEntry::File { id, path } if id > 0 => self.files.add(id, &path).ok(),
             LogEntry::Function { number, layer, name } => {
-                // One that this version does not know is missed by those who
-                // name it.
+                // If this version does not know it, whatever refers to it finds it
+                // missing.
                 let layer = Layer::from_name(&layer);
                 let known = layer.and_then(|layer| Function::from_name(layer, &name));
                 self.functions.extend(known.map(|function| (number, function)));
@@ -182,7 +182,7 @@ impl StoredDefinitions {
     }
 
     /// What is known about processes by the definitions that came first, for a
-    /// recording; an import has said all of them itself, or nothing.
+    /// recording; an import has defined all of them itself, or none.
     pub(crate) fn complete_provenance(&mut self, order: EventOrder) {
         if order == EventOrder::Numbered {
             return;
@@ -193,7 +193,7 @@ impl StoredDefinitions {
             process.pid = seen.pid;
             process.rank = seen.rank;
             process.start_ns = seen.start_ns.min(MOST);
-            // Traces of version 1 have paths as they are.
+            // Traces of version 1 do not escape paths.
             process.executable = cell(&seen.executable);
             if process.command.is_empty() {
                 process.command = seen.command.clone();

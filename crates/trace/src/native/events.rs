@@ -2,9 +2,9 @@
 
 //! The events of a native trace: rank by rank, the streams of a rank merged.
 //!
-//! A stream is opened when its first event is due and closed behind its last
-//! one, and of an open one only the current block is in memory; so memory goes
-//! with the threads that live at the same time.
+//! A stream is opened when its first event is due and closed behind its last one, and
+//! of an open one only the current block is in memory; so memory grows with the number
+//! of threads that live at the same time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -219,8 +219,8 @@ impl Merge {
         Merge { rank, waiting, ..Merge::default() }
     }
 
-    /// Gives an event its place in the rank; `None` if there is none for it,
-    /// because what was said of another stream's beginning was wrong.
+    /// Gives an event its place in the rank; `None` if there is none for it, because
+    /// the stated beginning of another stream was wrong.
     fn number(&mut self, mut event: Event, stream: StreamKey, order: EventOrder) -> Option<Event> {
         let thread = match order {
             EventOrder::Numbered => stream.thread,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The native form of traces: one file, `events.ioracle`, that is only ever
-//! added to, a tenth to a fiftieth of the CSV form, read back as events in
-//! constant memory. `docs/trace-format.md` describes it byte by byte.
+//! The native form of traces: one file, `events.ioracle`, that only grows, a tenth to a
+//! fiftieth of the CSV form, read back as events in constant memory.
+//! `docs/trace-format.md` describes it byte by byte.
 //!
 //! [`code`] makes bytes of the events of a stream, [`container`] keeps them.
 

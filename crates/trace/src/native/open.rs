@@ -23,10 +23,10 @@ use crate::trace::{Form, TraceContent};
 use crate::writing::log::{HEAD_BYTES, LogEntry, LogReader, LossMark};
 use crate::writing::{LOG, TraceRecorder, has_open, resume_in_memory};
 
-/// The file that holds all of a trace but its description.
+/// The file that holds everything in a trace except its description.
 pub(crate) const EVENTS: &str = "events.ioracle";
 
-/// A trace of which nothing but its chunks is known.
+/// A trace of which only the chunks are known.
 pub(crate) struct OpenTrace {
     path: Arc<str>,
     chunks: Chunks,
@@ -40,9 +40,8 @@ pub(crate) struct OpenTrace {
 pub(crate) fn open(directory: &Path) -> Result<Option<OpenTrace>, Error> {
     let file = directory.join(EVENTS);
     let path: Arc<str> = file.to_string_lossy().into();
-    // Raw records before the log, and that before the blocks: what a writer then moves
-    // from the one to the others is seen twice, which is found out, instead of not at
-    // all.
+    // Raw records before the log, and the log before the blocks: so what a writer moves
+    // meanwhile is seen twice, which is detected, instead of not at all.
     let raw = RawTail::open(directory)?;
     let log_file = directory.join(LOG);
     let log = open_regular(&log_file)?;
@@ -99,7 +98,8 @@ impl OpenTrace {
         let n_lost: u64 = salvaged.iter().map(Salvaged::n_lost).sum();
         let end = Damage::Cut { position: chunks.content().end };
         match damage {
-            // The last chunk of a recording may be just being written.
+            // The last chunk of a recording may be incomplete because it is being
+            // written.
             Some(Damage::Cut { .. }) if log.is_some() => {}
             Some(damage) => tally.skip_many(error(&path, damage), n_lost.max(1))?,
             None if !chunks.content().is_finished && log.is_none() => {
@@ -156,7 +156,7 @@ struct CodedTail {
 }
 
 /// Codes raw records in memory, and what the log holds before them. Nothing in the
-/// directory is changed, which may be that of somebody else.
+/// directory is changed, which may belong to somebody else.
 fn coded(raw: RawTail, chunks: &Chunks, log: Option<File>) -> Result<CodedTail, Damage> {
     let (mut resumed, writer) = resume_in_memory(chunks, log)?;
     let (is_log_damaged, loss) = (resumed.damaged.log, resumed.incomplete.take());
@@ -219,7 +219,7 @@ impl Log {
         Some(Damage::At { position, reason })
     }
 
-    /// Why the recording is not what it should be, in words.
+    /// What is wrong with the recording, in words.
     fn incomplete(&self) -> Option<String> {
         let path = Path::new(&*self.path);
         let loss = self.loss.sentence();
@@ -275,7 +275,7 @@ const NOT_FINISHED: &str = "was not finished, and no process of this machine wri
 /// Whether a process, also this one, may be writing a log.
 fn is_written_by(pid: u32, path: &Path) -> bool {
     let is_us = pid == std::process::id();
-    // Of a process of another user it is not known which files it has open.
+    // It is unknown which files a process of another user has open.
     let is_hidden = fs::read_dir(format!("/proc/{pid}/fd"))
         .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
     is_us || is_hidden || has_open(pid, path)

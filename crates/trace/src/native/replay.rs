@@ -2,8 +2,8 @@
 
 //! Which events of a log are in blocks already.
 //!
-//! Blocks say which log their events came from, and hold the first events of a
-//! stream in it. So as many are passed over.
+//! Blocks say which log their events came from, and hold the first events of a stream
+//! in it. So that many are skipped.
 
 use std::collections::HashMap;
 

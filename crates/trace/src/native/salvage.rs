@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a block holds before the place where the file was cut off in it.
+//! The events of a block before the place where the file was cut off.
 //!
-//! A small trace is a single block. Its grammar and most of its columns stand
-//! before its times, so whoever loses the end of the file still has the first
-//! events of the block in full. They are read up to the first one that depends
-//! on a missing byte. The checksum of a block covers all of it, so these events
-//! are only as good as the checks on each of them.
+//! A small trace is a single block. Its grammar and most of its columns stand before
+//! its times, so a file that lost its end still has the first events of the block in
+//! full. They are read up to the first one that depends on a missing byte. The checksum
+//! of a block covers all of it, so these events are only as good as the checks on each
+//! of them.
 
 use std::io;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) struct Salvaged {
 }
 
 impl Salvaged {
-    /// Events behind the cut.
+    /// Events after the cut.
     pub(crate) fn n_lost(&self) -> u64 {
         u64::from(self.head.n_events).saturating_sub(self.events.len() as u64)
     }
@@ -34,7 +34,7 @@ impl Salvaged {
     /// Writes the events as a block that is whole, behind those of `chunks`.
     pub(crate) fn write(self, chunks: &Chunks, out: &mut ChunkWriter) -> io::Result<()> {
         let number = self.head.lane.stream;
-        // Times were cut short already if that was wanted.
+        // Times were already rounded if that was requested.
         let mut streams =
             StreamWriters::new(TimePrecision::Exact, chunks.head().order, self.head.generation);
         streams.resume(chunks.content().blocks().filter(|block| block.lane.stream == number));
@@ -58,8 +58,8 @@ pub(crate) fn salvage(
     for torn in &chunks.content().torn {
         let Ok(parts) = chunks.torn_block(*torn) else { continue };
         let head = &parts.0;
-        // Whoever repaired this trace and was killed has written these events
-        // again, all or some of them.
+        // An earlier repair that was killed may have written some or all of these
+        // events again.
         let is_written_again = chunks.content().blocks().any(|block| {
             let first = (block.lane.stream, block.first_start_ns);
             block.position > torn.position && first == (head.lane.stream, head.first_start_ns)

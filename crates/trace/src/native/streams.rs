@@ -3,9 +3,9 @@
 //! The streams of a trace that is being written, each with the block that its
 //! events go into.
 //!
-//! A stream's block ends after every [`MAX_BLOCK_EVENTS`] events of the stream,
-//! however often it had to end before, so that blocks of ranks that do the same
-//! hold the same.
+//! A stream's block ends after every [`MAX_BLOCK_EVENTS`] events of the stream, however
+//! often it had to end before, so that blocks of ranks that do the same have the same
+//! content.
 
 use std::collections::HashMap;
 use std::io;
@@ -58,7 +58,7 @@ impl StreamWriters {
         StreamWriters { times, order, generation, streams: HashMap::default() }
     }
 
-    /// Blocks that are begun from now on keep times like that.
+    /// Blocks begun from now on keep times with this precision.
     pub(crate) fn keep_times(&mut self, times: TimePrecision) {
         self.times = times;
     }

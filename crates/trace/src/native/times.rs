@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::code::Precision;
 
-/// How exactly times are kept. Whatever it is, no call ends before it begins,
-/// calls of a thread begin in their order, and those within others stay there.
+/// How exactly times are kept. In every case, no call ends before it begins, calls of a
+/// thread begin in order, and nested calls stay nested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimePrecision {
     /// To the nanosecond.
@@ -18,9 +18,9 @@ pub enum TimePrecision {
     Exact,
     /// Start and end rounded down to microseconds.
     Microsecond,
-    /// Each wait and each duration at most one percent too short. What is
-    /// measured is the wait after the end that a reader knows, so errors do not
-    /// add up. Nested calls may be early by a percent of those around them, too.
+    /// Each wait and each duration at most one percent too short. What is measured is
+    /// the wait after the end that a reader knows, so errors do not add up. Nested
+    /// calls may also be early by a percent of the enclosing calls.
     Percent,
 }
 

@@ -96,7 +96,7 @@ impl Native {
     }
 
     /// The lanes of each rank that has events, in the order of the trace; or those of
-    /// each process, whose number then stands in the place of a rank.
+    /// each process, whose number then replaces the rank.
     pub(crate) fn ranks(
         &self,
         tally: &mut SkippedRows,
@@ -115,7 +115,7 @@ impl Native {
             let (rank, shift_ns) = match (grouping, self.order) {
                 (Grouping::Processes, _) => (stream.process, 0),
                 (Grouping::Ranks, EventOrder::ByTime) => self.ranks.shift_ns(stream.process),
-                // The ranks of a table stand in its order, whatever it is.
+                // The ranks of a table keep its order.
                 (Grouping::Ranks, EventOrder::Numbered) => {
                     let process = self.processes.get(stream.process as usize);
                     (process.and_then(|process| process.rank).unwrap_or_default(), 0)
@@ -169,7 +169,7 @@ impl Native {
     }
 }
 
-/// What the streams of a trace are put together by.
+/// How the streams of a trace are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grouping {
     Ranks,

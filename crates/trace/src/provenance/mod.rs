@@ -132,11 +132,11 @@ pub struct FilePlace {
 /// Why something was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotTaken {
-    /// There are too many, or too much text.
+    /// There are too many rows, or too much text.
     Full,
-    /// It is there already, or comes too late.
+    /// It exists already, or comes too late.
     OutOfOrder,
-    /// It refers to something that is not there.
+    /// It refers to something that does not exist.
     Dangling,
 }
 
@@ -146,8 +146,7 @@ impl Provenance {
         &self.processes
     }
 
-    /// Which thread of which process a stream was, where that is not what its
-    /// numbers say.
+    /// Which thread of which process a stream was, where that differs from its numbers.
     pub fn origin(&self, stream: StreamId) -> Option<ThreadOrigin> {
         self.threads.get(&stream).copied()
     }

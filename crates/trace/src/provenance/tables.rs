@@ -34,7 +34,7 @@ const FILE_MOUNTS: &str = "file,mount,size_at_open";
 /// A command line may be longer than any other line.
 const MAX_PROCESS_LINE_BYTES: usize = MAX_COMMAND_TEXT + MAX_LINE_BYTES;
 
-/// Those of the tables that are there.
+/// The tables that exist.
 #[derive(Debug, Default)]
 pub(crate) struct OptionalTables([Option<Source>; TABLES.len()]);
 

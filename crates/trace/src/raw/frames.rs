@@ -124,7 +124,8 @@ impl Source {
 }
 
 impl FrameReader {
-    /// Reads a file; `None` if it is none of ours, or of another machine or version.
+    /// Reads a file; `None` if it is not a raw file, or from another machine or
+    /// version.
     pub(super) fn open(file: File) -> io::Result<Option<FrameReader>> {
         let mut found = [0; HEAD_BYTES];
         let n_read = file.read_at(&mut found, 0)?;
@@ -142,8 +143,8 @@ impl FrameReader {
         FrameReader { source, n_read, buffer: Vec::new(), used: 0, is_damaged: false }
     }
 
-    /// The next frame that lies wholly before `limit`. `None` also at one that is not
-    /// what was written: where the next one begins is not known then.
+    /// The next frame that lies wholly before `limit`. `None` also at a damaged one,
+    /// after which it is not known where the next one begins.
     pub(super) fn next(&mut self, limit: u64) -> io::Result<Option<Frame<'_>>> {
         if self.is_damaged {
             return Ok(None);
@@ -177,7 +178,7 @@ impl FrameReader {
     fn next_length(&self) -> Option<usize> {
         let rest = &self.buffer[self.used..];
         let length = (rest.len() >= FRAME_BYTES).then(|| word(rest, 8) as usize)?;
-        // A length that is a lie must not make us wait for what never comes.
+        // A wrong length must not make us wait for something that never comes.
         Some(FRAME_BYTES + length.min(MAX_CONTENT + 1))
     }
 
@@ -244,7 +245,7 @@ mod tests {
             changed[place] ^= 0x80;
             let (found, is_damaged) = read(changed, u64::MAX);
             assert!(found.len() < 2, "byte {place}");
-            // A length that is too long may look like the end.
+            // A length that is too large may look like the end.
             assert!(is_damaged || (8..12).contains(&(place % bytes[0].len())), "byte {place}");
         }
     }

@@ -14,8 +14,8 @@ use super::writer::Written;
 use crate::error::Error;
 use crate::writing::unwritable;
 
-/// Moves records as fast as they can be copied. What it has moved, and how it ended,
-/// is seen by the [`Follower`](crate::Follower) that it was made by.
+/// Moves records as fast as they can be copied. The [`Follower`](crate::Follower) that
+/// made it sees what it has moved, and how it ended.
 pub struct RawKeeper {
     directory: PathBuf,
     job: Arc<Mutex<Job>>,
@@ -31,7 +31,7 @@ pub(crate) struct RawProgress {
     changed: Condvar,
 }
 
-/// How far a keeper is.
+/// The progress of a keeper.
 #[derive(Debug, Default)]
 pub(crate) struct KeeperState {
     pub(super) written: Written,
@@ -49,8 +49,7 @@ impl RawProgress {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Waits until more is written than that, or nothing more will be, or the time is
-    /// over.
+    /// Waits until more is written, or nothing more will be, or the time is over.
     pub(crate) fn wait(&self, n_records: u64, at_most: Duration) {
         let state = self.lock();
         let has_news =
@@ -60,7 +59,7 @@ impl RawProgress {
 }
 
 impl RawKeeper {
-    /// Begins raw files in a directory that must not be there.
+    /// Begins raw files in a directory that must not exist yet.
     pub(crate) fn create(
         directory: &Path,
         job: Arc<Mutex<Job>>,
@@ -91,7 +90,7 @@ impl RawKeeper {
         !self.writer.asking.is_empty()
     }
 
-    /// Sleeps until there may be something new, or so long at most.
+    /// Sleeps until there may be something new, or at most this long.
     pub fn wait(&self, at_most: Duration) {
         self.waker.sleep(at_most);
     }
@@ -142,7 +141,7 @@ impl Drop for RawKeeper {
     }
 }
 
-/// The job, whoever has panicked.
+/// The job, even if another thread has panicked.
 pub(crate) fn lock(job: &Mutex<Job>) -> MutexGuard<'_, Job> {
     job.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

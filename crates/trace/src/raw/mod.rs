@@ -4,9 +4,9 @@
 //!
 //! Keeping is separate from learning and coding. A [`RawKeeper`] moves what the
 //! processes of a job have recorded from the spool to files beside the trace, as fast
-//! as it can be copied; a [`Follower`](crate::Follower) reads it there in its own
-//! time. What has not been coded when the run is over stays in raw form, and all
-//! readers of traces read it ([`replay`]).
+//! as it can be copied; a [`Follower`](crate::Follower) reads it there at its own pace.
+//! What has not been coded when the run is over stays in raw form, and all readers of
+//! traces read it ([`replay`]).
 //!
 //! ```text
 //! raw/definitions        streams, call stacks, paths; grows until the trace is finished
@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A file is a head and frames. Definitions are written before the records that name
-//! them, so whoever looks how far the records go, and then reads all definitions,
+//! them, so a reader that notes how far the records go, and then reads all definitions,
 //! knows what these records mean.
 
 mod frames;

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::native::open_regular;
 use crate::spooled::{Observer, State};
 
-/// Reads what a keeper has written, behind it.
+/// Reads what a keeper has written, following it.
 pub(crate) struct RawReader {
     directory: PathBuf,
     progress: Arc<RawProgress>,
@@ -52,8 +52,8 @@ impl RawReader {
         })
     }
 
-    /// Hands over what is there, about so many records at most; how many. 0: there is
-    /// nothing more now.
+    /// Hands over what is there, about this many records at most; returns how many. 0:
+    /// nothing more for now.
     pub(crate) fn read(&mut self, at_most: u64, sink: &mut impl Sink) -> io::Result<usize> {
         let written = self.progress.lock().written;
         while let Some(frame) = self.definitions.next(written.definition_bytes)? {
@@ -89,7 +89,7 @@ impl RawReader {
         (state.written.n_records + state.n_unwritten).saturating_sub(self.n_records)
     }
 
-    /// Waits until there is more, or so long at most.
+    /// Waits until there is more, or at most this long.
     pub(crate) fn wait(&self, at_most: Duration) {
         self.progress.wait(self.n_records, at_most);
     }
@@ -99,8 +99,8 @@ impl RawReader {
         self.progress.lock().is_over
     }
 
-    /// Hands over what the keeper could not write, and who asks, once it is over and
-    /// all files are read.
+    /// Hands over what the keeper could not write, and which threads ask, once it is
+    /// over and all files are read.
     pub(crate) fn finish(&mut self, sink: &mut impl Sink) -> io::Result<()> {
         let (unwritten, asking) = {
             let mut state = self.progress.lock();
@@ -117,7 +117,7 @@ impl RawReader {
     /// Deletes files whose records have been coded.
     pub(crate) fn delete_read(&mut self) {
         for number in self.read.drain(..) {
-            // One that stays costs only room.
+            // A file that stays only costs room.
             let _ = fs::remove_file(self.directory.join(records_name(number)));
         }
     }
@@ -129,16 +129,16 @@ impl RawReader {
 }
 
 /// Raw files that were left by a run, or that one still writes; opened before the
-/// trace, so that nothing is missed that goes from here to there.
+/// trace, so that nothing is missed that moves from here to there.
 pub(crate) struct RawTail {
     definitions: FrameReader,
     /// With how far to read each: what comes later may name what is not defined yet.
     records: Vec<(FrameReader, u64)>,
-    /// Files that are none of ours, or of another kind of machine.
+    /// Files that are not raw files, or from another kind of machine.
     n_refused: u64,
 }
 
-/// What came of reading a [`RawTail`].
+/// The result of reading a [`RawTail`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RawReplayed {
     /// All that the job had recorded was there.
@@ -202,7 +202,7 @@ impl RawTail {
     }
 }
 
-/// Hands a frame over; how many records. What makes no sense is passed over.
+/// Hands a frame over; returns how many records. What makes no sense is skipped.
 fn deliver(frame: &Frame<'_>, sink: &mut impl Sink) -> u64 {
     let stream = StreamNumber(frame.stream);
     match frame.kind {

@@ -61,7 +61,7 @@ fn give(sink: &mut impl Sink, numbers: std::ops::Range<u64>) {
     }
 }
 
-/// A recording of which so many calls are coded, and all are there in raw form.
+/// A recording of which some calls are coded, and all exist in raw form.
 fn left(directory: &Path, n_coded: u64, n_calls: u64) {
     let mut recorder = TraceRecorder::create(directory, TimePrecision::Exact).unwrap();
     let mut writer = RawWriter::create(&directory_in(directory)).unwrap();
@@ -128,7 +128,7 @@ fn what_was_left_is_whole_only_if_the_keeper_said_so() {
 fn records_up_to_any_cut_are_read() {
     let here = tempfile::tempdir().unwrap();
     let trace = here.path().join("trace");
-    // A trace without events is none.
+    // A trace without events is not a trace.
     left(&trace, 2, 2048);
     let file = directory_in(&trace).join(records_name(1));
     let bytes = fs::read(&file).unwrap();

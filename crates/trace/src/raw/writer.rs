@@ -68,7 +68,7 @@ pub(super) struct RawWriter {
 }
 
 impl RawWriter {
-    /// Begins in a directory that must not be there.
+    /// Begins in a directory that must not exist yet.
     pub(super) fn create(directory: &Path) -> io::Result<RawWriter> {
         fs::create_dir(directory)?;
         let definitions = begin_file(&directory.join(DEFINITIONS))?;
@@ -99,7 +99,7 @@ impl RawWriter {
         self.written
     }
 
-    /// Says relative to which directory paths are reported.
+    /// Sets the directory that paths are reported relative to.
     pub(super) fn working_directory(&mut self, path: &Path) {
         self.define(FrameKind::WorkingDirectory, 0, path.as_os_str().as_encoded_bytes());
     }
@@ -109,7 +109,7 @@ impl RawWriter {
         self.define(FrameKind::Complete, 0, &[]);
     }
 
-    /// Hands all that came to the system.
+    /// Hands everything received so far to the system.
     pub(super) fn flush(&mut self) {
         self.end_batch();
         if self.failure.is_none()
@@ -189,7 +189,7 @@ impl Sink for RawWriter {
             begin_ns: info.begin_ns,
             name: info.name.clone(),
         };
-        // Numbers and a short name: that cannot fail.
+        // Only numbers and a short name: this cannot fail.
         let content = postcard::to_stdvec(&stored).unwrap_or_default();
         self.define(FrameKind::Stream, stream.0, &content);
     }

@@ -9,7 +9,7 @@ use ioracle_spool::selection::Selection;
 
 use crate::spooled::detail::{detail, library_detail, with_part};
 
-/// The event of a call; `None` if its function has no number of ours.
+/// The event of a call; `None` if its function has no number in our table.
 pub(crate) fn event(call: &Call, of: CallOrigin<'_>) -> Option<Event> {
     let function = Function::try_from(call.function).ok()?;
     // A clock cannot run backwards, a damaged record can.
@@ -34,7 +34,7 @@ pub(crate) fn event(call: &Call, of: CallOrigin<'_>) -> Option<Event> {
                 with_part(text, call.part)
             }
             Layer::MpiIo => with_part(detail(function, call.detail), call.part),
-            // What closes many descriptors is a close each.
+            // A call that closes many descriptors becomes one close for each.
             Layer::Posix | Layer::Stdio => detail(function, call.detail),
         },
     })
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(event(&call, ORIGIN), Some(expected));
     }
 
-    /// The text is all that traces keep of it.
+    /// Traces keep only the text.
     #[test]
     fn a_further_part_of_a_call_is_known_as_one() {
         let is_part = |function: Function, part| {

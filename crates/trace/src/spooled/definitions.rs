@@ -2,11 +2,11 @@
 
 //! What the identities in records stand for.
 //!
-//! The application names call stacks, files and modules by 64-bit hashes and
-//! defines each of them in every thread that uses it. Here the first definition
-//! is passed to the observer under a small number, and only the number is kept:
-//! memory goes with the number of different things, not with their text. Of
-//! modules the name is kept, because frames are made of it.
+//! The application names call stacks, files and modules by 64-bit hashes and defines
+//! each of them in every thread that uses it. Here the first definition is passed to
+//! the observer under a small number, and only the number is kept: memory grows with
+//! the number of different things, not with their text. Of modules the name is kept,
+//! because frames are made of it.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -37,7 +37,7 @@ pub(crate) struct DefinitionNumbers {
     objects: Objects,
     /// Modules that processes are known to have loaded.
     loaded: HashSet<(ProcessNumber, u64), RandomState>,
-    /// Files whose open mode was passed on already.
+    /// Files for which the observer already has what the system reported at the open.
     opened: HashSet<u32, RandomState>,
     /// The working directory with a slash behind it; empty if there is none.
     inside: Vec<u8>,
@@ -61,7 +61,7 @@ impl DefinitionNumbers {
         payload: &[u8],
         observer: &mut impl Observer,
     ) {
-        // 0 means unknown in records, so nothing can be called by it.
+        // 0 means unknown in records, so nothing can have this identity.
         if id == 0 {
             return;
         }
@@ -89,7 +89,7 @@ impl DefinitionNumbers {
         }
     }
 
-    /// Tells where a process has loaded a module, once.
+    /// Reports where a process has loaded a module, once.
     pub(crate) fn load_module(
         &mut self,
         process: ProcessNumber,
@@ -109,7 +109,7 @@ impl DefinitionNumbers {
         }
     }
 
-    /// Tells what the system said of a file when it was opened, once.
+    /// Reports what the system said about a file when it was opened, once.
     fn tell_opened(
         &mut self,
         id: u64,
@@ -133,8 +133,8 @@ impl DefinitionNumbers {
             && (call.object == 0 || self.objects.get(call.object).is_some())
     }
 
-    /// The number of a call stack. One that was never defined is distinguished
-    /// from others all the same, only its frames are not known.
+    /// The number of a call stack. One that was never defined is still distinguished
+    /// from others; only its frames are unknown.
     pub(crate) fn context(&mut self, id: u64, observer: &mut impl Observer) -> ContextId {
         if let Some(number) = self.contexts.find(id) {
             return ContextId(number);
@@ -143,7 +143,7 @@ impl DefinitionNumbers {
             observer.context(ContextId(number), frames::UNKNOWN);
             return ContextId(number);
         }
-        // There are too many, but always a place for the unknown one.
+        // There are too many, but there is always room for the unknown one.
         self.context(0, observer)
     }
 
@@ -170,7 +170,7 @@ impl DefinitionNumbers {
     /// The bytes of a path as the program has it, whether it was passed on or not.
     pub(crate) fn untold(&self, path: &str) -> Vec<u8> {
         let bytes = unescaped(path);
-        // What is no path of the file system stays what it is.
+        // What is not a path of the file system stays as it is.
         if bytes.starts_with(b"/") || bytes.starts_with(b"<") || self.inside.is_empty() {
             return bytes;
         }
@@ -198,7 +198,7 @@ impl DefinitionNumbers {
     }
 }
 
-/// A path, and what stands behind the zero byte that ends it.
+/// A path, and what follows the zero byte that ends it.
 fn split_at_zero(payload: &[u8]) -> (&[u8], Option<&[u8]>) {
     match payload.iter().position(|&byte| byte == 0) {
         Some(end) => (&payload[..end], payload.get(end + 1..)),

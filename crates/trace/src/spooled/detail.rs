@@ -38,10 +38,10 @@ const ALLOCATION_FLAGS: [(i32, &str); 6] = [
     (libc::FALLOC_FL_UNSHARE_RANGE, "UNSHARE_RANGE"),
 ];
 
-/// In the place of a name that is not known.
+/// Replaces a name that is not known.
 const UNKNOWN: &str = "?";
 
-/// The text for what a record holds of the call's arguments.
+/// The text for what a record contains about the call's arguments.
 pub(crate) fn detail(function: Function, recorded: u32) -> Box<str> {
     match function {
         Function::Open => flags(recorded as i32).into(),
@@ -95,8 +95,8 @@ pub(crate) fn library_detail(
     text.into()
 }
 
-/// Writes a number without `format!`, which took longer than all else on the way
-/// from the record of an access to its event.
+/// Writes a number without `format!`, which took longer than everything else between
+/// the record of an access and its event.
 fn push_number(text: &mut String, number: i64) {
     let mut digits = [0; 20];
     let mut first = digits.len();

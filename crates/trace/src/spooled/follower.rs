@@ -93,15 +93,15 @@ impl Follower {
         raw::lock(&self.job)
     }
 
-    /// Reports some of what a keeper has moved. When it moves no more and all is read,
-    /// the spool is read again.
+    /// Reports some of what a keeper has moved. When the keeper has stopped and
+    /// everything is read, the spool is read again.
     fn read_raw(&mut self, at_most: u64, observer: &mut impl Observer) -> Result<usize, Error> {
         let Some(raw) = &mut self.raw else { return Ok(0) };
         let directory = raw.directory().to_path_buf();
         let unreadable = |source| raw::unreadable(&directory, source);
         let is_over = raw.is_over();
         let n_records = raw.read(at_most, &mut self.state.with(observer)).map_err(unreadable)?;
-        // A call that waits for the one around it is nowhere else yet.
+        // A call that waits for the enclosing one exists nowhere else yet.
         if raw.has_read() && !self.state.has_waiting() {
             observer.keep();
             raw.delete_read();
@@ -145,7 +145,7 @@ impl Follower {
         }
     }
 
-    /// The same for one who does not [wait](Follower::wait) afterwards.
+    /// The same for callers that do not [wait](Follower::wait) afterwards.
     pub fn poll_awake(&mut self, observer: &mut impl Observer) -> Result<usize, Error> {
         match self.raw {
             Some(_) => self.read_raw(RAW_AT_ONCE, observer),
@@ -228,7 +228,7 @@ impl Follower {
         self.state.n_streams()
     }
 
-    /// Sleeps until there may be something new, or so long at most.
+    /// Sleeps until there may be something new, or at most this long.
     pub fn wait(&mut self, at_most: Duration) {
         match &self.raw {
             Some(raw) => raw.wait(at_most),
@@ -259,7 +259,7 @@ impl Follower {
 
     /// Deletes the directory of the job.
     pub fn remove(self) -> Result<(), Error> {
-        // A keeper is gone by now; if not, the directory stays with it.
+        // The keeper is gone by now; if not, the directory stays.
         let Some(job) = Arc::into_inner(self.job) else { return Ok(()) };
         Ok(job.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).remove()?)
     }

@@ -47,7 +47,7 @@ pub(crate) fn module_parts(payload: &[u8]) -> Option<(&[u8], &[u8])> {
 /// The name for the definition of a module.
 pub(crate) fn module_name(payload: &[u8]) -> Option<String> {
     let (_, path) = module_parts(payload)?;
-    // Behind a zero byte is where it was loaded.
+    // After a zero byte comes where it was loaded.
     let path = path.split(|&byte| byte == 0).next()?;
     let base = path.rsplit(|&byte| byte == b'/').next().filter(|base| !base.is_empty())?;
     // Frames are separated by semicolons.

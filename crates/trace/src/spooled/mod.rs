@@ -3,14 +3,14 @@
 //! From the records of a running (or dead) job to events.
 //!
 //! A [`Follower`] reads the spool of a job and reports to an [`Observer`] what the
-//! records say: processes as they appear, call stacks and paths once each,
-//! before the first event that names them, and the events of every thread in
-//! the order in which its calls began. A [`TraceRecorder`](crate::TraceRecorder) is an
-//! observer, and so is whoever learns while the job runs.
+//! records say: processes as they appear, call stacks and paths once each, before the
+//! first event that names them, and the events of every thread in the order in which
+//! its calls began. A [`TraceRecorder`](crate::TraceRecorder) is an observer, and so is
+//! the learner of a running job.
 //!
-//! What the spool holds is not trusted: times that run backwards, numbers that
-//! do not fit, text that is none and definitions that never come change what is
-//! reported, never whether. All that is kept has a bound:
+//! What the spool holds is not trusted: times that run backwards, numbers that do not
+//! fit, bytes that are not text and definitions that never come change what is
+//! reported, not whether anything is. Everything that is kept has a bound:
 //!
 //! | what | at most | beyond it |
 //! | --- | --- | --- |

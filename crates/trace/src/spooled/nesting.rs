@@ -2,19 +2,19 @@
 
 //! Calls in the order in which they began.
 //!
-//! A call is recorded when it ends, so the calls inside another one come before
-//! it. They wait here until a call that nothing encloses comes; all of them are
-//! then given out by their beginning. A thread that makes no nested calls pays
-//! one comparison. At [`MAX_WAITING`] calls those that wait are given out
-//! without the one around them, which then comes after them.
+//! A call is recorded when it ends, so the calls inside another one come before it.
+//! They wait here until a call comes that nothing encloses; then all of them are passed
+//! on in the order in which they began. A thread that makes no nested calls pays one
+//! comparison. At [`MAX_WAITING`] calls those that wait are passed on without the
+//! enclosing call, which then comes after them.
 //!
-//! Of a thread that someone acts on, each call inside another is shown when it ends
-//! as well: who acts cannot wait for the end of the outermost.
+//! For a thread that someone acts on, each nested call is also shown when it ends,
+//! because acting cannot wait for the end of the outermost call.
 
 use ioracle_spool::layout::Call;
 use ioracle_spool::selection::{CONTINUATION, Selection};
 
-/// The most calls of a thread that wait for the call around them.
+/// Maximum of calls of a thread that wait for the enclosing one.
 pub const MAX_WAITING: usize = 1 << 14;
 
 /// The calls of one thread that wait.
@@ -35,7 +35,7 @@ pub(crate) enum Turn {
     Later,
 }
 
-/// A call that has ended, and what of an object it is about.
+/// A call that has ended, and the part of an object that it accessed.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) call: Call,
@@ -43,8 +43,8 @@ pub(crate) struct Finished {
 }
 
 impl Nesting {
-    /// Takes the next record, and gives the calls whose turn it is; before that, the
-    /// call itself, if it has to wait and someone acts on the thread.
+    /// Takes the next record, and passes on the calls whose turn it is; before that,
+    /// the call itself, if it has to wait and someone acts on the thread.
     pub(crate) fn push(&mut self, record: &Call, mut emit: impl FnMut(&Finished, Turn)) {
         if record.function == CONTINUATION {
             return self.select(record);
@@ -67,7 +67,7 @@ impl Nesting {
         !self.waiting.is_empty() || self.selection.is_some()
     }
 
-    /// Gives all that wait: the thread has ended, the call around them never did.
+    /// Passes on all that wait: the thread has ended, and the enclosing call never did.
     pub(crate) fn release(&mut self, mut emit: impl FnMut(&Finished, Turn)) {
         self.waiting.sort_by_key(|finished| finished.call.began);
         self.waiting.iter().for_each(|finished| emit(finished, Turn::Now));
@@ -86,7 +86,7 @@ impl Nesting {
         }
     }
 
-    /// What was selected for a call. A handler's call may come in between.
+    /// What was selected for a call. A signal handler's call may come in between.
     fn selection_of(&mut self, call: &Call) -> Option<Box<Selection>> {
         self.selection.take_if(|(began, _)| *began == call.began).map(|(_, selection)| selection)
     }

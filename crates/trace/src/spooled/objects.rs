@@ -36,8 +36,7 @@ impl Objects {
     }
 }
 
-/// The name, and what came with it, after a blank: so a blank in the name
-/// is not one.
+/// The name, and what came with it, after a blank: so a blank in the name is escaped.
 fn text(payload: &[u8]) -> String {
     let mut parts = payload.splitn(2, |&byte| byte == 0);
     let mut text = text::escaped(parts.next().unwrap_or_default()).replace(' ', "%20");

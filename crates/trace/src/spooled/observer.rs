@@ -46,11 +46,11 @@ pub struct OpenedFile<'a> {
 
 /// Takes what a [`Follower`](crate::Follower) finds.
 ///
-/// Numbers of contexts and files are common to all processes of the job, count
-/// up from 1 without gaps, and come before the first event that names them.
-/// [`FileId::UNKNOWN`] has no definition; a context whose frames are not known is
-/// given as `?`, like any other, when it is first met. Whoever wants to know only
-/// of calls implements [`event`](Observer::event) alone.
+/// Numbers of contexts and files are common to all processes of the job, count up from
+/// 1 without gaps, and come before the first event that names them. [`FileId::UNKNOWN`]
+/// has no definition; a context whose frames are not known is reported as `?`, like any
+/// other, when it is first used. An observer that needs only calls implements only
+/// [`event`](Observer::event).
 pub trait Observer {
     /// A process, before its first event; again when its program and arguments,
     /// or its rank, become known.
@@ -100,8 +100,8 @@ pub trait Observer {
     /// A thread has ended and nothing more comes from it.
     fn stream_ended(&mut self, _id: StreamId) {}
 
-    /// What was reported so far is about to leave the spool. An observer that
-    /// stores it does so now: then nothing is lost when it is killed, but calls
-    /// inside one that has not ended.
+    /// What was reported so far is about to leave the spool. An observer that stores it
+    /// does so now: then nothing is lost when it is killed, except calls inside one
+    /// that has not ended.
     fn keep(&mut self) {}
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a [`Follower`](crate::Follower) does for all streams of a job, for one
-//! stream whose records and definitions come from elsewhere: a thread that
-//! looks at its own.
+//! What a [`Follower`](crate::Follower) does for all streams of a job, for one stream
+//! whose records and definitions come from elsewhere: a thread that reads its own.
 
 use ioracle_events::{FileId, StreamId};
 use ioracle_spool::layout::{Call, DefinitionKind};

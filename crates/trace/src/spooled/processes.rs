@@ -10,8 +10,8 @@ use ioracle_spool::StreamInfo;
 use crate::provenance::MAX_COMMAND_BYTES;
 use crate::spooled::observer::ProcessNumber;
 
-/// The most processes that are distinguished. The last one stands for all that
-/// follow: its events are theirs too, each of their threads is one of its own.
+/// The most processes that are distinguished. The last one stands for all that follow:
+/// it gets their events and threads.
 pub const MAX_PROCESSES: usize = 1 << 16;
 
 /// The longest name of an application that a variable may give.
@@ -69,10 +69,10 @@ impl JobProcess {
         }
     }
 
-    /// Takes executable and arguments from their definition, if they are not
-    /// known yet; says whether they are news.
+    /// Takes executable and arguments from their definition, if they are not known yet;
+    /// returns whether they are new.
     pub(crate) fn describe(&mut self, payload: &[u8]) -> bool {
-        // No honest definition is longer.
+        // No valid definition is longer.
         const MAX_BYTES: usize = 8192;
         if !self.executable.is_empty() {
             return false;
@@ -86,8 +86,8 @@ impl JobProcess {
         !self.executable.is_empty()
     }
 
-    /// Takes more of the arguments, those from the byte `at` on; says whether they
-    /// are news.
+    /// Takes more of the arguments, those from the byte `at` on; returns whether they
+    /// are new.
     pub(crate) fn take_arguments(&mut self, at: u64, payload: &[u8]) -> bool {
         let room = MAX_COMMAND_BYTES - self.argument_bytes.len();
         if at != self.argument_bytes.len() as u64 || room == 0 || self.executable.is_empty() {
@@ -127,7 +127,7 @@ impl JobProcess {
 
     fn split_arguments(&mut self) {
         self.arguments = self.argument_bytes.split(|&byte| byte == 0).map(lossy).collect();
-        // Behind the zero byte of the last argument there is nothing.
+        // Nothing follows the zero byte of the last argument.
         self.arguments.pop_if(|last| last.is_empty());
     }
 
@@ -140,7 +140,7 @@ impl JobProcess {
         });
     }
 
-    /// Takes the rank from MPI, if no launcher gave one; says whether it is news.
+    /// Takes the rank from MPI, if no launcher gave one; returns whether it is new.
     pub(crate) fn take_rank(&mut self, payload: &[u8]) -> bool {
         let Some((rank, size)) = rank_and_size(payload) else { return false };
         let is_news = self.rank.is_none() && rank < size;
@@ -170,8 +170,8 @@ fn lossy(bytes: &[u8]) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct JobProcesses {
     all: Vec<JobProcess>,
-    /// A system gives numbers again, but not to a process that began at the
-    /// same nanosecond.
+    /// The system reuses numbers, but not to a process that began at the same
+    /// nanosecond.
     by_identity: HashMap<(u32, u64), ProcessNumber>,
 }
 

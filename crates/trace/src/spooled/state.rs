@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is known about a job, and how each piece of news changes it.
+//! What is known about a job, and how everything that is read changes it.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::spooled::nesting::{Finished, Nesting, Turn};
 use crate::spooled::observer::{Observer, ProcessNumber};
 use crate::spooled::processes::{Appearance, JobProcesses};
 
-/// Everything between the spool and an observer but the observer itself.
+/// Everything between the spool and an observer.
 #[derive(Debug)]
 pub(crate) struct State {
     /// Threads that have not ended; the space of the spool bounds them.
@@ -122,8 +122,8 @@ impl State {
     }
 
     /// Ends the streams that are still there, in the order of their threads, and reports
-    /// the processes again, of which it is now known when they ended. Not before: a
-    /// process whose threads come and go by the thousand would be news each time.
+    /// the processes again, of which it is now known when they ended. Not earlier: a
+    /// process with thousands of short threads would be reported each time.
     pub(crate) fn end_all(&mut self, observer: &mut impl Observer) {
         let mut left: Vec<(StreamId, StreamNumber)> =
             self.streams.iter().map(|(&number, stream)| (stream.thread.id, number)).collect();
@@ -169,7 +169,7 @@ impl JobTables {
     }
 }
 
-/// A state and the observer that hears of its changes.
+/// A state and the observer that is notified of its changes.
 pub(crate) struct JobSink<'a, O> {
     state: &'a mut State,
     observer: &'a mut O,
@@ -257,7 +257,7 @@ impl<O: Observer> Sink for JobSink<'_, O> {
         let Some(Stream { thread, mut nesting }) = streams.remove(&number) else { return };
         asking.remove(&thread.id);
         nesting.release(|finished, turn| known.report(thread, (finished, turn), self.observer));
-        // One that has not ended in order has lived until its last call at least.
+        // A thread that did not end properly lived at least until its last call.
         if let Some(process) = known.processes.get_mut(thread.process) {
             process.thread_ended(process.start_ns.saturating_add(process.last_ns));
         }

@@ -2,11 +2,10 @@
 
 //! Bytes of the application as text that fits into a table.
 //!
-//! Tables have no quoting, so what would break a row, or is no text at all, is
-//! written as `%` and two hexadecimal digits per byte: control characters,
-//! commas, quotes, bytes that are not UTF-8, and `%` itself, so that nothing is
-//! lost. Names of files and modules rarely hold any of these, and are then
-//! themselves.
+//! Tables have no quoting, so what would break a row, or is not text, is written as `%`
+//! and two hexadecimal digits per byte: control characters, commas, quotes, bytes that
+//! are not UTF-8, and `%` itself, so that nothing is lost. Names of files and modules
+//! rarely hold any of these, and are then themselves.
 
 use ioracle_events::escape_into;
 

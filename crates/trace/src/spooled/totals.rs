@@ -18,14 +18,14 @@ pub struct JobTotals {
 pub struct NotRecorded {
     /// The cause, as documents name it.
     pub cause: &'static str,
-    /// The cause in words, behind "because".
+    /// The cause in words, to follow "because".
     pub because: &'static str,
     /// How many calls.
     pub n_calls: u64,
 }
 
 impl JobTotals {
-    /// The causes that there are, each with its calls.
+    /// The causes that occurred, each with its calls.
     pub fn not_recorded(&self) -> Vec<NotRecorded> {
         let all = UnrecordedCause::ALL.into_iter().map(|cause| {
             let n_calls = self.spool.unrecorded(cause);

@@ -31,7 +31,7 @@ pub struct Description {
     pub prefetch: Option<Value>,
     /// What the knowledge graph knew, as `ioracle run --json` prints it.
     pub knowledge: Option<Value>,
-    /// What else is to be known.
+    /// Other remarks.
     pub notes: String,
 }
 

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::writing::part::unwritable;
 
-/// A directory for a trace. If it was made for that, and nothing has come into
-/// it, it goes away with this value; directories above it likewise.
+/// A directory for a trace. If it was created for that and is still empty, it is
+/// removed with this value, and so are directories above it.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// Those that were not there, the innermost first.
+    /// Directories that did not exist, the innermost first.
     made: Vec<PathBuf>,
 }
 
@@ -34,7 +34,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // One that holds something is not removed, nor those above it.
+        // A directory that is not empty stays, and so do those above it.
         let _ = self.made.iter().try_for_each(fs::remove_dir);
     }
 }

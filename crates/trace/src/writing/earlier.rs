@@ -50,8 +50,8 @@ impl Earlier {
         *n_threads - 1
     }
 
-    /// Takes an entry, unless no writer can have written it after those before:
-    /// then the recording is damaged there.
+    /// Takes an entry, unless no writer could have written it here: then the recording
+    /// is damaged.
     fn load(&mut self, entry: LogEntry) -> Loaded {
         match entry {
             LogEntry::Context { id, frames } if is_line(&frames) => self.contexts.load(id, &frames),
@@ -120,7 +120,7 @@ impl Earlier {
     }
 }
 
-/// What an entry was.
+/// What an entry turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loaded {
     New,
@@ -129,7 +129,7 @@ pub(crate) enum Loaded {
     Damaged,
 }
 
-/// A recording that can go on.
+/// A recording that can be continued.
 pub(crate) struct ResumedRecording {
     pub(crate) out: ChunkWriter,
     pub(crate) streams: StreamWriters,
@@ -140,14 +140,14 @@ pub(crate) struct ResumedRecording {
     pub(crate) version: u32,
     /// Of the next log.
     pub(crate) generation: u32,
-    /// Why it does not hold all that it should, in words.
+    /// Why it is incomplete, in words.
     pub(crate) incomplete: Option<String>,
 }
 
-/// What of a recording could not be read.
+/// What part of a recording could not be read.
 pub(crate) struct Damaged {
     pub(crate) n_chunks: u64,
-    /// An entry of the log, and all behind it.
+    /// An entry of the log, and everything after it.
     pub(crate) log: bool,
 }
 
@@ -216,7 +216,7 @@ pub(crate) fn resume_in_memory(
     Ok((resumed, writer))
 }
 
-/// A file of blocks that can be added to.
+/// A file of blocks that can be appended to.
 struct OpenTrace {
     version: u32,
     out: ChunkWriter,
@@ -322,16 +322,16 @@ struct Log {
     times: TimePrecision,
 }
 
-/// Refuses a log that somebody writes.
+/// Refuses a log that is being written.
 pub(crate) fn refuse_written(path: &Path) -> Result<(), Error> {
     open_log(path).map(drop).or_else(|error| match error {
-        // Nobody writes a log that is none.
+        // If it is not a log, no process is writing it.
         Error::NotARecording { .. } => Ok(()),
         error => Err(error),
     })
 }
 
-/// Opens a log, if there is one and nobody writes it.
+/// Opens a log, if there is one and no process is writing it.
 fn open_log(path: &Path) -> Result<Option<Log>, Error> {
     let text = || path.to_string_lossy().into();
     let unreadable = |source| Error::Unreadable { path: text(), source };
@@ -362,9 +362,9 @@ fn is_log(mut file: File) -> io::Result<bool> {
 }
 
 impl Log {
-    /// Puts into blocks what is not there yet, up to the first entry that makes
-    /// no sense: what follows it is not believed either. Says whether there was
-    /// none such.
+    /// Puts into blocks what is not there yet, up to the first entry that makes no
+    /// sense: what follows it is not trusted either. Returns whether all of them made
+    /// sense.
     fn replay(
         mut self,
         earlier: &mut Earlier,

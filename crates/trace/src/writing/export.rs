@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Makes the tables of the CSV form of any trace.
+//! Writes any trace as the tables of the CSV form.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub fn export_csv(
     encoding: Encoding,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Written, Error> {
-    // Goes last, when the files that have failed are gone.
+    // Dropped last, after the files that failed are removed.
     let _made = Directory::create(directory)?;
     refuse_trace(directory)?;
     let stacks = write_texts(trace.contexts(), directory, "stacks", encoding)?;
@@ -88,7 +88,7 @@ fn write_texts<Id: TableId>(
 }
 
 fn write_event(table: &mut TableWriter, event: &Event) -> Result<(), Error> {
-    // -1 stands for none; greater ones than fit are not read.
+    // -1 stands for none; larger numbers than fit are not read.
     let offset = event.offset.map_or(-1, |offset| offset as i64);
     table.push(format_args!(
         "{rank},{thread},{sequence},{level},{op},{stack},{file},{handle},{offset},{size},{ret},{start_ns},{end_ns},{depth},{detail}",

@@ -41,7 +41,7 @@ pub struct Written {
     pub incomplete: Option<String>,
 }
 
-/// Why the first thing that was skipped in a trace was.
+/// Why the first thing was skipped in a trace.
 pub(crate) fn first_skipped(trace: &Trace, events: &Events<'_>) -> Option<String> {
     trace.first_skipped().or(events.first_skipped()).map(ToString::to_string)
 }
@@ -105,7 +105,7 @@ pub(crate) fn describe_unfinished(
         .map_err(|source| unwritable(&file, source))
 }
 
-/// What is counted anew when a trace is repaired.
+/// What is counted again when a trace is repaired.
 const COUNTED: [&str; 8] = [
     "ranks",
     "event_span_s",
@@ -117,15 +117,15 @@ const COUNTED: [&str; 8] = [
     "distinct_files",
 ];
 
-/// A description with what the one that is there says of the run: a trace that
-/// was cut off after it was finished has one.
+/// A description with what the existing one says about the run: a trace that was cut
+/// off after it was finished has one.
 fn merged(directory: &Path, document: &MetaDocument) -> serde_json::Result<Vec<u8>> {
     let mut new = serde_json::to_value(document)?;
     let there = Meta::in_directory(directory).ok().flatten();
     let there = there.and_then(|(_, bytes)| serde_json::from_slice::<Value>(&bytes).ok());
     if let (Some(Value::Object(there)), Value::Object(new)) = (there, &mut new) {
         let kept = there.into_iter().filter(|(name, _)| !COUNTED.contains(&&**name));
-        // What is wrong now is said before what was wrong then.
+        // New faults are listed before earlier ones.
         new.extend(kept.filter(|(name, _)| name != "incomplete" || document.incomplete.is_none()));
     }
     serde_json::to_vec_pretty(&new)

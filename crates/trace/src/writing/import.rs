@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Makes a trace in the native form of one that was read, row by row the same.
+//! Converts a trace to the native form, row by row.
 
 use std::collections::HashMap;
 use std::io;
@@ -24,8 +24,8 @@ use crate::writing::part::{TemporaryFile, unwritable};
 use crate::writing::pending::Pending;
 use crate::writing::recorder::refuse_trace;
 
-/// Writes `trace` into a directory of its own. Its tables, description and, but
-/// for the precision of times, its events come back as they are.
+/// Writes `trace` into a directory of its own. Its tables, description and events are
+/// preserved, except for the precision of times.
 ///
 /// `progress` is called with the number of events from time to time.
 pub fn import(
@@ -34,7 +34,7 @@ pub fn import(
     times: TimePrecision,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Written, Error> {
-    // Goes last, when the files that have failed are gone.
+    // Dropped last, after the files that failed are removed.
     let _made = Directory::create(directory)?;
     refuse_trace(directory)?;
     let (part, file) = TemporaryFile::create(directory, EVENTS)?;

@@ -9,15 +9,15 @@
 //! entry: …
 //! ```
 //!
-//! The length is in the low 18 bits of its word; the others are the low bits of
-//! the CRC of these, so that a wrong length is not taken for a log that was cut.
-//! The content is postcard. A log whose writer was killed may end in the middle
-//! of an entry; all before it is good. An entry that is not as it was written
-//! ends the reading, because it is not known where the next one begins.
+//! The length is in the low 18 bits of its word; the others are the low bits of the CRC
+//! of these, so that a wrong length is not taken for a log that was cut. The content is
+//! postcard. A log whose writer was killed may end in the middle of an entry;
+//! everything before it is valid. Reading ends at a damaged entry, because it is not
+//! known where the next one begins.
 //!
-//! The second entry is a [`LossMark`]: room in which a writer that cannot write
-//! any more says so, because a full disk has room for nothing new. Logs of
-//! version 3 have none. Those of version 4 have no entries behind the eighth kind.
+//! The second entry is a [`LossMark`]: space in which a writer can note that it cannot
+//! write any more, even on a full disk. Logs of version 3 have none. Those of version 4
+//! have no entries behind the eighth kind.
 //!
 //! Definitions in chunks of a trace are entries too. Chunks have a CRC of their
 //! own, so these have none.
@@ -69,7 +69,7 @@ pub(crate) enum LogEntry {
         pid: u32,
         times: TimePrecision,
     },
-    /// The name of a function, for whoever has another table of them.
+    /// The name of a function, for readers with another table of functions.
     Function {
         number: u16,
         layer: Box<str>,
@@ -128,7 +128,7 @@ pub(crate) enum LogEntry {
     },
 }
 
-/// What traces of version 1 did not tell of a process.
+/// What traces of version 1 did not contain about a process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ProcessDetails {
     pub(crate) number: u32,
@@ -150,8 +150,8 @@ pub(crate) struct ProcessRow {
     pub(crate) executable: Box<str>,
 }
 
-/// How a recording ended too early. Always as many bytes, so that it can be
-/// written over the one that says that all is well.
+/// How a recording ended too early. Always the same size, so that it can overwrite the
+/// one that reports no loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LossMark {
     /// The system's number of the error; 0 if there was none.
@@ -186,7 +186,7 @@ pub(crate) struct LossMarker {
 }
 
 impl LossMarker {
-    /// Marks the log. There is nothing to be done about a failure.
+    /// Marks the log. If that fails, nothing can be done.
     pub(crate) fn mark(&self, code: i32, n_events: u64) {
         let mark = LossMark { code: code.to_le_bytes(), n_events: n_events.to_le_bytes() };
         let mut bytes = Vec::new();
@@ -340,7 +340,7 @@ impl Checks {
         }
     }
 
-    /// The length that a word stores, unless none of ours does.
+    /// The length that a word stores, if it is a valid word.
     fn length(self, word: u32) -> Option<u32> {
         let length = match self {
             Checks::Each => word & ((1 << LENGTH_BITS) - 1),
@@ -439,14 +439,13 @@ impl<R: Read> LogReader<R> {
         LogReader { input, scratch, checks, n_bytes: 0, is_damaged: false }
     }
 
-    /// Where the entry begins that ended the reading, if it is there and is
-    /// not what was written.
+    /// Where the entry begins that ended the reading, if it is there but damaged.
     pub(crate) fn damaged_at(&self) -> Option<u64> {
         self.is_damaged.then_some(self.n_bytes)
     }
 
-    /// The next entry; `None` at the end, also if that lies within an entry or
-    /// what follows is none.
+    /// The next entry; `None` at the end, also if the log ends within an entry or what
+    /// follows is not an entry.
     pub(crate) fn next<T: for<'a> Deserialize<'a>>(&mut self) -> io::Result<Option<T>> {
         let (mut length, mut crc) = ([0; 4], [0; 4]);
         if !self.fill(&mut length)? || (self.checks == Checks::Each && !self.fill(&mut crc)?) {

@@ -35,7 +35,7 @@ mod export;
 mod import;
 mod part;
 
-/// Events between two words on progress.
+/// Events between two progress reports.
 const PROGRESS_STEP: u64 = 4096;
 
 pub use description::Description;

@@ -2,19 +2,19 @@
 
 //! Which mounted file system a file is on.
 //!
-//! The table of mounts is that of this process, which is the program's unless it
-//! has made a mount namespace of its own. It is read when the first file comes,
-//! and again, a bounded number of times, when a file is on a device that it does
-//! not have. A file is on the mount of its device whose mount point is the
-//! longest beginning of its path. Some file systems (btrfs, overlayfs) tell other
-//! device numbers for files than for the mount: then the path alone decides.
+//! The table of mounts is that of this process, which is the program's unless it has
+//! made a mount namespace of its own. It is read when the first file comes, and again,
+//! a bounded number of times, when a file is on a device that it does not have. A file
+//! is on the mount of its device whose mount point is the longest beginning of its
+//! path. Some file systems (btrfs, overlayfs) report other device numbers for files
+//! than for the mount: then only the path decides.
 
 use std::fs;
 
 use crate::provenance::Mount;
 use crate::spooled::escaped;
 
-/// How often the table is read at most, and how many rows of it are kept.
+/// How often the table is read, and how many rows are kept, at most.
 const MAX_READS: usize = 64;
 const MAX_MOUNTS: usize = 1 << 16;
 
@@ -33,8 +33,7 @@ struct Row {
 }
 
 impl MountTable {
-    /// The mount of a file by the device that the system tells for it and by its
-    /// path.
+    /// The mount of a file, by the device that the system reports and by its path.
     pub(crate) fn find(&mut self, device: u64, path: &[u8]) -> Option<Mount> {
         let is_known = self.rows.iter().any(|row| row.device == device);
         if !is_known && self.n_reads < MAX_READS {
@@ -85,8 +84,7 @@ fn row(line: &[u8]) -> Option<Row> {
     Some(Row { device, point, mount })
 }
 
-/// Blanks, tabs, line feeds and backslashes stand there as `\` and three octal
-/// digits.
+/// Blanks, tabs, line feeds and backslashes are written as `\` and three octal digits.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

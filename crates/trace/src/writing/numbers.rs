@@ -18,7 +18,7 @@ use crate::writing::earlier::Loaded;
 /// One kind of numbers; the first is 1.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
-    /// By hash of the text, what the writers before this one have numbered.
+    /// By hash of the text, what earlier writers have numbered.
     earlier: HashMap<u64, u32>,
     /// Number in the log for each number given; 0 where there is none.
     numbers: Vec<u32>,
@@ -43,8 +43,8 @@ impl Numbers {
         Loaded::New
     }
 
-    /// The text, if there is room for it: all text together is no more than a
-    /// reader takes, and what comes after is known by its number only.
+    /// The text, if there is room for it: all text together is no more than a reader
+    /// accepts, and the rest is known only by number.
     pub(crate) fn fitting(&self, text: Box<str>) -> Box<str> {
         // Room is left for the placeholders of as many rows as there can be.
         const MAX_BYTES: usize = MAX_TABLE_BYTES - 2 * MAX_DEFINITIONS;

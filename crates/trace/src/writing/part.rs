@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::source::Encoding;
 
-/// A file that still has a temporary name, and goes away with this value unless
-/// it is given its own.
+/// A file that still has a temporary name, and is removed with this value unless it
+/// gets its final name.
 #[derive(Debug)]
 pub(crate) struct TemporaryFile {
     target: PathBuf,
@@ -18,8 +18,8 @@ pub(crate) struct TemporaryFile {
 }
 
 impl TemporaryFile {
-    /// Makes `name` in `directory`, for now with `.part` behind it. What a
-    /// writer that died has left under that name is replaced.
+    /// Creates `name` in `directory`, for now with `.part` appended. What a dead writer
+    /// has left under that name is replaced.
     pub(crate) fn create(directory: &Path, name: &str) -> Result<(TemporaryFile, File), Error> {
         let part = directory.join(format!("{name}.part"));
         // What was written is read again, to be compared.
@@ -28,7 +28,7 @@ impl TemporaryFile {
         Ok((TemporaryFile { target: directory.join(name), part }, file))
     }
 
-    /// A file that is whole already.
+    /// A file that is already complete.
     pub(crate) fn of_bytes(
         directory: &Path,
         name: &str,
@@ -53,8 +53,8 @@ impl TemporaryFile {
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // After `appear` there is nothing of this name; other failures leave a
-        // file that is replaced the next time.
+        // After `appear` nothing has this name; other failures leave a file that is
+        // replaced the next time.
         let _ = fs::remove_file(&self.part);
     }
 }
@@ -63,7 +63,7 @@ impl Drop for TemporaryFile {
 /// default one, by a seventh.
 const LEVEL: i32 = 1;
 
-/// A table on its way.
+/// A table being written.
 pub(crate) struct TableWriter {
     part: TemporaryFile,
     out: Out,

@@ -14,7 +14,7 @@ use crate::writing::log::{LogEntry, LogWriter};
 /// Definitions beyond that are written without a block.
 const MAX_BYTES: u64 = 1 << 24;
 
-/// Definitions on their way.
+/// Definitions waiting to be written.
 #[derive(Debug)]
 pub(crate) struct Pending {
     entries: LogWriter<Vec<u8>>,
@@ -42,7 +42,7 @@ impl Pending {
         })
     }
 
-    /// Whether there is so much that it should be written at once.
+    /// Whether there is enough to be written at once.
     pub(crate) fn is_large(&self) -> bool {
         self.entries.n_bytes() > MAX_BYTES
     }

@@ -43,7 +43,7 @@ impl ProcessRanks {
 
     /// The rank of a process, and when it began, after the start of the rank.
     pub(crate) fn shift_ns(&self, process: u32) -> (u32, u64) {
-        // Every event comes after its process, so the default is never seen.
+        // Every event comes after its process, so the default is never used.
         let (rank, start) = self.processes.get(process as usize).copied().unwrap_or_default();
         (rank, start.saturating_sub(self.starts.get(&rank).copied().unwrap_or_default()))
     }

@@ -36,7 +36,7 @@ use crate::writing::pending::Pending;
 /// The log, in the directory of the trace.
 pub(crate) const LOG: &str = "recording.part";
 
-/// A log that takes the place of the one before.
+/// A log that replaces the previous one.
 const NEXT_LOG: &str = "recording.next";
 /// A log that could not be read to its end is kept under this name.
 const DAMAGED_LOG: &str = "recording.damaged";
@@ -45,7 +45,7 @@ const DAMAGED_LOG: &str = "recording.damaged";
 /// another log begins.
 const MAX_LOG_BYTES: u64 = 1 << 26;
 
-/// Files whose presence means that a directory holds a trace.
+/// Files that show that a directory contains a trace.
 const TRACE: [&str; 8] = [
     EVENTS,
     "events.csv.zst",
@@ -59,7 +59,7 @@ const TRACE: [&str; 8] = [
 
 /// Writes a trace in the native form into a directory of its own.
 ///
-/// A failure to write is kept and given by the next [`TraceRecorder::flush`]; what
+/// A failure to write is kept and returned by the next [`TraceRecorder::flush`]; what
 /// arrives after it is not written. Dropped before it is finished, it leaves a
 /// recording that [`TraceRecorder::reopen`] takes up again.
 #[derive(Debug)]
@@ -90,9 +90,9 @@ pub struct TraceRecorder {
     n_damaged: u64,
     /// Why an earlier writer could not write all of it.
     incomplete: Option<String>,
-    /// Whether the trace is of a version that tells more than events.
+    /// Whether the version of the trace contains more than events.
     keeps_provenance: bool,
-    /// By number in the trace, processes of which there is news.
+    /// Processes about which there is something new, by number in the trace.
     news: BTreeMap<u32, JobProcess>,
     /// How much of the commands of processes was written.
     n_command_bytes: HashMap<u32, usize>,
@@ -128,7 +128,7 @@ impl TraceRecorder {
             Ok((out, log.map_err(|source| unwritable(&directory.join(LOG), source))?))
         });
         if begun.is_err() {
-            // Nothing of it was good.
+            // Nothing in it was valid.
             let _ = fs::remove_file(directory.join(LOG));
         }
         let (out, (log, marker)) = begun?;
@@ -160,9 +160,9 @@ impl TraceRecorder {
         })
     }
 
-    /// Takes up a recording whose writer ended before it was finished, or a
-    /// trace that was cut off: all that is good of it is kept, and what is there in raw
-    /// form is coded.
+    /// Takes up a recording whose writer ended before it was finished, or a trace that
+    /// was cut off: everything valid in it is kept, and what exists in raw form is
+    /// coded.
     pub fn reopen(directory: &Path) -> Result<TraceRecorder, Error> {
         let coded = RawTail::open(directory)?.map(|tail| code(directory, tail)).transpose()?;
         let mut recorder = TraceRecorder::reopen_coded(directory)?;
@@ -177,14 +177,14 @@ impl TraceRecorder {
         let found = earlier::open(directory)?;
         let fail = |source| unwritable(&directory.join(LOG), source);
         if found.damaged.log {
-            // Somebody may know how to read more of it.
+            // Some other tool may be able to read more of it.
             fs::rename(directory.join(LOG), directory.join(DAMAGED_LOG)).map_err(fail)?;
         }
         let log = next_log(directory, found.generation, found.times).map_err(fail)?;
         Ok(TraceRecorder::resume(directory, found, Some(log)))
     }
 
-    /// Goes on with a recording in memory, for [`into_chunks`](Self::into_chunks).
+    /// Continues a recording in memory, for [`into_chunks`](Self::into_chunks).
     pub(crate) fn in_memory(found: ResumedRecording) -> TraceRecorder {
         TraceRecorder::resume(Path::new(""), found, None)
     }
@@ -237,8 +237,8 @@ impl TraceRecorder {
         }
     }
 
-    /// Looks up where files are mounted, as this process sees it. To be asked for
-    /// while the program runs: later, and on other machines, it may be wrong.
+    /// Looks up where files are mounted, as this process sees it. Call it while the
+    /// program runs: later, and on other machines, the answer may be wrong.
     pub fn with_mounts(mut self) -> TraceRecorder {
         self.mount_table = Some(MountTable::default());
         self
@@ -270,7 +270,7 @@ impl TraceRecorder {
     }
 
     /// Hands all that was recorded to the system, so that it outlives this process.
-    /// To be called once a second: the spool may be lost together with it.
+    /// Call it once a second: the spool may be lost with the process.
     pub fn flush(&mut self) -> Result<(), Error> {
         while let Some((number, process)) = self.news.pop_first() {
             self.describe(number, &process);
@@ -282,7 +282,7 @@ impl TraceRecorder {
         }
     }
 
-    /// Makes the trace.
+    /// Completes the trace.
     pub fn finish(mut self, description: &Description) -> Result<Written, Error> {
         self.flush()?;
         self.cut(None);
@@ -310,22 +310,22 @@ impl TraceRecorder {
         Ok(written)
     }
 
-    /// Leaves the recording as it is, with a description: some of it is there in raw
-    /// form only ([`Follower::keep_in`](crate::Follower::keep_in)). It can be read, and
+    /// Leaves the recording as it is, with a description: some of it exists only in raw
+    /// form ([`Follower::keep_in`](crate::Follower::keep_in)). It can be read, and
     /// [`repair`](crate::repair) codes the rest.
     pub fn leave(mut self, description: &Description) -> Result<(), Error> {
         self.flush()?;
         finish::describe_unfinished(&self.directory, &self.seen, description)
     }
 
-    /// Gives the recording up and deletes what there is of it.
+    /// Abandons the recording and deletes it.
     pub fn discard(self) -> Result<(), Error> {
         remove_raw(&self.directory)?;
         remove(&self.directory, &[EVENTS, LOG])
     }
 
-    /// Deletes a recording that was not finished, or a trace that was cut off,
-    /// unless somebody still writes it. Gives the bytes that were freed.
+    /// Deletes a recording that was not finished, or a trace that was cut off, unless
+    /// it is still being written. Returns the number of bytes freed.
     pub fn discard_unfinished(directory: &Path) -> Result<u64, Error> {
         if !TraceRecorder::is_unfinished(directory) {
             let path = directory.join(LOG).to_string_lossy().into();
@@ -342,7 +342,7 @@ impl TraceRecorder {
         Ok(freed + freed_raw)
     }
 
-    /// Lets logs grow to this length only, for tests.
+    /// Limits the length of logs, for tests.
     #[doc(hidden)]
     pub fn with_log_limit(mut self, max_log_bytes: u64) -> TraceRecorder {
         self.max_log_bytes = max_log_bytes;
@@ -601,7 +601,7 @@ fn escaped_argument(argument: &str) -> String {
     text
 }
 
-/// The beginning of a command line, for those who want to see what it is.
+/// The beginning of a command line, for display.
 fn short_command(arguments: &[String]) -> Box<str> {
     const MAX_BYTES: usize = 1000;
     let mut command = String::new();
@@ -620,8 +620,8 @@ fn short_command(arguments: &[String]) -> Box<str> {
     line(&command)
 }
 
-/// Codes what is there in raw form, and deletes it. Gives how many files of it are
-/// damaged, and why events are missing from the recording before.
+/// Codes what exists in raw form, and deletes it. Returns how many of its files are
+/// damaged, and why events are missing from the earlier recording.
 fn code(directory: &Path, tail: RawTail) -> Result<(u64, Option<String>), Error> {
     let mut recorder = TraceRecorder::reopen_coded(directory)?;
     let replayed = tail.replay(&mut recorder);
@@ -633,7 +633,7 @@ fn code(directory: &Path, tail: RawTail) -> Result<(u64, Option<String>), Error>
     drop(recorder);
     match replayed.n_damaged {
         0 => remove_raw(directory).map(drop),
-        // Somebody may know how to read more of it.
+        // Some other tool may be able to read more of it.
         _ => raw::set_aside(directory).map_err(|source| unwritable(directory, source)),
     }?;
     Ok((replayed.n_damaged, incomplete))
@@ -663,7 +663,7 @@ pub(crate) fn refuse_trace(directory: &Path) -> Result<(), Error> {
     }
 }
 
-/// Makes a file that must not be there.
+/// Creates a file that must not exist yet.
 fn new_file(directory: &Path, name: &str) -> Result<File, Error> {
     let path = directory.join(name);
     let file = File::options().read(true).write(true).create_new(true).open(&path);
@@ -685,7 +685,7 @@ fn begin_log(
     Ok((log, marker))
 }
 
-/// Puts an empty log into the place of the one that is there.
+/// Replaces the existing log by an empty one.
 fn next_log(
     directory: &Path,
     generation: u32,
@@ -697,8 +697,8 @@ fn next_log(
     Ok(log)
 }
 
-/// An error of the system that can be reported more than once. The log says that
-/// there was one, and at the end what it cost.
+/// An error of the system that can be reported more than once. The log notes that it
+/// happened and, at the end, what was lost.
 #[derive(Debug)]
 struct Failure {
     file: &'static str,

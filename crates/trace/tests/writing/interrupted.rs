@@ -30,7 +30,7 @@ fn a_recording_whose_writer_was_killed_is_finished_later() {
 }
 
 /// The reader of a job was killed; another one found the rest in the spool and
-/// counts processes, threads, contexts and files anew.
+/// counts processes, threads, contexts and files from the start.
 #[test]
 fn a_second_writer_goes_on_where_the_first_one_ended() {
     let directory = tempfile::tempdir().unwrap();

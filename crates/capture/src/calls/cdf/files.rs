@@ -2,10 +2,10 @@
 
 //! The files that are open, by copy of the library and number.
 //!
-//! netCDF numbers files in the upper half, and their groups in the lower one; a
-//! group's number is not here, its file's is. Of numbers that are not here
-//! nothing is asked nor recorded: they are closed, bad, in memory only, or
-//! opened out of our sight. About a thousand are known at once.
+//! netCDF numbers files in the upper half, and their groups in the lower one; a group's
+//! number is not here, its file's is. Numbers that are not here are neither asked about
+//! nor recorded: they are closed, bad, in memory only, or were opened where we did not
+//! see it. About a thousand are known at once.
 
 use core::ffi::c_int;
 
@@ -17,7 +17,7 @@ static OPEN: SeqlockTable<2048, 1> = SeqlockTable::empty();
 
 /// A file was opened.
 pub(super) fn opened(cdf: Cdf, ncid: c_int, file: u64) {
-    // What lay there before was closed out of our sight.
+    // What was there before was closed where we did not see it.
     variables::forget(cdf, ncid);
     OPEN.put(key(cdf, ncid), [file]);
 }

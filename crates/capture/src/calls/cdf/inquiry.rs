@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What we ask netCDF and PnetCDF ourselves, by functions of the copy that the
-//! real function is in.
+//! What we ask netCDF and PnetCDF, through functions of the copy that the real function
+//! is in.
 //!
 //! Only what needs no communication, on the thread that is itself inside a call
 //! of the library, and only after the library has just accepted a call on the
@@ -46,8 +46,8 @@ pub(in crate::calls) struct Cdf {
     pub(in crate::calls) copy: LibraryCopy,
 }
 
-/// Longest name of a variable or a group that is looked at. The libraries allow
-/// 256 bytes, and copy what a damaged file may have instead.
+/// Longest name of a variable or a group that is looked at. The libraries allow 256
+/// bytes, and copy whatever a damaged file contains instead.
 const MAX_NAME: usize = 4096;
 
 impl Cdf {
@@ -79,7 +79,7 @@ impl Cdf {
         (code == 0).then(|| work(name.get(..end).unwrap_or_default()))
     }
 
-    /// Puts `/group/` there, or nothing for the root; how much.
+    /// Writes `/group/`, or nothing for the root; returns its length.
     fn put_group_name(self, ncid: c_int, name: &mut [u8; MAX_NAME]) -> Option<usize> {
         type Ask = unsafe extern "C" fn(c_int, *mut usize, *mut u8) -> c_int;
         let Some(function) = self.function(Question::GroupName) else { return Some(0) };
@@ -97,7 +97,7 @@ impl Cdf {
         if length > MAX_NAME / 2 {
             return None;
         }
-        // SAFETY: there is room for so many bytes and the zero.
+        // SAFETY: there is room for that many bytes and the zero.
         let code = unsafe { ask(ncid, core::ptr::null_mut(), name.as_mut_ptr()) };
         *name.get_mut(length)? = b'/';
         (code == 0).then_some(length + 1)
@@ -131,7 +131,7 @@ impl Cdf {
         (code == 0).then_some(bytes as u64)
     }
 
-    /// The length of each dimension of a variable that has so many, as of now.
+    /// The current length of each dimension of a variable.
     pub(super) fn shape(
         self,
         ncid: c_int,
@@ -163,7 +163,7 @@ impl Cdf {
         Some(shape)
     }
 
-    /// Bytes that PnetCDF has read or written in a file by now.
+    /// Bytes that PnetCDF has read or written in a file so far.
     pub(in crate::calls) fn bytes_moved(self, question: Question, ncid: c_int) -> Option<u64> {
         type Ask = unsafe extern "C" fn(c_int, *mut i64) -> c_int;
         let mut bytes = 0;

@@ -26,7 +26,7 @@ pub(super) fn forget_copy(number: u64) {
     variables::forget_copy(number);
 }
 
-/// What a program gets that found our functions without having the library:
+/// What a program gets if it finds our functions without having the library:
 /// NC_ENOTBUILT, in both.
 pub(super) const NOT_THERE: c_int = -128;
 
@@ -38,8 +38,8 @@ pub(super) const fn function(name: &str) -> Function {
     }
 }
 
-/// Rows of one family, which differ in the type of the data alone:
-/// `nc_put_vara_int`, `ncmpi_put_vara_int_all`.
+/// Rows of one family, which differ only in the type of the data: `nc_put_vara_int`,
+/// `ncmpi_put_vara_int_all`.
 macro_rules! typed {
     ($before:expr, [$($type:ident)*], $after:expr, $arguments:tt => |$library:ident, $real:ident| $body:expr) => {
         $(

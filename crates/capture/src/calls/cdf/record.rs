@@ -2,9 +2,9 @@
 
 //! What is done around a call of netCDF or PnetCDF.
 //!
-//! Bytes are those of the selected items in the file, whatever type they have
-//! in memory. A call that failed selects nothing, but for one whose numbers did
-//! not all fit the type (NC_ERANGE): the library has moved what it was asked for.
+//! Bytes are those of the selected items in the file, whatever type they have in
+//! memory. A failed call selects nothing, unless some numbers did not fit the type
+//! (NC_ERANGE): then the library has moved the data.
 
 use core::ffi::{c_char, c_int};
 
@@ -46,7 +46,7 @@ pub(in crate::calls) fn open(
     })
 }
 
-/// Opens what is not recorded, under a number that may have been a file's.
+/// Opens something that is not recorded, under a number that a file may have had.
 pub(in crate::calls) fn open_unseen(
     (dialect, library): (&Dialect, usize),
     ncid: *const c_int,
@@ -94,7 +94,7 @@ pub(in crate::calls) fn on_file(
     })
 }
 
-/// A call after which variables may be others.
+/// A call after which variables may have changed.
 pub(in crate::calls) fn redefine(
     (dialect, library): (&Dialect, usize),
     function: Function,
@@ -150,7 +150,7 @@ pub(in crate::calls) fn begin_on(
     Some((begin_in(dialect.library)?, cdf, file))
 }
 
-/// What an access was about.
+/// What was accessed.
 #[derive(Default)]
 pub(in crate::calls) struct Accessed {
     pub(in crate::calls) object: u64,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Which part of a variable a call is about, by the arrays that the program
-//! passed. They are read only after the library has accepted them.
+//! Which part of a variable a call accesses, from the arrays that the program passed.
+//! They are read only after the library has accepted them.
 
 use ioracle_spool::selection::{MAX_DIMENSIONS, Selection, SelectionPart};
 
@@ -22,7 +22,7 @@ enum Extent {
     Counted,
     /// Several parts, by as many starts and counts.
     Parts { n_parts: usize, starts: Arrays, counts: Arrays },
-    /// What only the library knows.
+    /// Known only to the library.
     Untold,
 }
 
@@ -49,12 +49,12 @@ impl Chosen {
         Chosen::from(Extent::One, start)
     }
 
-    /// So many from there on.
+    /// A count of items from a start.
     pub(in crate::calls) fn counted(start: Numbers, count: Numbers) -> Chosen {
         Chosen { count, ..Chosen::from(Extent::Counted, start) }
     }
 
-    /// Every so many.
+    /// With a stride.
     pub(in crate::calls) fn strided(start: Numbers, count: Numbers, stride: Numbers) -> Chosen {
         Chosen { stride, ..Chosen::counted(start, count) }
     }
@@ -82,8 +82,8 @@ impl Chosen {
         if count.is_null() { Chosen::one(start) } else { Chosen::counted(start, count) }
     }
 
-    /// In a way that has no numbers.
-    pub(in crate::calls) fn untold() -> Chosen {
+    /// In a way that cannot be described.
+    pub(in crate::calls) fn undescribed() -> Chosen {
         Chosen::from(Extent::Untold, NOTHING)
     }
 
@@ -189,7 +189,7 @@ mod tests {
         });
         assert_eq!(chosen.n_items(2, shape.as_ref()), items);
         let selection = chosen.selection(2, shape.as_ref());
-        let told = [
+        let found = [
             SelectionPart::Start,
             SelectionPart::Count,
             SelectionPart::Stride,
@@ -199,7 +199,7 @@ mod tests {
             let numbers = selection.as_ref().and_then(|selection| selection.get(part));
             numbers.map(|numbers| [numbers[0], numbers[1]])
         });
-        assert_eq!(told, parts);
+        assert_eq!(found, parts);
     }
 
     #[test]
@@ -213,29 +213,29 @@ mod tests {
         check(Chosen::strided(s, c, t), None, 12, [start, count, stride, None]);
         check(Chosen::mapped(s, c, t, i), None, 12, [start, count, stride, imap]);
         check(Chosen::strided(s, c, NOTHING), None, 12, [start, count, None, None]);
-        check(Chosen::untold(), Some([5, 6]), 0, [None; 4]);
+        check(Chosen::undescribed(), Some([5, 6]), 0, [None; 4]);
     }
 
     #[test]
-    fn several_parts_are_told_by_their_start_and_all_their_items() {
+    fn several_parts_are_described_by_their_start_and_all_their_items() {
         let (start, count) = ([1, 2], [3, 4]);
         let starts = [start.as_ptr(); 3];
         let counts = [count.as_ptr(), NOTHING, count.as_ptr()];
-        let told = [Some(start), None, None, None];
-        check(Chosen::parts(3, starts.as_ptr(), counts.as_ptr()), None, 25, told);
-        check(Chosen::parts(2, starts.as_ptr(), core::ptr::null()), None, 2, told);
-        let told = [Some(start), Some(count), None, None];
-        check(Chosen::parts(1, starts.as_ptr(), counts.as_ptr()), None, 12, told);
+        let expected = [Some(start), None, None, None];
+        check(Chosen::parts(3, starts.as_ptr(), counts.as_ptr()), None, 25, expected);
+        check(Chosen::parts(2, starts.as_ptr(), core::ptr::null()), None, 2, expected);
+        let expected = [Some(start), Some(count), None, None];
+        check(Chosen::parts(1, starts.as_ptr(), counts.as_ptr()), None, 12, expected);
         check(Chosen::parts(0, starts.as_ptr(), counts.as_ptr()), None, 0, [None; 4]);
     }
 
-    /// netCDF takes a null count for all that follows the start.
+    /// netCDF takes a null count to mean everything after the start.
     #[test]
     fn without_counts_it_reaches_to_the_end() {
         let (start, stride) = ([1, 2], [1, 3]);
         let chosen = Chosen::strided(start.as_ptr(), NOTHING, stride.as_ptr());
-        let told = [Some(start), Some([4, 2]), Some(stride), None];
-        check(chosen, Some([5, 8]), 8, told);
+        let expected = [Some(start), Some([4, 2]), Some(stride), None];
+        check(chosen, Some([5, 8]), 8, expected);
         // Where the library does not know the shape, nothing is recorded.
         check(Chosen::whole(), None, 0, [None; 4]);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is known about variables, so that the library is asked once for each as
-//! long as its file is open and nothing is renamed. Some two thousand are known
-//! at a time, beyond that the older ones are asked for again.
+//! What is known about variables, so that the library is asked only once for each while
+//! its file is open and nothing is renamed. About two thousand are known at a time;
+//! beyond that, older ones are asked for again.
 
 use core::ffi::c_int;
 

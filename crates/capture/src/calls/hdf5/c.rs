@@ -21,7 +21,7 @@ use crate::library::library;
 type Word = usize;
 
 library! {
-    // What HDF5 says of a failure, as an identifier and as a code.
+    // What HDF5 returns on failure, as an identifier and as a code.
     missing -1;
 
     [H5Fcreate] (name: *const c_char, flags: c_uint, creation: Id, access: Id) -> Id

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A copy of HDF5, and the functions of it that we call ourselves.
+//! A copy of HDF5, and the functions in it that we call.
 
 use core::ffi::CStr;
 
@@ -61,7 +61,7 @@ symbols! {
     Regular c"H5Sget_regular_hyperslab"
     TypeSize c"H5Tget_size"
     ConnectorName c"H5VLget_connector_name"
-    // There since 1.10, like identifiers of 64 bits.
+    // Exists since 1.10, like 64-bit identifiers.
     FlushDataset c"H5Dflush"
 }
 

@@ -3,11 +3,11 @@
 //! What is known about HDF5's open files, datasets, attributes and nameless objects,
 //! by their identifiers, so that calls on them need not ask again.
 //!
-//! A copy that numbers its files anew was closed in between, and what was known
-//! of it is forgotten.
+//! A copy that restarts its numbering was closed in between, and everything known about
+//! it is forgotten.
 //!
-//! 512 files and 2048 objects are known at once. A dataset that has made room
-//! for another is asked for again when it is next used.
+//! 512 files and 2048 objects are known at once. A dataset that was evicted is asked
+//! for again when it is next used.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,7 +21,7 @@ pub(super) const KEPT_RANK: usize = 8;
 
 static FILES: SeqlockTable<512, WORDS> = SeqlockTable::empty();
 static OBJECTS: SeqlockTable<2048, WORDS> = SeqlockTable::empty();
-/// Changes when a kept extent may not hold any more.
+/// Changes when a stored extent may no longer be right.
 static EXTENTS: AtomicU32 = AtomicU32::new(0);
 
 /// What an identifier stands for.
@@ -42,7 +42,7 @@ pub(super) enum HandleKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KnownHandle {
     pub(super) kind: HandleKind,
-    /// Identity of the file's path; None: it is not to be recorded.
+    /// Identity of the file's path; None: it is not recorded.
     pub(super) file: Option<u64>,
     /// A dataset's dimensions, once they were asked for and if they can be kept.
     pub(super) rank: Option<usize>,
@@ -163,7 +163,7 @@ pub(super) fn file_named(hdf5: Hdf5, name: u64) -> Option<KnownHandle> {
     FILES.find_map(is_here, |words| Some(KnownHandle::from_words(words)).filter(is_it))
 }
 
-/// An identifier stands for nothing any more.
+/// An identifier is no longer valid.
 pub(super) fn forget(hdf5: Hdf5, id: Id) {
     FILES.take(key(hdf5, id));
     OBJECTS.take(key(hdf5, id));
@@ -175,8 +175,8 @@ pub(in crate::calls) fn forget_copy(number: u64) {
     OBJECTS.forget(|key| copy_of(key) == number);
 }
 
-/// The extent of some dataset has changed, by whatever identifier of it: no
-/// extent holds that was kept before.
+/// The extent of some dataset has changed, through any of its identifiers: no stored
+/// extent is valid any more.
 pub(super) fn forget_extents() {
     EXTENTS.fetch_add(1, Ordering::Relaxed);
 }
@@ -218,7 +218,8 @@ mod tests {
         assert_eq!(object(other, 0x0500_0000_0000_0004), None);
         assert_eq!(file_named(other, 102), Some(file_of(102)));
         assert_eq!(file_named(other, 101), None);
-        // Another file goes on; one with the first number does not.
+        // The numbering continues with another file, and restarts with one that has the
+        // first number.
         keep(one, 0x0100_0000_0000_0001, &file_of(103));
         assert!(object(one, 0x0500_0000_0000_0003).is_some());
         keep(one, 0x0100_0000_0000_0000, &file_of(104));

@@ -33,7 +33,7 @@ pub(super) enum DatasetOrigin {
 }
 
 /// Names a dataset that was just opened, with its chunks and filters. They are not
-/// asked for again where `place` shows, by file and name, that they were before.
+/// asked for again if `place` shows, by file and name, that they are known.
 #[inline(never)]
 pub(super) fn of_dataset(
     hdf5: Hdf5,
@@ -76,14 +76,14 @@ pub(super) fn from_root(path: &[u8]) -> u64 {
     files::object_identity(text.bytes())
 }
 
-/// Whose attribute is named.
+/// The object whose attribute is named.
 #[derive(Clone, Copy)]
 pub(super) enum Owner<'a> {
-    /// That of an object which HDF5 knows no name of.
+    /// An object for which HDF5 knows no name.
     Nameless,
-    /// HDF5 knows by the attribute.
+    /// HDF5 finds it through the attribute.
     Known,
-    /// That of an object by its path below another, for which HDF5 has the other.
+    /// An object by its path below another, which HDF5 knows.
     Below(Id, &'a [u8]),
 }
 
@@ -147,7 +147,7 @@ impl Text {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 
-    /// Lets HDF5 write behind what is there; whether it did.
+    /// Lets HDF5 append to the text; returns whether it did.
     fn push_answer(&mut self, ask: impl FnOnce(&mut [u8]) -> Option<&[u8]>) -> bool {
         let room = self.bytes.get_mut(self.length..NAME_BYTES).unwrap_or_default();
         let n_bytes = ask(room).map(<[u8]>::len);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What was noted of datasets where they were opened, by file and name: to ask for
+//! What was learned about datasets when they were opened, by file and name: to ask for
 //! it, HDF5 has to copy a list of properties, which takes longer than the opening.
 //!
-//! Chunks and filters of a dataset never change. But its name may come to mean
-//! another one: once a link was taken away or moved, a file mounted, or a file
-//! opened that others may have written meanwhile. Then all is forgotten, and a
-//! dataset that is created is always asked for. Not kept at all are datasets of
-//! files that the program has not opened itself (behind external links) and of
-//! connectors other than HDF5's own, which others may change at any time; and none
-//! where the program has links of its own kind, which may lead anywhere.
+//! Chunks and filters of a dataset never change. But its name may come to mean another
+//! one: once a link was taken away or moved, a file mounted, or a file opened that
+//! others may have written meanwhile. Then all is forgotten, and a dataset that is
+//! created is always asked for. Two kinds are never kept, because others may change
+//! them at any time: datasets of files that the program has not opened itself (behind
+//! external links), and those of connectors other than HDF5's own. Nor is anything kept
+//! if the program defines its own kinds of links, which may lead anywhere.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,7 +20,7 @@ use crate::calls::seqlock_table::SeqlockTable;
 static NOTED: SeqlockTable<1024, 2> = SeqlockTable::empty();
 /// Changes when a name may mean another dataset.
 static NAMES: AtomicU64 = AtomicU64::new(0);
-/// In the place of a value that holds.
+/// Marks that no value is valid.
 const NEVER: u64 = u64::MAX;
 
 /// A dataset of a file that the program has opened.
@@ -31,13 +31,13 @@ pub(super) struct DatasetPlace {
 }
 
 impl DatasetPlace {
-    /// To be made before HDF5 is asked: what changes meanwhile is noticed then.
+    /// Create it before asking HDF5, so that a change in the meantime is noticed.
     pub(super) fn new(hdf5: Hdf5, file: u64, name: u64) -> DatasetPlace {
         let key = (file.rotate_left(32) ^ name).wrapping_mul(0xd6e8_feb8_6659_fd93) ^ hdf5.number();
         DatasetPlace { key: key.max(1), names: NAMES.load(Ordering::Acquire) }
     }
 
-    /// Identity of its name with what was noted, if that holds.
+    /// Identity of its name with what was noted, if that is still valid.
     pub(super) fn noted(self) -> Option<u64> {
         let [names, noted] = NOTED.get(self.key)?;
         (names == self.names && names != NEVER).then_some(noted)
@@ -51,14 +51,14 @@ impl DatasetPlace {
     }
 }
 
-/// Names may mean others.
+/// Names may now mean other datasets.
 pub(super) fn forget() {
-    // One more than NEVER there is not.
+    // There is no value above NEVER.
     let more = |names: u64| names.checked_add(1);
     let _ = NAMES.fetch_update(Ordering::Release, Ordering::Relaxed, more);
 }
 
-/// From now on names may mean others at any time.
+/// From now on names may change their meaning at any time.
 pub(super) fn distrust() {
     NAMES.store(NEVER, Ordering::Release);
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Whether a copy of HDF5 has begun to number its files anew.
+//! Whether a copy of HDF5 has restarted the numbering of its files.
 //!
-//! HDF5 gives each identifier once, until the library is closed or unloaded; then
-//! it begins anew. A file that is given a number no higher than one before is of
-//! a library that has begun anew.
+//! HDF5 issues each identifier once, until the library is closed or unloaded; then it
+//! starts over. If a file gets a number that is not higher than an earlier one, the
+//! library has started over.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::functions::{Hdf5, Id};
 use crate::calls::copies::COPIES;
 
-/// A file was given an identifier: whether the copy has begun anew.
+/// A file was given an identifier: returns whether the copy has started over.
 ///
 /// A thread may be held up between the open and here while others open so many
 /// files that it is unknown whether its number has come before. Then
@@ -34,8 +34,8 @@ pub(super) fn begins_anew(hdf5: Hdf5, file: Id, is_later_open: impl FnOnce() -> 
     }
 }
 
-/// The numbers that files were given lately. Threads that open files at once
-/// come here in another order than that of their numbers.
+/// The numbers that files were given lately. Threads that open files at once may arrive
+/// here in a different order than their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Given {
     /// The highest number plus one; 0: none.

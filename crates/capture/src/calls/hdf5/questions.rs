@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What we ask HDF5 ourselves, by the functions of the copy that the real
-//! function is in.
+//! What we ask HDF5, through functions of the copy that the real function is in.
 //!
-//! Only on a thread that is itself inside a call of HDF5, only after that call
-//! has succeeded, and only about identifiers that it has just accepted or made.
-//! None of the questions reads or writes a file. Every public function of HDF5
-//! clears the program's stack of errors when it begins, as the real call has
-//! done too; where that has left something on it all the same, nothing is asked.
+//! Only on a thread that is itself inside a call of HDF5, only after that call has
+//! succeeded, and only about identifiers that it has just accepted or made. None of the
+//! questions reads or writes a file. Every public function of HDF5 clears the program's
+//! stack of errors when it begins, as the real call has done too; if that has left
+//! something on it anyway, nothing is asked.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -53,13 +52,13 @@ pub(super) struct Hyperslab {
 }
 
 impl Hdf5 {
-    /// Whether the program has no errors to read, which a question would clear.
+    /// Whether the program has no errors left to read, which a question would clear.
     pub(super) fn may_be_asked(self) -> bool {
         ask!(self, ErrorCount(DEFAULT_STACK => Id) -> isize) == Some(0)
     }
 
-    /// Asks what may fail without anything being printed or left on the stack of
-    /// errors. Some libraries below HDF5 (connectors) do not answer everything.
+    /// Asks something that may fail, without printing anything or leaving errors on the
+    /// stack. Some libraries below HDF5 (connectors) do not answer everything.
     pub(super) fn quietly<R>(self, questions: impl FnOnce(Hdf5) -> R) -> Option<R> {
         if !self.may_be_asked() {
             return None;
@@ -111,40 +110,40 @@ impl Hdf5 {
     pub(super) fn is_native(self, object: Id) -> bool {
         let mut room = [0_u8; 16];
         let (place, length) = (room.as_mut_ptr().cast::<c_char>(), room.len());
-        let told = ask!(self, ConnectorName(
+        let written = ask!(self, ConnectorName(
             object => Id, place => *mut c_char, length => usize
         ) -> isize);
-        told.is_none_or(|told| text(&room, told) == Some(b"native"))
+        written.is_none_or(|written| text(&room, written) == Some(b"native"))
     }
 
     /// The path of an object in its file, as it was opened. Not for objects that
     /// were opened without a name: HDF5 would search the whole file for one.
     pub(super) fn object_name(self, object: Id, room: &mut [u8]) -> Option<&[u8]> {
         let (place, length) = (room.as_mut_ptr().cast::<c_char>(), room.len());
-        let told = ask!(self, ObjectName(
+        let written = ask!(self, ObjectName(
             object => Id, place => *mut c_char, length => usize
         ) -> isize)?;
-        text(room, told)
+        text(room, written)
     }
 
     /// The name that the file of an object was opened by.
     pub(super) fn file_name(self, object: Id, room: &mut [u8]) -> Option<&[u8]> {
         let (place, length) = (room.as_mut_ptr().cast::<c_char>(), room.len());
-        let told =
+        let written =
             ask!(self, FileName(object => Id, place => *mut c_char, length => usize) -> isize)?;
-        text(room, told)
+        text(room, written)
     }
 
     /// The name of an attribute.
     pub(super) fn attribute_name(self, attribute: Id, room: &mut [u8]) -> Option<&[u8]> {
         let (place, length) = (room.as_mut_ptr().cast::<c_char>(), room.len());
-        let told = ask!(self, AttributeName(
+        let written = ask!(self, AttributeName(
             attribute => Id, length => usize, place => *mut c_char
         ) -> isize)?;
-        text(room, told)
+        text(room, written)
     }
 
-    /// Whether an identifier still stands for something. Of one that does not HDF5
+    /// Whether an identifier still stands for something. For one that does not, HDF5
     /// says so without an error.
     pub(super) fn is_open(self, id: Id) -> bool {
         ask!(self, IsValid(id => Id) -> c_int).is_some_and(|is_valid| is_valid > 0)
@@ -175,7 +174,7 @@ impl Hdf5 {
         if self.id(space) < 0 {
             return None;
         }
-        // Without dimensions, null dataspaces look like scalars, but have no item.
+        // Without dimensions, null dataspaces look like scalars, but have no items.
         let has_items = |rank| rank > 0 || self.selected_points(space) != Some(0);
         let extent = self.extent(space).filter(|&(rank, _)| has_items(rank));
         ask!(self, CloseSpace(space => Id) -> c_int);
@@ -301,8 +300,8 @@ struct Printer {
     data: Pointer,
 }
 
-/// What HDF5 has written into a buffer, if it is something and all of it.
-fn text(room: &[u8], told: isize) -> Option<&[u8]> {
-    let length = usize::try_from(told).ok()?;
+/// What HDF5 has written into a buffer, if it is not empty and complete.
+fn text(room: &[u8], written: isize) -> Option<&[u8]> {
+    let length = usize::try_from(written).ok()?;
     if length == 0 || length >= room.len() { None } else { room.get(..length) }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Which part of a dataset a read or write is about, and how much.
+//! Which part of a dataset a read or write accesses, and how much.
 //!
 //! Selections are recorded in their simplest form, because HDF5 reports the same one
 //! in several: blocks that touch are one block, and a single block is a count of
@@ -42,9 +42,9 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// The datasets of a call that has failed, as far as their list can be read,
-    /// which HDF5 need not have done.
-    pub(super) fn datasets_after_failure(&self, mut tell: impl FnMut(Id)) {
+    /// The datasets of a call that has failed, as far as their list can be read; HDF5
+    /// may not have read it.
+    pub(super) fn datasets_after_failure(&self, mut visit: impl FnMut(Id)) {
         const MOST: usize = 1024;
         for place in 0..self.count.min(MOST) {
             let mut id = [0; size_of::<Id>()];
@@ -52,11 +52,11 @@ impl Lists {
             if crate::sys::copy_memory(address, &mut id) != Ok(id.len()) {
                 return;
             }
-            tell(Id::from_ne_bytes(id));
+            visit(Id::from_ne_bytes(id));
         }
     }
 
-    /// What was asked of one dataset.
+    /// What was requested of one dataset.
     ///
     /// # Safety
     ///
@@ -93,9 +93,10 @@ impl Asked {
     }
 }
 
-/// Tells the part of a dataset, and its bytes: items times their size in memory.
+/// Describes the part of a dataset, and returns its bytes: items times their size in
+/// memory.
 #[inline(never)]
-pub(super) fn tell(hdf5: Hdf5, asked: Asked, known: &KnownHandle, part: &mut Selection) -> u64 {
+pub(super) fn describe(hdf5: Hdf5, asked: Asked, known: &KnownHandle, part: &mut Selection) -> u64 {
     let space = asked.file_space;
     let mut points = match space {
         ALL => tell_all(hdf5, asked, known, part),

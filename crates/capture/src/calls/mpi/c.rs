@@ -191,8 +191,8 @@ library! {
         => |library, real| record::complete(Function::MpiRequestFree, &list(library, 1, request), real);
 }
 
-/// What a program gets that found our functions without having an MPI: some
-/// error; which numbers they have is every MPI's own affair.
+/// What a program gets if it finds our functions without having an MPI: some error.
+/// Each MPI has its own error numbers.
 const NO_MPI: c_int = 16;
 
 /// A list of requests, which are 4 bytes in MPICH and 8 in Open MPI.

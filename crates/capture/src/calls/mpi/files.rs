@@ -2,14 +2,14 @@
 
 //! The files that MPI has open, by their handles.
 //!
-//! A handle that is not here is asked nothing about: it may be closed, null, or
-//! opened out of our sight. At [`FILES`] open files further ones are not here.
+//! Nothing is asked about a handle that is not here: it may be closed, null, or opened
+//! where we did not see it. At [`FILES`] open files further ones are not here.
 
 use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use super::helpers::Handle;
 
-/// Files open at once that are known.
+/// Maximum of open files that are tracked.
 const FILES: usize = 1024;
 
 static OPEN: [Slot; FILES] = [const { Slot::free() }; FILES];
@@ -52,7 +52,7 @@ impl Open {
         self.mode & (SEQUENTIAL | PERHAPS_EMPTY) == 0
     }
 
-    /// Whether offsets count something else than bytes from the beginning.
+    /// Whether offsets count something other than bytes from the beginning.
     pub(super) fn is_viewed(&self) -> bool {
         self.mode & VIEWED != 0
     }
@@ -118,7 +118,7 @@ fn slot_of(handle: Handle) -> Option<(i32, &'static Slot)> {
 /// All slots, beginning where a handle would be put first.
 fn from(handle: Handle) -> impl Iterator<Item = (i32, &'static Slot)> {
     let first = (handle >> 4).wrapping_mul(0x9e37_79b9) % FILES;
-    // Only over the bare slots does a skip cost nothing.
+    // Skipping is free only on the plain slice of slots.
     let numbered = || OPEN.iter().enumerate();
     let all = numbered().skip(first).chain(numbered().take(first));
     all.map(|(number, slot)| (number as i32, slot))

@@ -173,9 +173,9 @@ fn open(
     record::open(library, path.as_ptr().cast(), mode, real, || c_file(library, file));
 }
 
-/// MPICH's `mpi_file_open_f08` converts a handle that nobody has stored when the
-/// file cannot be opened: what lies on the stack by chance. Without us that is
-/// often nothing; with us it would be what we left there, and MPICH follows it.
+/// If the file cannot be opened, MPICH's `mpi_file_open_f08` converts an uninitialised
+/// handle: whatever is on the stack. Without us that is often zero; with us it would be
+/// what we left there, and MPICH follows it.
 #[inline(never)]
 fn clear_stack_below() {
     let mut room = [0_u8; 1024];
@@ -246,7 +246,7 @@ fn set_view(
     record::set_view(library, file, view, real);
 }
 
-/// A type that is used with a file, if that is known.
+/// A type that is used with a file, if the file is known.
 fn c_type(library: usize, file: Option<Handle>, datatype: In) -> Option<Handle> {
     file.and_then(|_| MpiLibrary::of(library)?.type_of_fortran(number(datatype)))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What we ask MPI ourselves, by the `PMPI_` names of the library that the real
-//! function is in.
+//! What we ask MPI, through the `PMPI_` names of the library that the real function is
+//! in.
 //!
 //! Only local, cheap questions, on the thread that is itself inside a call of
 //! MPI, and on handles that a call has just accepted: a question about a bad
@@ -202,7 +202,7 @@ fn address(symbol: Symbol) -> Option<usize> {
         .filter(|&it| it != 0)
 }
 
-/// Several threads may look at once: they find the same.
+/// Several threads may look it up at once: they find the same.
 #[cold]
 fn find(real: usize, modules: u32) -> Option<MpiLibrary> {
     let look = |modules: &Dependencies| {

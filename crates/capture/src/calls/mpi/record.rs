@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is done around a call of MPI-IO: all that the rows of both languages
+//! What is done around a call of MPI-IO: everything that the rows of both languages
 //! have in common, on C's handles.
 
 use core::ffi::c_char;
@@ -22,7 +22,7 @@ use crate::thread::{self, Begun, NestedLibrary, begin_in, is_nested_in};
 /// MPI_REQUEST_NULL in all its forms.
 static REQUESTS: RequestTable = RequestTable::none();
 
-/// What a real call came to.
+/// The outcome of a real call.
 pub(super) trait MpiOutcome: Copy {
     /// Whether it succeeded.
     fn is_success(self) -> bool;
@@ -82,7 +82,7 @@ pub(super) fn open<R: MpiOutcome>(
     })
 }
 
-/// Tells the reader, once, which rank this is, where the launcher did not.
+/// Reports to the reader, once, which rank this is, if the launcher did not.
 fn tell_rank(library: usize) {
     static IS_TOLD: AtomicBool = AtomicBool::new(false);
     if RECORDER.set_up().rank >= 0 || IS_TOLD.load(Ordering::Relaxed) {
@@ -91,7 +91,7 @@ fn tell_rank(library: usize) {
     let Some((rank, size)) = MpiLibrary::of(library).and_then(MpiLibrary::rank_in_world) else {
         return;
     };
-    // One alone is no rank of anything.
+    // A single process is not a rank.
     let is_told =
         size == 1 || thread::with_state(|state| state.define_rank(rank, size)) == Some(true);
     IS_TOLD.store(is_told, Ordering::Relaxed);
@@ -101,7 +101,7 @@ fn tell_rank(library: usize) {
 pub(super) fn delete<R: MpiOutcome>(path: *const c_char, real: impl FnOnce() -> R) -> R {
     let Some(begun) = begin() else { return real() };
     let named = NamedPath { directory: libc::AT_FDCWD, path: without_driver(path) };
-    // While it is there, its links can be resolved.
+    // While it exists, its links can be resolved.
     let file = named.identity_of_target();
     observe(begun, real, |is_success, _, _| {
         Some(call(Function::MpiDelete, file?, -1, code(is_success)))
@@ -111,7 +111,8 @@ pub(super) fn delete<R: MpiOutcome>(path: *const c_char, real: impl FnOnce() -> 
 /// Closes a file.
 pub(super) fn close<R: MpiOutcome>(file: Option<Handle>, real: impl FnOnce() -> R) -> R {
     let Some((begun, open)) = begin_on(file) else { return real() };
-    // As long as the number is the file's: whoever closes it has completed them all.
+    // While the number still belongs to the file: the program completes all requests
+    // before it closes the file.
     if REQUESTS.any() {
         REQUESTS.forget_file(open.number);
     }
@@ -163,7 +164,7 @@ pub(super) fn set_view<R: MpiOutcome>(
 ) -> R {
     let Some((begun, open)) = begin_on(file) else { return real() };
     observe(begun, real, |is_success, _, _| {
-        // After a failure nobody knows which view holds.
+        // After a failure it is unknown which view is set.
         files::viewed(open.handle, is_success && view.has_bytes(MpiLibrary::of(library)));
         let call = call(Function::MpiSetView, open.file, open.number, code(is_success));
         Some(Call { offset: view.displacement, ..call })
@@ -227,7 +228,7 @@ pub(super) fn submit<R: MpiOutcome>(
     let Some((begun, open)) = begin_on(transfer.file) else { return real() };
     let mpi = MpiLibrary::of(library);
     let started = match transfer.place {
-        // A view that was set out of our sight may be empty where nothing is moved.
+        // If nothing is moved, a view that we did not see being set may be empty.
         AccessStart::Pointer if transfer.count > 0 => position(mpi, &open),
         AccessStart::Pointer | AccessStart::Shared | AccessStart::At(_) => None,
     };
@@ -257,11 +258,11 @@ pub(super) fn submit<R: MpiOutcome>(
 #[derive(Clone, Copy)]
 pub(super) struct List<F> {
     pub(super) count: i32,
-    /// Tells the request at a place, as it is now.
+    /// The request at a place, as it is now.
     pub(super) at: F,
 }
 
-/// Waits for requests or tests them; each access that it completes is recorded.
+/// Waits for requests or tests them; records each access that completes.
 pub(super) fn complete<R: MpiOutcome>(
     function: Function,
     list: &List<impl Fn(usize) -> Option<Handle>>,
@@ -279,7 +280,8 @@ fn complete_some<R: MpiOutcome>(
     list: &List<impl Fn(usize) -> Option<Handle>>,
     real: impl FnOnce() -> R,
 ) -> R {
-    // The address of a local of this call is a name that no other call has now.
+    // The address of a local of this call is an identity that no other running call
+    // has.
     let here = 0_u8;
     let waiter = &raw const here as usize;
     let places = 0..usize::try_from(list.count).unwrap_or(0);

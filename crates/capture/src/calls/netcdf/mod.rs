@@ -3,11 +3,8 @@
 //! The rows of netCDF. Calls of the Fortran library and of netCDF's own older
 //! interface come to these functions.
 //!
-//! Files that are memory only (`nc_open_mem`) are no files, and what is done with
-//! them passes through; their rows are there because they may be given the number
-//! of a file that was.
-
-mod paths;
+//! Files in memory (`nc_open_mem`) are not files, and calls on them pass through; their
+//! rows exist because they may be given the number of a closed file.
 
 use core::ffi::{c_char, c_int};
 
@@ -15,6 +12,7 @@ use ioracle_spool::Function;
 
 use crate::calls::cdf::{self, Chosen, Dialect, NOT_THERE, Numbers, function, typed};
 use crate::library::{foreign, library};
+use crate::sys;
 use crate::thread::NestedLibrary;
 
 static NETCDF: Dialect = Dialect {
@@ -30,7 +28,7 @@ static NETCDF: Dialect = Dialect {
         c"",
         c"",
     ],
-    local_path: paths::local,
+    local_path,
 };
 
 /// An argument that only passes through; also a size or an MPI communicator,
@@ -128,4 +126,42 @@ accesses! {
     vara (start, count) => Chosen::counted(start, count);
     vars (start, count, stride) => Chosen::strided(start, count, stride);
     varm (start, count, stride, imap) => Chosen::mapped(start, count, stride, imap);
+}
+
+/// The path of the local file that a name given to netCDF means; None for what is on a
+/// network (`https://…`, `s3://…`). `file://` is not part of the path.
+fn local_path(path: *const c_char) -> Option<*const c_char> {
+    let mut start = [0_u8; 16];
+    let n_copied = sys::copy_memory(path as usize, &mut start).unwrap_or(0);
+    let name = start.get(..n_copied).unwrap_or_default();
+    let scheme = name.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(0);
+    match name.split_at_checked(scheme) {
+        Some((b"", _)) | None => Some(path),
+        Some((b"file", rest)) if rest.starts_with(b"://") => Some(path.wrapping_add(7)),
+        Some((_, rest)) if rest.starts_with(b"://") => None,
+        Some(_) => Some(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ffi::CStr;
+
+    use super::local_path;
+
+    #[test]
+    fn only_local_names_are_paths() {
+        let check = |path: &CStr, expected: Option<&str>| {
+            // SAFETY: points into the C string.
+            let found = local_path(path.as_ptr()).map(|path| unsafe { CStr::from_ptr(path) });
+            assert_eq!(found.map(|path| path.to_str().unwrap()), expected, "{path:?}");
+        };
+        for path in [c"a.nc", c"/scratch/run/a.nc", c"run:7.nc", c"a", c"", c"s3:/b"] {
+            check(path, path.to_str().ok());
+        }
+        check(c"file:///scratch/a.nc", Some("/scratch/a.nc"));
+        check(c"https://server/a.nc", None);
+        check(c"s3://bucket/a.nc", None);
+        assert_eq!(local_path(core::ptr::null()), Some(core::ptr::null()));
+    }
 }

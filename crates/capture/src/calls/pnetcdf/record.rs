@@ -17,15 +17,15 @@ use crate::sys;
 /// Requests in the program's memory, which PnetCDF knows by numbers.
 pub(super) type RequestList = *const c_int;
 
-/// In the place of a request that is complete, or that there is no need for.
+/// Replaces a request that is complete, or that is not needed.
 const NC_REQ_NULL: c_int = -1;
-/// In the place of a number of requests: all that read, all that write.
+/// Instead of a number of requests: all reads, all writes.
 const NC_GET_REQ_ALL: c_int = -2;
 const NC_PUT_REQ_ALL: c_int = -3;
 
 static UNDER_WAY: requests::RequestTable = requests::RequestTable::none();
 
-/// Closes a file; what was submitted and not waited for is over.
+/// Closes a file; requests that were not waited for are dropped.
 pub(super) fn close(library: usize, function: Function, ncid: c_int, real: Real<'_>) -> c_int {
     if UNDER_WAY.any()
         && let Some(cdf) = Cdf::of(&PNETCDF, library)
@@ -35,7 +35,7 @@ pub(super) fn close(library: usize, function: Function, ncid: c_int, real: Real<
     cdf::close((&PNETCDF, library), function, ncid, real)
 }
 
-/// Reads or writes a part of a variable, later: when it is waited for.
+/// Submits a read or write of a part of a variable, done when it is waited for.
 pub(super) fn submit(
     library: usize,
     function: Function,
@@ -75,16 +75,16 @@ pub(super) fn submit(
     })
 }
 
-/// Requests that a call is about; all of a kind for counts below 0.
+/// The requests of a call; all of a kind for counts below 0.
 pub(super) struct Waited {
     pub(super) count: c_int,
     pub(super) list: RequestList,
-    /// Where the library says what became of each; null if nobody wants to know.
+    /// Where the library stores the status of each; null if not wanted.
     pub(super) statuses: RequestList,
 }
 
-/// Waits for requests, or gives them up. Each access that it completes is
-/// recorded; one call where there is none, which ranks may have to make together.
+/// Waits for requests, or cancels them. Each access that completes is recorded; if
+/// there is none, the call itself, which ranks may have to make together.
 pub(super) fn complete(
     library: usize,
     function: Function,
@@ -93,12 +93,13 @@ pub(super) fn complete(
     real: Real<'_>,
 ) -> c_int {
     let Some((begun, cdf, file)) = begin_on(&PNETCDF, library, ncid) else { return real() };
-    // The address of a local of this call is a name that no other call has now.
+    // The address of a local of this call is an identity that no other running call
+    // has.
     let here = 0_u8;
     let waiter = &raw const here as usize;
     mark(cdf, ncid, (count, list), waiter);
     observe(PNETCDF.library, begun, real, |result, begun, end_ns| {
-        // SAFETY: the library has read and written so many.
+        // SAFETY: the library has read and written that many.
         let is_given_back = |place| count >= 0 && unsafe { *list.add(place) } == NC_REQ_NULL;
         let is_complete = |place, _| result == 0 || count < 0 || is_given_back(place);
         // One that failed does not make the others fail, as their statuses show. Those
@@ -154,8 +155,8 @@ fn mark(cdf: Cdf, ncid: c_int, (count, list): (c_int, RequestList), waiter: usiz
     }
 }
 
-/// Reads or writes by a filetype of MPI. It is not looked at: MPI ends programs
-/// that ask about one that is no type. The bytes follow from the library's own count.
+/// Reads or writes by a filetype of MPI. It is not examined: MPI ends programs that ask
+/// about an invalid type. The bytes follow from the library's own count.
 pub(super) fn by_filetype(
     library: usize,
     function: Function,
@@ -166,7 +167,7 @@ pub(super) fn by_filetype(
     let question = if is_read(function) { Question::BytesRead } else { Question::BytesWritten };
     let before = cdf.bytes_moved(question, ncid);
     observe(PNETCDF.library, begun, real, |result, _, _| {
-        let mut accessed = describe(cdf, ncid, varid, &Chosen::untold(), result);
+        let mut accessed = describe(cdf, ncid, varid, &Chosen::undescribed(), result);
         let moved = before.zip(cdf.bytes_moved(question, ncid));
         accessed.bytes = moved.map_or(0, |(before, after)| after.saturating_sub(before));
         Some(accessed.call(function, file, ncid, result))
@@ -197,7 +198,7 @@ pub(super) fn access_many(
             return Some(call(function, file, handle(ncid), code(result == 0)));
         }
         let accessed = |place: usize| {
-            // SAFETY: the library has read so many.
+            // SAFETY: the library has read that many.
             let varid = unsafe { *many.varids.add(place) };
             describe(cdf, ncid, varid, &(many.chosen)(place), result)
         };
@@ -220,8 +221,8 @@ fn is_read(function: Function) -> bool {
     function.name().contains("get_var")
 }
 
-/// What a request is known by: the copy of the library, the file, the way, the
-/// number, which are the library's own for each file.
+/// What identifies a request: the copy of the library, the file, read or write, and the
+/// number, which the library counts for each file.
 fn name(cdf: Cdf, ncid: c_int, number: c_int, is_read: bool) -> usize {
     let way = if is_read { IS_READ } else { 0 };
     file_name(cdf, ncid) << NUMBER_BITS | way | number as u32 as usize

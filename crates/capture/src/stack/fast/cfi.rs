@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Makes rules of a module's `.eh_frame`.
+//! Turns a module's `.eh_frame` into rules.
 //!
 //! gimli reads the tables and their instructions; the instructions are carried
 //! out here, because we want to know of four registers only (frame address,
@@ -26,8 +26,8 @@ use crate::arch::dwarf;
 
 type Bytes<'a> = EndianSlice<'a, NativeEndian>;
 
-/// How to find the caller of a frame of a module; None if there is none, or
-/// nobody knows.
+/// How to find the caller of a frame of a module; None if there is none, or it is
+/// unknown.
 pub(super) fn rule(object: &Object, pc: Pc) -> Option<UnwindRule> {
     let (header_address, _) = object.parts(libc::PT_GNU_EH_FRAME).next()?;
     let bases = BaseAddresses::default().set_eh_frame_hdr(header_address as u64);
@@ -50,7 +50,7 @@ pub(super) fn rule(object: &Object, pc: Pc) -> Option<UnwindRule> {
 enum Saved {
     /// Where it was: the function has not changed it.
     Unchanged,
-    /// Nowhere. So the return address of the outermost frame.
+    /// Nowhere, like the return address of the outermost frame.
     Undefined,
     /// At the frame's address plus an offset.
     AtCfa(i64),
@@ -123,7 +123,7 @@ fn row(
 
 struct Machine {
     row: Row,
-    /// After the instructions that all functions of the module begin with.
+    /// State after the initial instructions that all functions of the module share.
     initial: Row,
     remembered: [Row; MAX_REMEMBERED],
     n_remembered: usize,

@@ -16,7 +16,7 @@ enum Tracked {
     Incoming(usize),
     /// Saved at an address.
     At(usize),
-    /// This value; the trail knows.
+    /// This value; it is in the trail.
     Known(usize),
     Lost,
 }

@@ -2,11 +2,11 @@
 
 //! DWARF expressions of unwind tables, evaluated once per address.
 //!
-//! Compilers use them where a register and an offset do not do: realigned
-//! stacks, signal frames, procedure linkage tables. Since the result is kept for
-//! one program counter, that one is a number here; the stack and frame pointers
-//! stay unknown. So an expression becomes "register plus offset", or the word
-//! at that place, or it is not understood.
+//! Compilers use them where a register and an offset are not enough: realigned stacks,
+//! signal frames, procedure linkage tables. Since the result is kept for one program
+//! counter, that one is a number here; the stack and frame pointers stay unknown. So an
+//! expression becomes "register plus offset", or the word at that place, or it is not
+//! understood.
 
 use gimli::{Encoding, EndianSlice, NativeEndian, Operation, Reader, Register};
 

@@ -2,9 +2,9 @@
 
 //! Looks up in `/proc/self/maps` what memory lies below an address.
 //!
-//! The file is read in pieces through a buffer of the caller's and taken apart
-//! byte by byte, because a line may be cut by the end of a piece. Costs some
-//! 20 to 100 microseconds, so the answer is to be kept.
+//! The file is read in pieces through a buffer of the caller's and taken apart byte by
+//! byte, because a line may be cut by the end of a piece. Costs some 20 to 100
+//! microseconds, so keep the answer.
 
 use crate::sys;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Stack words that are known to be there.
+//! Reads stack words that are known to be mapped.
 //!
 //! The thread's own stack is read directly: from the lowest mapped address to
 //! its known upper end, which is `__libc_stack_end` for the thread that began
@@ -28,14 +28,14 @@ const MAX_THREAD_STACK: usize = 64 << 20;
 /// mappings takes some 30 microseconds to read, sixteen pages take one.
 const MAX_PROBED: usize = 1 << 20;
 
-/// What a thread knows of its memory; knows nothing when all zero.
+/// What a thread knows about its memory; nothing when all zero.
 pub(super) struct KnownMemory {
     /// The thread's own stack.
     low: usize,
     high: usize,
-    /// Where the own stack cannot have grown down to.
+    /// A lower bound for the thread's own stack.
     floor: usize,
-    /// The own stack grows when it is used.
+    /// The thread's own stack grows when it is used.
     grows: bool,
     /// The stack pointer, if it is on the own stack; else no word is read directly.
     from: usize,
@@ -74,9 +74,9 @@ impl KnownMemory {
         self.from = if self.is_own(sp) { sp } else { usize::MAX };
     }
 
-    /// Whether so many bytes below a stack pointer, which was located, can be
-    /// used: threads may have small stacks, and programs may give their signal
-    /// handlers two kilobytes, most of which the kernel fills.
+    /// Whether this many bytes below a located stack pointer can be used: threads may
+    /// have small stacks, and programs may give their signal handlers two kilobytes,
+    /// most of which the kernel fills.
     pub(super) fn has_room(&mut self, sp: usize, bytes: usize) -> bool {
         if !self.is_own(sp) {
             return sys::has_room_below(sp, bytes);
@@ -93,7 +93,7 @@ impl KnownMemory {
         is_there
     }
 
-    /// Knows nothing again.
+    /// Forgets everything.
     pub(super) fn forget(&mut self) {
         (self.low, self.high, self.floor, self.from) = (0, 0, 0, usize::MAX);
         (self.is_located, self.window_bytes) = (false, 0);
@@ -106,7 +106,7 @@ impl KnownMemory {
         }
         let top = thread_pointer() & !7;
         if self.high != top {
-            // Nothing of it is known to be readable yet.
+            // None of it is known to be readable yet.
             (self.low, self.high, self.grows) = (top, top, false);
             self.floor = top.saturating_sub(MAX_THREAD_STACK);
         }

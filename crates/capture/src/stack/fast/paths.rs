@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The ways by which calls were reached, and the contexts they lead to: a tree
-//! of verified paths.
+//! The paths by which calls were reached, and the contexts they lead to: a tree of
+//! verified paths.
 //!
 //! A path is the trail of one unwinding: the words it looked at, in order. It
 //! is found by return address and stack pointer; then every word is read again
 //! and compared. The context is the path's only if all of them are as they
 //! were, so a hit is as good as a walk.
 //!
-//! Calls from one place reach it on many ways with the same stack pointer, so
-//! their paths share a beginning. Where a word differs, the number of that word
-//! and the value found instead tell where the path goes on. This works because
-//! the next place to look at follows from the words before it: paths differ
-//! first in a value, never in a place. A lookup therefore costs one comparison
-//! per word and one probe per branch, however many paths there are.
+//! Calls from one place are reached on many paths with the same stack pointer, so their
+//! paths share a beginning. Where a word differs, the number of that word and the value
+//! found instead determine where the path continues. This works because the next place
+//! to look at follows from the words before it: paths differ first in a value, never in
+//! a place. A lookup therefore costs one comparison per word and one probe per branch,
+//! however many paths there are.
 //!
-//! All has a fixed size, of which the slots are used bit by bit: a short process pays
-//! for every page that it touches. When something is full, all paths are forgotten.
+//! All has a fixed size, of which slots are used gradually: a short process pays for
+//! every page that it touches. When something is full, all paths are forgotten.
 
 use super::super::Caller;
 use super::trail::Trail;
@@ -108,7 +108,7 @@ pub(super) struct Paths {
     n_words: usize,
 }
 
-/// What is to be kept of a walk.
+/// What to keep of a walk.
 #[derive(Clone, Copy)]
 pub(super) struct WalkedPath<'a> {
     pub(super) caller: Caller,
@@ -209,8 +209,8 @@ impl Paths {
             key = match (is_whole, node.then) {
                 (false, _) => {
                     let word = node.first_word as usize + n_same;
-                    // A difference in the place cannot be, unless code has
-                    // changed behind our back: then all we know is worthless.
+                    // The place cannot differ, unless code has changed without our
+                    // knowledge: then everything we know is worthless.
                     if offsets.get(n_done) != self.offsets.get(word) {
                         return Err(Full);
                     }
@@ -299,8 +299,8 @@ impl Paths {
         Ok(slot)
     }
 
-    /// Uses more slots. The nodes are placed again from behind a free slot on: so
-    /// those that stand between a node and where it belongs have come before it.
+    /// Uses more slots. The nodes are placed again starting after a free slot, so that
+    /// those between a node and its proper slot are placed before it.
     fn grow(&mut self) -> Result<(), Full> {
         let last_slot = self.last_slot();
         let more = (last_slot + 1) << GROWTH_BITS;

@@ -3,9 +3,9 @@
 //! How to get from a frame to its caller, by program counter.
 //!
 //! The table holds up to 4096 rules in sets of four. It begins small, because a short
-//! process pays for every page that it touches, and is used further when a set is
-//! full; rules that then belong into another set are made again when they are needed.
-//! Once all of it is in use, the oldest rule of a full set makes room.
+//! process pays for every page that it touches, and grows when a set is full; rules
+//! that then belong to another set are made again when needed. Once all of it is in
+//! use, the oldest rule of a full set makes room.
 
 use super::super::modules::ModuleId;
 
@@ -37,7 +37,7 @@ pub(super) enum SavedRegister {
     AtSp,
     /// It was saved at the frame pointer plus the offset.
     AtFp,
-    /// Nobody knows.
+    /// Unknown.
     Lost,
 }
 
@@ -149,7 +149,7 @@ impl UnwindRules {
         }
     }
 
-    /// Starts anew. An empty table is not written to, see `Paths::clear`.
+    /// Starts over. An empty table is not written to, see `Paths::clear`.
     pub(super) fn clear(&mut self) {
         if !core::mem::take(&mut self.has_entries) {
             return;

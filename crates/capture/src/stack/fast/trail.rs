@@ -19,8 +19,8 @@ pub(super) struct Trail {
     n_words: usize,
     /// How many words had been looked at when the frame pointer was, plus one; 0 for never.
     fp_before: usize,
-    /// Some word cannot be looked at again: it does not lie on the own stack
-    /// above the stack pointer, or there were too many.
+    /// Some word cannot be looked at again: it is not on the thread's own stack above
+    /// the stack pointer, or there were too many.
     is_unrepeatable: bool,
 }
 

@@ -23,8 +23,8 @@ use super::trail::Trail;
 pub struct Walker {
     /// The value of [`GENERATION`] that all below holds for.
     generation: u32,
-    /// Raised when definitions are to be made again. What was defined in the
-    /// age `n` notes `n + 1`, so that 0 stands for never.
+    /// Incremented when definitions have to be made again. What was defined in the age
+    /// `n` notes `n + 1`, so that 0 stands for never.
     age: u32,
     n_walks: u64,
     memory: KnownMemory,
@@ -84,7 +84,7 @@ impl Walker {
         context
     }
 
-    /// Whether so many bytes of the program's stack can be used below the caller.
+    /// Whether this many bytes of the program's stack can be used below the caller.
     pub(crate) fn has_room(&mut self, caller: Caller, bytes: usize) -> bool {
         self.memory.locate(caller.sp);
         self.memory.has_room(caller.sp, bytes)
@@ -106,29 +106,30 @@ impl Walker {
         false
     }
 
-    /// Sets the path of the program, for one who knows it.
+    /// Sets the path of the program, if the caller knows it.
     pub(crate) fn set_program(&mut self, path: &[u8]) {
         self.modules.set_program(path);
     }
 
-    /// All has to be defined again: the process was forked, or a new stream begun.
+    /// Everything has to be defined again: the process was forked, or a new stream
+    /// begun.
     pub fn forget_definitions(&mut self) {
         self.age = self.age.wrapping_add(1) % (u32::MAX - 1);
         self.seen.clear();
         self.modules.forget_definitions();
-        // An old path must not seem to be defined when ages come round.
+        // An old path must not appear defined when ages wrap around.
         if self.age == 0 {
             self.paths.clear();
         }
     }
 
-    /// Starts anew: a walk was left halfway, so that anything may be half done.
+    /// Starts over: a walk was abandoned, so the state may be inconsistent.
     pub fn forget_code(&mut self) {
         self.memory.forget();
         self.forget_modules();
     }
 
-    /// Modules have changed: code is not what it was.
+    /// Modules have changed, and with them the code.
     fn forget_modules(&mut self) {
         self.paths.clear();
         self.rules.clear();
@@ -231,5 +232,5 @@ impl Walk {
     }
 }
 
-/// What is known about code is void.
+/// Discards everything known about code.
 struct Stale;

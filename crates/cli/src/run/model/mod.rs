@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `run --model FILE`: what earlier runs have learned is there from the first
-//! operation on, and what this one learned is saved in the end.
+//! `run --model FILE`: what earlier runs learned is available from the first operation
+//! on, and what this one learns is saved at the end.
 //!
 //! A file that is damaged, or that another program's runs have left, is refused
 //! with a sentence: the run goes on without it, and the file stays as it is.
@@ -25,7 +25,7 @@ use crate::shared::lock::Lock;
 use crate::shared::models::{self, FileStamp};
 use crate::shared::output::write_file_soon;
 
-/// How long is waited for other runs that save the same model.
+/// How long to wait for other runs that save the same model.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The model of a run.
@@ -43,7 +43,7 @@ struct Begun {
     played: BTreeMap<Role, Played>,
 }
 
-/// What a run is called.
+/// The name of a run.
 pub struct RunIdentity<'a> {
     /// By its command.
     pub application: &'a str,
@@ -101,7 +101,7 @@ impl Begun {
     ) -> Result<ModelSaved> {
         let recognised = engine.recognised().map(|(known, new)| (new, known)).collect();
         let mut model = engine.into_model();
-        // Operations of streams whose role is not known are in no model.
+        // Operations of streams without a known role are not saved.
         if model.played() == self.played {
             bail!("nothing was learned");
         }
@@ -122,7 +122,7 @@ impl Begun {
             theirs.take_in(&model, &self.played);
             model = theirs;
         }
-        // So that whoever looks at it sees how the next run will begin.
+        // So that the file shows how the next run will begin.
         model.begin_run();
         let (runs, roles) = (model.runs(), model.roles().count());
         let bytes = model.save();
@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// A stream without a role is in no model, and an empty one is of no use.
+    /// A stream without a role is not in the model, and an empty one is of no use.
     #[test]
     fn operations_of_unknown_streams_are_not_saved() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What of a running job earlier runs have known: its streams by their roles,
-//! its call stacks by their frames, or the names of functions.
+//! What earlier runs knew about a running job: its streams by their roles, its call
+//! stacks by their frames, or the names of functions.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -25,7 +25,7 @@ impl RunRecognition {
     /// Nothing was seen yet. If the user has named the application, the
     /// executable of its command goes by that name.
     pub fn new(stacks: Stacks, executable: &Path, name: Option<&str>) -> RunRecognition {
-        // What the system says of a process is where all links end.
+        // The system reports the path of a process with all links resolved.
         let real_path = executable.canonicalize().unwrap_or_else(|_| executable.to_owned());
         let alias = name.map(|name| (base_name(&real_path.to_string_lossy()), name.to_owned()));
         let (roles, stacks) = (Roles::default(), SeenStacks::new(stacks, alias));

@@ -30,7 +30,7 @@ struct Known {
 
 impl Roles {
     /// A process; again when its program becomes known. A rank that becomes known later
-    /// yet comes too late for its role: what it did until then has one.
+    /// comes too late for the role: what the process did until then already has one.
     pub fn process(&mut self, number: ProcessNumber, process: &JobProcess) {
         if process.executable.is_empty() || self.processes.contains_key(&number) {
             return;
@@ -107,7 +107,7 @@ mod tests {
         let mut found = Vec::new();
         for (number, (program, rank)) in (0..).zip(programs) {
             let (process_number, pid) = (ProcessNumber(number), 100 + number);
-            // What it runs becomes known later.
+            // Its program becomes known later.
             roles.process(process_number, &process(pid, "", rank));
             roles.process(process_number, &process(pid, program, rank));
             roles.process(process_number, &process(pid, program, rank));

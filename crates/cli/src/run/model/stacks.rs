@@ -2,10 +2,10 @@
 
 //! Which call stack of earlier runs each one of this run is.
 //!
-//! As long as nothing was rebuilt, the frames identify a stack, and no file is
-//! looked into. Of a rebuilt program or library the functions are read, when
-//! the first call stack through it appears, and in the end those of all call
-//! stacks that are to be saved and were not before.
+//! As long as nothing was rebuilt, the frames identify a stack, and no file is looked
+//! into. For a rebuilt program or library, functions are read when the first call stack
+//! through it appears, and at the end for all call stacks that will be saved for the
+//! first time.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -26,7 +26,7 @@ const MAX_SITES: usize = 1 << 16;
 /// The call stacks of a run.
 pub struct SeenStacks {
     known: Stacks,
-    /// What the executable is called in frames, and what it goes by.
+    /// The name of the executable in frames, and its alias.
     alias: Option<(String, String)>,
     modules: HashMap<String, Module>,
     stacks: HashMap<StackId, NamedStack>,
@@ -93,7 +93,7 @@ impl SeenStacks {
 
     /// All that is known now, for the next run. `recognised` are those that were found
     /// again after a build, new to known; `used` those that something was learned of: the
-    /// others are not saved, and would be looked up anew in each run.
+    /// others are not saved, and would be looked up again in each run.
     pub fn finish(
         mut self,
         recognised: &HashMap<StackId, StackId>,
@@ -164,7 +164,7 @@ fn build_of(path: &Path, build_id: &[u8]) -> Build {
     if !build_id.is_empty() {
         return Build::of(build_id);
     }
-    // Without an identity of its own a file is what it looks like.
+    // Without a build-id, a file is identified by its size and time.
     let Ok(metadata) = fs::metadata(path) else { return Build::default() };
     let looks = [metadata.len(), metadata.mtime() as u64, metadata.mtime_nsec() as u64];
     Build::of(looks.map(u64::to_le_bytes).as_flattened())

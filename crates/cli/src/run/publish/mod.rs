@@ -2,12 +2,11 @@
 
 //! Publishes predictions for threads that ask, in their prediction slots.
 //!
-//! Nothing is done for the others. For a thread that asks, the engine keeps the
-//! path ahead ([`ioracle_engine::PathAhead`]), and what is known about it is put into
-//! the slot as soon as an event of the thread is learned. Where the path is short,
-//! because the thread did something else than was expected, it is extended while
-//! there is nothing to learn: that is left off as soon as a thread that asks has
-//! done something.
+//! Nothing is done for the others. For a thread that asks, the engine keeps the path
+//! ahead ([`ioracle_engine::PathAhead`]), and what is known about it is put into the
+//! slot as soon as an event of the thread is learned. Where the path is short, because
+//! the thread did something unexpected, it is extended while there is nothing to learn,
+//! but only until a thread that asks has done something.
 //!
 //! Waking up takes longer than all of it, so the spool is looked at without a
 //! pause for a while after each event, and before the next one is expected
@@ -79,8 +78,8 @@ impl Publisher {
         }
     }
 
-    /// A thread asks, of which so many events wait to be learned, and that of
-    /// this number was the last one learned.
+    /// A thread asks. `n_waiting` of its events wait to be learned; `rests_on` is the
+    /// number of the last one learned.
     pub fn begin(&mut self, stream: StreamId, n_waiting: usize, rests_on: u64) {
         let asking = Asking {
             n_waiting,
@@ -102,8 +101,8 @@ impl Publisher {
         self.asking.remove(&stream);
     }
 
-    /// Whether an event is to be learned at once: its thread asks, and none of
-    /// its earlier events wait.
+    /// Whether to learn an event at once: its thread asks, and none of its earlier
+    /// events wait.
     pub fn is_urgent(&self, event: &Event) -> bool {
         !self.asking.is_empty()
             && self.asking.get(&event.stream).is_some_and(|asking| asking.n_waiting == 0)
@@ -130,7 +129,7 @@ impl Publisher {
         asking.sent = SentSteps::Outdated;
         let now = Instant::now();
         let is_library = matches!(event.function.layer(), Layer::MpiIo | Layer::HighLevel);
-        // Whether a call of a library is one comes out later.
+        // Whether a library call is an operation is known only later.
         asking.is_ahead = false;
         if is_operation || is_library && event.function.access().is_data() && !event.failed() {
             asking.follow(event, now, engine);
@@ -149,13 +148,13 @@ impl Publisher {
         self.polling.is_awake(now)
     }
 
-    /// Others have had the processor while we looked for events.
+    /// Other processes had the processor while we looked for events.
     pub fn interrupted(&mut self, now: Instant) {
         self.polling.interrupted(now);
     }
 
-    /// Sleeps at most so long, or until an operation of a thread that asks is
-    /// near, by a function that may also return earlier.
+    /// Sleeps at most this long, or until an operation of a thread that asks is near,
+    /// by a function that may also return earlier.
     pub fn sleep(&mut self, at_most: Duration, sleep: impl FnOnce(Duration)) {
         if self.asking.is_empty() {
             return sleep(at_most);
@@ -177,8 +176,8 @@ impl Publisher {
         });
     }
 
-    /// Publishes all steps for threads that have only the first; false if there
-    /// is none. When something is to be learned meanwhile, that comes first.
+    /// Publishes all steps for threads that have only the first; false if there is
+    /// none. If there is something to learn in the meantime, that comes first.
     pub fn complete(&mut self, engine: &mut Engine, follower: &mut Follower) -> bool {
         let Publisher { asking, steps, outlook, .. } = self;
         let mut any = false;
@@ -252,7 +251,7 @@ impl Asking {
         self.first_number = path.first_number();
         let mut words =
             |step: PathStep<'_>| steps.of(&step.prediction(), &self.contexts, engine, follower);
-        // What is predicted next is predicted anew with every operation.
+        // The next operation is predicted again after every operation.
         if let (Some(first), Some(next)) = (self.steps.front_mut(), path.step(0)) {
             *first = words(next);
         }

@@ -2,27 +2,26 @@
 
 //! When the spool is looked at without a pause, for threads that ask.
 //!
-//! Waking up takes some ten microseconds, and a hundred where the processor has
-//! gone idle meanwhile. Programs that ask make their calls in bursts, so nobody
-//! sleeps for [`AWAKE`] after an event, nor through a wait that is expected to be
-//! [`SHORT`]. And as we say when the next operation comes, who wakes up before it
-//! is not late: by how much before depends on how late sleeps end here and how
-//! well the thread keeps to its times. Where that would mean to be awake for more
-//! than half of the wait, or others want the processor, one sleeps until the
-//! thread's record wakes us.
+//! Waking up takes some ten microseconds, and a hundred where the processor has gone
+//! idle meanwhile. Programs that ask make their calls in bursts, so we do not sleep for
+//! [`AWAKE`] after an event, nor during a wait that is expected to be [`SHORT`].
+//! Because we predict when the next operation comes, we can wake up before it: how long
+//! before depends on how late sleeps end on this machine and how well the thread keeps
+//! to its times. If that would take more than half of the wait, or others want the
+//! processor, we sleep until the thread's record wakes us.
 
 use std::time::{Duration, Instant};
 
-/// How long nobody sleeps after an event.
+/// How long not to sleep after an event.
 const AWAKE: Duration = Duration::from_micros(200);
-/// Waits that are sat through.
+/// Waits without sleeping.
 const SHORT: Duration = Duration::from_millis(1);
 /// The least time to be early by.
 const LEAST_EARLY: Duration = Duration::from_micros(100);
-/// One may be early by this part of a wait.
+/// We may be early by this part of a wait.
 const EARLY_PART: u32 = 4;
-/// Who is interrupted again within so long shares the processor with others, who
-/// are left alone for as long.
+/// If we are interrupted again within this time, others share the processor, and we
+/// yield it for as long.
 const CROWDED: Duration = Duration::from_millis(100);
 
 /// When to be awake.
@@ -57,7 +56,7 @@ impl AdaptivePolling {
         self.awake_until.is_some_and(|until| now < until)
     }
 
-    /// Others have had the processor, which we wanted to keep. Once is no habit.
+    /// Others had the processor, which we wanted to keep. Once does not count.
     pub fn interrupted(&mut self, now: Instant) {
         let before = self.interrupted.replace(now);
         if before.is_some_and(|before| now.duration_since(before) < CROWDED) {
@@ -65,7 +64,7 @@ impl AdaptivePolling {
         }
     }
 
-    /// How long to sleep, at most so long, to be awake before the next arrival.
+    /// How long to sleep, at most this long, to be awake before the next arrival.
     pub fn plan<'a>(
         &mut self,
         now: Instant,
@@ -108,12 +107,12 @@ impl Arrival {
         self.wait = None;
     }
 
-    /// The next one is expected so long after the last.
+    /// The next one is expected this long after the last.
     pub fn expect(&mut self, wait: Option<Duration>) {
         self.wait = wait;
     }
 
-    /// From when to when it is to be expected, for one whose sleeps end so late.
+    /// From when to when it is expected, given how late sleeps end.
     fn near(&self, lateness: Duration) -> Option<(Instant, Instant)> {
         let (last, wait) = (self.last?, self.wait?);
         let at = last.checked_add(wait)?;
@@ -137,7 +136,7 @@ mod tests {
         Duration::from_micros(us)
     }
 
-    /// A thread that has made a call every 5 ms, each time so much too late.
+    /// A thread that has made a call every 5 ms, each time late by this much.
     fn arrival(start: Instant, errors: &[u64]) -> Arrival {
         let mut arrival = Arrival::default();
         let mut now = start;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What `ioracle run` says in the end, as plain values: text and JSON are made
-//! of it. The names of the fields are a contract; `docs/run.md` explains them.
+//! What `ioracle run` reports at the end, as plain values from which text and JSON are
+//! made. The names of the fields are a contract; `docs/run.md` explains them.
 
 mod render;
 mod unseen;
@@ -43,8 +43,8 @@ pub struct RunSummary {
     /// The recorded trace.
     #[serde(serialize_with = "crate::shared::text::as_optional_path")]
     pub trace: Option<PathBuf>,
-    /// Records that are in the trace in raw form, and of which this summary tells
-    /// nothing: the program was faster than they could be read.
+    /// Records that are in the trace in raw form, and which this summary does not
+    /// cover: the program was faster than they could be read.
     pub left_raw: u64,
     /// Only with `--model`.
     pub model: Option<ModelUse>,
@@ -56,8 +56,8 @@ pub struct RunSummary {
     pub own_cpu_s: f64,
 }
 
-/// The summary of a recorded trace: what `run` said of its I/O, as far as a trace
-/// can tell.
+/// The summary of a recorded trace: what `run` said about its I/O, as far as the trace
+/// contains it.
 #[derive(Clone, Debug, Serialize)]
 pub struct TraceSummary {
     /// As of [`RunSummary`].
@@ -139,14 +139,14 @@ pub struct ProcessTotals {
     pub seen: u64,
     /// Threads that made a recorded call.
     pub threads: u64,
-    /// Those that live on; what they do now is not recorded.
+    /// Processes still running; what they do now is not recorded.
     pub still_running: u64,
     /// Ranks that a launcher below this command started.
     pub ranks_expected: u32,
     pub ranks_seen: u32,
 }
 
-/// What a model was good for, and what became of it.
+/// How useful a model was, and how it was saved.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelUse {
     #[serde(serialize_with = "crate::shared::text::as_path")]
@@ -229,9 +229,9 @@ pub struct UnrecordedTotals {
     pub damaged: Vec<String>,
 }
 
-/// Causes that keep calls out for want of a place to record them, however many.
+/// Causes that mean a lack of room for records.
 const LOSSES: [&str; 3] = ["no_room", "limit", "no_file"];
-/// Share of all calls that may be lost before what is left is no ground for advice.
+/// Share of all calls that may be lost; beyond it, no advice is given.
 const MAX_LOST: f64 = 0.1;
 
 impl UnrecordedTotals {
@@ -278,7 +278,7 @@ impl MissingCalls {
         losses.map(|missing| missing.calls).fold(0, u64::saturating_add)
     }
 
-    /// Whether these are so many that the others are too few to say what is slow.
+    /// Whether so many are missing that the rest cannot show what is slow.
     pub fn are_too_many(calls: &[MissingCalls], recorded: u64) -> bool {
         let lost = MissingCalls::lost(calls) as f64;
         lost > MAX_LOST * (lost + recorded as f64)

@@ -24,7 +24,7 @@ const LINES: usize = 40;
 /// Processes without a record that are named.
 const NAMED: usize = 8;
 
-/// The summary as text; of a rank but the first one, a single line.
+/// The summary as text; for ranks other than the first, a single line.
 pub fn render(summary: &RunSummary, screen: Screen) -> String {
     let mark = summary.rank.map_or_else(String::new, |rank| format!("[rank {rank}] "));
     if summary.rank.is_some_and(|rank| rank > 0) {
@@ -183,7 +183,7 @@ fn what_was_acted_on(
     }
 }
 
-/// What the knowledge graph knew of a run, in a sentence.
+/// What the knowledge graph knew about a run, in a sentence.
 pub fn what_is_known(knowledge: &KnowledgeUse) -> String {
     let KnowledgeUse { application, runs, vertices, .. } = knowledge;
     let file = knowledge.file.display();
@@ -334,7 +334,7 @@ fn what_is_missing(summary: &RunSummary, page: &mut TextPage) {
     }
 }
 
-/// Who could record nothing, the first processes by name.
+/// Processes and threads that could record nothing, the first ones by name.
 fn unrecorded_in_words(missing: &UnrecordedTotals) -> String {
     let named = missing.programs.iter().take(NAMED);
     let named: Vec<String> = named.map(|it| format!("'{}' ({})", it.name, it.pid)).collect();

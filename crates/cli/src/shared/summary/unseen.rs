@@ -21,9 +21,9 @@ pub enum Unseen {
     Musl,
     /// The program is for another architecture and was run without the library.
     Foreign,
-    /// The program runs with privileges of its own.
+    /// The program runs with additional privileges.
     Privileged,
-    /// The library was not loaded, nobody knows why.
+    /// The library was not loaded, for an unknown reason.
     NotLoaded,
     /// Calls were made, none could be recorded.
     NothingRecorded,

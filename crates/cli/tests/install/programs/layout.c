@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Fills the structures of ioracle.h with known values and tells their sizes, so
+// Fills the structures of ioracle.h with known values and prints their sizes, so
 // that layout.f90 can see whether those of the Fortran module lie alike.
 
 #include <string.h>

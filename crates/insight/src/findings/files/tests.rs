@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Each rule with a program that has the fault and one that has not.
+//! Each rule with a program that has the fault and one that does not.
 
 use ioracle_events::Event;
 
@@ -136,7 +136,7 @@ fn what_is_cheap_only_here_is_said_to_be() {
     assert!(given[0].contains("(0 % of the run; little here, more on a busy file system)"));
 }
 
-/// Python's own imports were once to be put into fewer, larger files.
+/// The advice was once to put Python's own imports into fewer, larger files.
 #[test]
 fn what_an_interpreter_imports_is_not_many_files() {
     let opens = || (0..151).map(|n| event("open", n, None));
@@ -164,7 +164,7 @@ fn files_that_every_process_reads_are_separated_from_those_that_are_read_again()
     );
 }
 
-/// 30 `nc_open` took 473 ms of 1.10 s and were nowhere.
+/// 30 `nc_open` calls took 473 ms of 1.10 s and were not reported.
 #[test]
 fn slow_opens_of_a_library_are_reported() {
     let pair = |file: u32| {
@@ -182,7 +182,7 @@ fn slow_opens_of_a_library_are_reported() {
 fn writes_of_several_processes_that_share_blocks_are_reported() {
     let write = |shift: u64, n_processes: u64| {
         (0..400).map(move |n| {
-            // Each has a region of its own, or they would share larger blocks too.
+            // Each has its own region; otherwise they would share larger blocks too.
             let (process, turn) = (n % n_processes, n / n_processes);
             let offset = (process << 26) + turn * 65536 + shift;
             let mut write = event("pwrite", 1, Some((offset, 65536)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What parts of a variable its accesses are about.
+//! Which parts of a variable are accessed.
 
 use serde::Serialize;
 
@@ -11,15 +11,15 @@ const MAX_DIMENSIONS: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SelectionPattern {
-    /// Each is to all of it.
+    /// Each access covers all of it.
     Whole,
-    /// Each is to the same part.
+    /// Each access covers the same part.
     Same,
     /// They differ along one dimension only, counted from 1.
     Slices(usize),
-    /// Each is to one element.
+    /// Each access covers one element.
     Points,
-    /// Each has the same shape and they differ along several dimensions.
+    /// All have the same shape, and they differ along several dimensions.
     Blocks,
     /// None of these.
     Irregular,
@@ -40,8 +40,8 @@ pub struct SelectionTally {
 }
 
 impl SelectionTally {
-    /// Takes in what an access is about, and gives it back; without a start it
-    /// is about all.
+    /// Takes in the part that an access covers, and returns it; without a start it
+    /// covers the whole.
     pub fn add(&mut self, selection: &str) -> Option<Selected> {
         let selected = Selected::parse(selection);
         match &selected {
@@ -89,7 +89,7 @@ impl SelectionTally {
     }
 }
 
-/// What a single access is about.
+/// The part that a single access covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selected {
     starts: Box<[u64]>,
@@ -125,8 +125,8 @@ impl Selected {
         (0..self.counts.len()).map(of).product()
     }
 
-    /// How many chunks it touches, and how many elements they have; `None` if
-    /// these are no chunks of this variable.
+    /// How many chunks it touches, and how many elements they have; `None` if these
+    /// cannot be chunks of this variable.
     pub fn chunks(&self, chunk: &[u64]) -> Option<(u64, f64)> {
         if chunk.len() != self.counts.len() || chunk.contains(&0) {
             return None;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The parts of a call that has several: its time is shared by their variables,
-//! and with each of these it counts once.
+//! The parts of a call that has several: its time is divided among their variables, and
+//! it counts once for each of these.
 //!
-//! A trace has all of it at the first part. How many follow is known when the
+//! In a trace, the first part has all of the time. How many follow is known when the
 //! call is over: with the next one of its thread, or with the thread's end.
 
 use ioracle_events::{Access, FastSet, Function};
@@ -52,9 +52,8 @@ impl LastCall {
         }
     }
 
-    /// What each part takes of the time that the first one was given: by bytes,
-    /// which is what time goes with where it matters. Nothing for a call of one
-    /// part.
+    /// What each part takes of the time that the first one was given: in proportion to
+    /// bytes, which time mostly follows. Nothing for a call of one part.
     pub fn shares(&self) -> impl Iterator<Item = (&Counted, u64)> {
         let weight = |part: &Counted| u128::from(part.bytes) + 1;
         let all: u128 = self.parts.iter().map(weight).sum();

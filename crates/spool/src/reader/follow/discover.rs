@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Finds new streams in the job directory, and refuses what is none.
+//! Finds new streams in the job directory, and refuses other files.
 
 use std::collections::HashSet;
 use std::fs;
@@ -25,8 +25,9 @@ use crate::slot::SLOT_SUFFIX;
 const MAX_STREAMS: usize = 65_536;
 /// Names of files that are not streams, remembered so that they are reported once.
 const MAX_REFUSED: usize = 65_536;
-/// The directory is listed so often even if nobody said that it changed: when
-/// all in it is known, and when something was left for later or nobody can say.
+/// How often the directory is listed even if no writer has reported a change: when
+/// everything in it is known, and when something was left for later or the job page
+/// cannot be read.
 const LIST_EVERY: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(1));
 
 impl FollowedStreams {
@@ -104,12 +105,12 @@ impl FollowedStreams {
             if stream.slot.is_some() || !streams.contains(&stream.info.name) {
                 continue;
             }
-            // One that cannot be used is looked at again with the next listing.
+            // An unusable one is tried again at the next listing.
             let opened = self.files.open(&slot_of(&stream.info.name));
             stream.slot = opened.ok().and_then(SlotFile::new);
             self.left_for_later |= stream.slot.is_none();
             if stream.slot.is_some() {
-                // Whoever is asked wants to know whose thread it is.
+                // The sink has to know whose thread it is before it is asked.
                 self.files.with(stream, totals, |stream, file, totals| {
                     stream.deliver_definitions(file, buffer, sink, totals);
                 });
@@ -119,7 +120,7 @@ impl FollowedStreams {
         self.note_asking();
     }
 
-    /// Begins to follow a stream, if the file is one.
+    /// Begins to follow a stream, if the file is a stream.
     fn begin(&mut self, page: &JobPageAccess, name: String, sink: &mut impl Sink) {
         let opened = self.files.open(&name).and_then(|file| match read_first_page(&file) {
             FirstPage::Header(header) => Ok((header, file)),
@@ -137,13 +138,13 @@ impl FollowedStreams {
             }
             Err(OpenFault::Refused(why)) => return self.refuse(name, &why),
         };
-        // One made in advance is of a thread that nobody knew then.
+        // The thread of one made in advance was not known then.
         let (begin_ns, whose) = match is_spare(&name) {
             true => (Some(header.begin_ns), format!("{}-", header.pid)),
             false => (begin_of(&name), format!("{}-{}-", header.pid, header.tid)),
         };
         let Some(begin_ns) = begin_ns.filter(|_| name.starts_with(&whose)) else {
-            return self.refuse(name, "its header and its name tell different threads");
+            return self.refuse(name, "its header and its name belong to different threads");
         };
         let info = info(&header, begin_ns, name.clone());
         let (start_ns, n_streams) = self.images.entry(info.pid).or_insert((0, 0));
@@ -173,9 +174,9 @@ impl FollowedStreams {
         let (Some(pid), Some(made_ns)) = (maker, begin_of(name)) else { return };
         let mut namespace = [0; 8];
         let at = offset_of!(StreamHeader, pid_namespace) as u64;
-        let told = self.files.open(name).is_ok_and(|file| read(&file, at, &mut namespace) == 8);
+        let is_read = self.files.open(name).is_ok_and(|file| read(&file, at, &mut namespace) == 8);
         // Where process numbers mean other processes (another namespace), this is unknown.
-        let is_ours = told && Some(u64::from_ne_bytes(namespace)) == process::pid_namespace();
+        let is_ours = is_read && Some(u64::from_ne_bytes(namespace)) == process::pid_namespace();
         if is_ours
             && process::process_is_gone(pid, made_ns)
             && fs::remove_file(self.files.path(name)).is_ok()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Opens stream files, which may be anything, and keeps some of them open: a
-//! job may have more threads than we may have descriptors.
+//! Opens stream files, whose content is not trusted, and keeps some of them open: a job
+//! may have more threads than we may have descriptors.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::MetadataExt;
@@ -11,8 +11,8 @@ use crate::reader::page::{effective_uid, open_distrustfully};
 use crate::reader::stream::StreamReader;
 use crate::reader::totals::SpoolTotals;
 
-/// Files kept open, if half of the process's descriptors are so many; those of
-/// more streams are opened for each look.
+/// Maximum of files kept open, but no more than half of the process's descriptors;
+/// other files are opened for each look.
 const MAX_OPEN: usize = 4096;
 
 /// Opens stream files and keeps some of them open.
@@ -30,7 +30,7 @@ pub(super) enum OpenFault {
     Refused(String),
 }
 
-/// What came of opening a stream's file.
+/// The result of opening a stream's file.
 pub(super) enum FileState {
     Done,
     NotNow,
@@ -81,8 +81,8 @@ impl StreamFiles {
         FileState::Done
     }
 
-    /// Keeps a file open, unless too many are: then those that came first have
-    /// the advantage, because a round over all would miss in any cache.
+    /// Keeps a file open, unless too many are: then the first ones stay, because a
+    /// round over all streams would miss in any cache.
     pub(super) fn keep(&mut self, stream: &mut StreamReader, file: File) {
         if self.n_kept < self.max_kept {
             self.n_kept += 1;
@@ -122,7 +122,7 @@ impl StreamFiles {
 /// Descriptors that the process may have.
 fn n_descriptors() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is written to a place of ours.
+    // SAFETY: the limit is written to memory of ours.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
     usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }

@@ -38,8 +38,8 @@ const LOOK_PAST_HOLE: (Duration, Duration) = (Duration::from_millis(100), Durati
 /// also knows threads that have ended and were not waited for, is asked once the waits
 /// are the longest.
 const CHECK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(100));
-/// How long a thread must be gone before its file is deleted: a thread of
-/// another PID namespace looks gone, and shows by writing that it is not.
+/// How long a thread must be gone before its file is deleted: a thread of another PID
+/// namespace looks gone, and shows by writing that it is not gone.
 const GONE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The streams of a job.
@@ -47,7 +47,7 @@ pub(super) struct FollowedStreams {
     files: StreamFiles,
     /// In the order of their numbers.
     followed: Vec<Followed>,
-    /// Places of those whose threads ask: others need not be passed by.
+    /// Indices of those whose threads ask, so that the others need not be visited.
     asking: Vec<usize>,
     /// Names of followed streams, and of files that were refused or could not be deleted.
     known: HashSet<String>,
@@ -62,7 +62,7 @@ pub(super) struct FollowedStreams {
     left_for_later: bool,
     directory_is_gone: bool,
     buffer: Vec<u8>,
-    /// Without what streams not yet ended have not recorded.
+    /// Does not include calls that streams still running did not record.
     totals: SpoolTotals,
 }
 
@@ -86,12 +86,12 @@ struct Followed {
     gone_since: Option<Instant>,
     /// It has written after its thread seemed to be gone.
     only_seemed_gone: bool,
-    /// The look of this pass has found records; there may be more behind them.
+    /// The look of this pass has found records; there may be more after them.
     had_ready: bool,
     /// Someone acts on it, though its thread does not ask.
     is_acted_on: bool,
     is_over: bool,
-    /// Found over before this pass, which has read what there is.
+    /// Found to be over before this pass, which has read what there was.
     was_over: bool,
     /// The last look at the end of the job has been taken.
     is_drained: bool,
@@ -202,7 +202,7 @@ impl FollowedStreams {
         }
     }
 
-    /// Bytes of the files that hold nothing which is still to be handed over.
+    /// Bytes of the files whose content was all handed over.
     pub(super) fn consumed_bytes(&mut self) -> u64 {
         let mut n_bytes = 0_u64;
         let totals = &mut self.totals;
@@ -229,7 +229,7 @@ impl FollowedStreams {
         }
     }
 
-    /// Notes which threads ask, after streams have come or gone.
+    /// Updates which threads ask, after streams have come or gone.
     fn note_asking(&mut self) {
         let asks = |(place, it): (usize, &Followed)| {
             (it.is_acted_on || it.stream.slot.is_some()).then_some(place)
@@ -255,7 +255,7 @@ impl FollowedStreams {
         let slot = &mut self.followed[place].stream.slot;
         let is_told = slot.as_mut().is_some_and(|slot| slot.publish(outlook).is_ok());
         if !is_told {
-            // Without room on its file system, say: the thread's answer stays stale.
+            // For example if its file system is full: the thread's answer stays stale.
             *slot = None;
             self.note_asking();
         }
@@ -289,7 +289,7 @@ impl FollowedStreams {
         for followed in self.followed.iter_mut().filter(|it| !it.is_drained) {
             followed.was_over = followed.is_over;
             let is_waited_for = followed.is_over || followed.stream.waits_for_hole();
-            // The threads of many short processes would else be looked at with every
+            // The threads of many short processes would otherwise be looked at in every
             // pass for a second after their end.
             let is_due = if followed.gone_since.is_some() && !followed.only_seemed_gone {
                 followed.check.is_due(now)
@@ -362,8 +362,8 @@ impl FollowedStreams {
     fn check(&mut self, now: Instant, sink: &mut impl Sink) {
         let (files, totals) = (&mut self.files, &mut self.totals);
         for followed in &mut self.followed {
-            // A process may be gone before its stream is found. What it wrote is to be
-            // read first: else it would look like something written after its end.
+            // A process may be gone before its stream is found. What it wrote has to be
+            // read first; otherwise it would look as if it was written after its end.
             if followed.is_over || !followed.is_read || !followed.check.is_due(now) {
                 continue;
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! When to do again what is less and less likely to find anything.
+//! When to poll again, less and less often while nothing is found.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// times that.
 const GROWTH: u32 = 4;
 
-/// Due at once, then after waits of which each is [`GROWTH`] times the one before.
+/// Due at once, then after waits that grow by a factor of [`GROWTH`].
 #[derive(Debug)]
 pub(super) struct PollingBackoff {
     due_at: Option<Instant>,
@@ -32,7 +32,7 @@ impl PollingBackoff {
         self.wait = (self.wait * GROWTH).min(self.longest);
     }
 
-    /// Whether nothing was found for so long that the waits are the longest.
+    /// Whether nothing was found for so long that waits have reached the maximum.
     pub(super) fn is_slow(&self) -> bool {
         self.wait == self.longest
     }

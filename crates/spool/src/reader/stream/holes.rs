@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Numbers that were taken and not published: an interrupted thread may still
-//! publish them, or was killed, or has jumped away. How long they are waited
-//! for, and what becomes of the segments they lie in.
+//! Numbers that were taken and not published: an interrupted thread may still publish
+//! them, or was killed, or has jumped away. How long to wait for them, and what happens
+//! to their segments.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ use crate::reader::totals::SpoolTotals;
 const LOOK_PAST: u64 = 256;
 /// How long a hole may be filled later.
 const HOLE_PATIENCE: Duration = Duration::from_secs(1);
-/// How long a segment with a hole is kept from the writer: whoever was
-/// interrupted there may still come back and write.
+/// How long a segment with a hole is kept from the writer: a call that was interrupted
+/// there may still resume and write.
 const HOLE_RELEASE: Duration = Duration::from_secs(30);
 
 impl StreamReader {
@@ -45,8 +45,8 @@ impl StreamReader {
             self.waiting = None;
             return;
         };
-        // A record published just now is no hole: what stands before it may have
-        // been published too.
+        // A record published just now is not a hole: the one before it may have been
+        // published too.
         if self.published_run(file, self.position, 1, buffer, totals).1 == 0 {
             let since = match self.waiting {
                 Some((number, since)) if number == self.position => since,
@@ -61,7 +61,7 @@ impl StreamReader {
         self.look(file, buffer, totals);
     }
 
-    /// Tells the writer of segments with holes that nobody writes to any more.
+    /// Returns segments with holes to the writer once nothing can be written to them.
     pub(in crate::reader) fn release(&mut self, file: &File, now: Instant, sink: &mut impl Sink) {
         self.releases.retain(|(since, segment)| {
             let wait = now.duration_since(*since) < HOLE_RELEASE;
@@ -73,7 +73,7 @@ impl StreamReader {
         });
     }
 
-    /// Lets the writer have a segment whose records are all delivered.
+    /// Returns a segment to the writer whose records are all delivered.
     pub(super) fn consumed(&mut self, file: &File, segment: CheckedSegment, sink: &mut impl Sink) {
         if self.after_hole > segment.first {
             self.releases.push((Instant::now(), segment));

@@ -2,7 +2,7 @@
 
 //! One stream, and how far it has been read.
 //!
-//! A pass over all streams looks first ([`StreamReader::look`]): so many records are
+//! A pass over all streams looks first ([`StreamReader::look`]) how many records are
 //! published. Then it reads definitions, then those records, again: the copy in
 //! which a record was seen to be published may hold its bytes from before.
 
@@ -304,7 +304,7 @@ impl StreamReader {
         self.segments.iter().find(|segment| segment.holds(number)).copied()
     }
 
-    /// Reads at most so many records; how many were read, and how many of them
+    /// Reads at most that many records; how many were read, and how many of them
     /// from the first on are published.
     fn published_run(
         &mut self,

@@ -14,8 +14,8 @@ use super::range::{Coder, Decoder, Encoder};
 use super::rules::{StoredExpansion, StoredRules};
 use super::times::Precision;
 
-/// The most events of a block. What models have learned ends with it, so more
-/// make smaller traces; memory for them goes with it.
+/// The most events of a block. What models have learned ends with a block, so larger
+/// blocks make smaller traces but need more memory.
 pub(crate) const MAX_BLOCK_EVENTS: usize = 1 << 17;
 
 /// Parts of a block whose bytes may be those of another block.
@@ -122,7 +122,7 @@ fn code_symbols<C: Coder>(
     Some(found)
 }
 
-/// Why a block cannot be what a writer wrote.
+/// Why a block is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockFault(pub(crate) &'static str);
 
@@ -133,7 +133,7 @@ pub(crate) struct BlockEvents {
     expansion: StoredExpansion,
     columns: Columns,
     coders: Coders<Decoder>,
-    /// What is passed where a writer would say something.
+    /// The value passed where a writer would pass a real one.
     nothing: Event,
     previous_start_ns: u64,
     is_cut: bool,
@@ -162,8 +162,8 @@ impl BlockEvents {
         Ok(BlockEvents { is_cut: true, ..block })
     }
 
-    /// The events of a block of `n_events`, which is not believed before the
-    /// grammar agrees.
+    /// The events of a block of `n_events`, which is not trusted until the grammar
+    /// agrees.
     pub(crate) fn new(
         sections: Sections,
         n_events: usize,
@@ -312,7 +312,7 @@ mod tests {
         prop_oneof![Just(0), 0..5_i64, 0..100_000_i64, 0..=i64::MAX]
     }
 
-    /// Levels may be skipped, as where the call around was not recorded.
+    /// Levels may be skipped, for example if the enclosing call was not recorded.
     fn depth() -> impl Strategy<Value = u32> {
         prop_oneof![0..4_u32, 0..4_u32, Just(9999)]
     }
@@ -398,8 +398,7 @@ mod tests {
                     (None, Some((_, outer))) => outer.start_ns,
                     (None, None) => last_start_ns,
                 };
-                // A percent of what it is measured by, and of the calls that it
-                // is kept within.
+                // A percent of the distance, and of the calls that it is kept within.
                 let cut_around = |time_ns| -> u64 {
                     let within = around.iter().filter(|(outer, _)| outer.end_ns >= time_ns);
                     within.map(|(outer, read)| (outer.end_ns - read.start_ns) / 100).sum()
@@ -437,7 +436,7 @@ mod tests {
             let mut end_ns = 0;
             for (n, read) in decode(PERCENT, &events).iter().enumerate() {
                 let Event { start_ns, end_ns: true_end, .. } = events[n];
-                // Of what a reader knows to be the wait and the duration.
+                // A percent of the wait and the duration as a reader knows them.
                 let wait = start_ns.saturating_sub(end_ns);
                 prop_assert!(read.start_ns <= start_ns.max(end_ns));
                 prop_assert!(start_ns.saturating_sub(read.start_ns) <= wait / 100 || n == 0);
@@ -452,7 +451,7 @@ mod tests {
         fn nested_calls_stay_nested_whatever_is_cut_off(
             depths in prop::collection::vec(0..3_u32, 1..60)
         ) {
-            // Every call ends before the one around it does.
+            // Every call ends before the one that encloses it.
             let events: Vec<Event> = depths.iter().enumerate().map(|(n, &depth)| {
                 let start_ns = 1_000_003 * n as u64;
                 let inner = depths[n + 1..].iter().take_while(|inner| **inner > depth).count();

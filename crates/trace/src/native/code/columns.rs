@@ -2,9 +2,9 @@
 
 //! What the grammar does not determine of an event, column by column.
 //!
-//! Each column is said relative to what is known by then: the file as that of
-//! the handle, the offset from where the handle stands, what an open returned
-//! from the handle, what a data call returned from what it asked for.
+//! Each column is coded relative to what is known by then: the file as that of the
+//! handle, the offset from where the handle stands, what an open returned from the
+//! handle, what a data call returned from what it asked for.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,6 @@ use ioracle_events::{Access, ContextId, Event, FileId, Function, Layer, StreamId
 
 use super::details::{DetailModel, DetailTemplates};
 use super::number::{Magnitude, Number};
-use super::offsets::OffsetModel;
 use super::range::{Chance, Coder};
 use super::times::{CallClock, Precision, TimeModel};
 
@@ -88,7 +87,7 @@ impl SymbolModel {
     }
 }
 
-/// For numbers that nothing predicted, of all symbols together.
+/// For numbers that nothing predicted, shared by all symbols.
 #[derive(Debug)]
 struct Others {
     handle: Magnitude,
@@ -165,12 +164,12 @@ impl Columns {
         self.details.is_full()
     }
 
-    /// Whether something was read that no event can have.
+    /// Whether something was read that is impossible in an event.
     pub(crate) fn is_damaged(&self) -> bool {
         self.details.is_damaged()
     }
 
-    /// Codes all of an event but its symbol, which is the `number`-th of the
+    /// Codes everything in an event except its symbol, which is the `number`-th of the
     /// block; its stream is left to the caller.
     pub(crate) fn code<C: Coder>(
         &mut self,
@@ -244,7 +243,7 @@ struct Called {
 }
 
 impl SymbolModel {
-    /// Codes a file; gives its place in the files of the block.
+    /// Codes a file; returns its index in the files of the block.
     fn code_file<C: Coder>(
         &mut self,
         coders: &mut Coders<C>,
@@ -283,7 +282,7 @@ impl SymbolModel {
             (Access::Seek, _) => offset.unwrap_or_default() as i64,
             _ => 0,
         };
-        // Where a seek went is as particular to a rank as where calls began.
+        // The target of a seek differs between ranks, like the offsets of calls.
         let (coder, other) = match function.access() {
             Access::Seek => (&mut coders.offsets, &mut other.seek),
             _ => (&mut coders.shapes, &mut other.result),
@@ -293,7 +292,7 @@ impl SymbolModel {
     }
 }
 
-/// Where the handle of a call stands behind it, if that is known.
+/// The position of a handle after the call, if known.
 fn position_after(event: &Event) -> Option<u64> {
     match event.function.access() {
         Access::Open => Some(event.offset.unwrap_or(0)),
@@ -302,9 +301,58 @@ fn position_after(event: &Event) -> Option<u64> {
     }
 }
 
-/// What a block says of its first event.
+/// What a block stores about its first event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct First {
     pub(crate) start_ns: u64,
     pub(crate) sequence: u64,
+}
+
+/// What is learned about the offsets of a symbol: whether a call begins where the last one
+/// on the same handle ended, or at some distance from where the last one of the same
+/// symbol began.
+#[derive(Clone, Debug)]
+struct OffsetModel {
+    is_there: Chance,
+    /// Whether the latest two went on where their handle stood, a bit each.
+    past: usize,
+    goes_on: [Chance; 4],
+    distance: Number,
+    last: u64,
+}
+
+impl OffsetModel {
+    fn new() -> OffsetModel {
+        OffsetModel {
+            is_there: Chance::EVEN,
+            past: 3,
+            goes_on: [Chance::EVEN; 4],
+            distance: Number::new(),
+            last: 0,
+        }
+    }
+
+    #[inline]
+    fn code<C: Coder>(
+        &mut self,
+        coder: &mut C,
+        other: &mut Magnitude,
+        position: u64,
+        offset: Option<u64>,
+    ) -> Option<u64> {
+        if !coder.bit(&mut self.is_there, offset.is_some()) {
+            return None;
+        }
+        let offset = offset.unwrap_or_default();
+        let goes_on = coder.bit(&mut self.goes_on[self.past], offset == position);
+        self.past = (self.past << 1 | usize::from(goes_on)) & 3;
+        let found = if goes_on {
+            position
+        } else {
+            let distance = offset.wrapping_sub(self.last) as i64;
+            self.last.wrapping_add(self.distance.code(coder, other, distance) as u64)
+        };
+        self.last = found;
+        Some(found)
+    }
 }

@@ -66,7 +66,7 @@ impl DetailTemplates {
         self.n_bytes > MAX_TEMPLATE_BYTES
     }
 
-    /// Whether something was read that no detail can be.
+    /// Whether something was read that is impossible in a detail.
     pub(crate) fn is_damaged(&self) -> bool {
         self.is_damaged
     }
@@ -127,8 +127,8 @@ impl DetailTemplates {
     }
 }
 
-/// The template of a detail and its numbers. Only what is written as we would
-/// write it is taken for a number: `007` is text.
+/// The template of a detail and its numbers. Only what would be written back the same
+/// way counts as a number: `007` is text.
 fn take_apart(detail: &str) -> (String, Vec<i64>) {
     let mut template = String::with_capacity(detail.len());
     let mut numbers = Vec::new();

@@ -134,8 +134,8 @@ impl Number {
         }
     }
 
-    /// Codes `value`; `other` says numbers that were not expected, as their
-    /// distance from the last one.
+    /// Codes `value`; `other` codes numbers that were not expected, as their distance
+    /// from the last one.
     #[inline]
     pub(crate) fn code<C: Coder>(
         &mut self,

@@ -3,14 +3,13 @@
 //! An adaptive binary range coder: decisions go in with a probability and take
 //! as many bits as they were surprising.
 //!
-//! The interval is 32 bits wide and its lower end may carry into bytes that
-//! were written already (Martin, 1979; the arrangement with one byte held back
-//! and a count of 0xFF behind it is that of LZMA). A model is written once for
-//! both directions: it passes what it wants to say to a [`Coder`], which says
-//! it, or says what it reads instead; whatever comes next may depend on the
-//! answer only.
+//! The interval is 32 bits wide and its lower end may carry into bytes that were
+//! written already (Martin, 1979; the arrangement with one byte held back and a count
+//! of 0xFF behind it is that of LZMA). A model is written once for both directions: it
+//! passes each value to a [`Coder`], which writes it and returns it, or ignores it and
+//! returns what it reads; what follows may depend only on the returned value.
 
-/// Says decisions, or reads them.
+/// Writes decisions, or reads them.
 pub(crate) trait Coder {
     /// A yes or no with a probability that adapts.
     fn bit(&mut self, chance: &mut Chance, bit: bool) -> bool;
@@ -79,8 +78,8 @@ impl Encoder {
         Encoder { low: 0, range: u32::MAX, held: None, n_full: 0, out: Vec::new() }
     }
 
-    /// All bytes. What ends in zeros goes without them: a reader takes what is
-    /// missing for zeros.
+    /// All bytes. Trailing zeros are dropped: a reader assumes zeros for what is
+    /// missing.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         for _ in 0..5 {
             self.shift();

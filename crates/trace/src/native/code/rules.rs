@@ -81,8 +81,8 @@ impl StoredRules {
         self.ends.push(self.occurrences.len());
     }
 
-    /// Writes the rules, or reads such that derive `n_events` symbols, each
-    /// below `n_symbols`; `None` if what is there are none.
+    /// Writes the rules, or reads rules that derive `n_events` symbols, each below
+    /// `n_symbols`; `None` if they do not.
     pub(crate) fn code<C: Coder>(
         &self,
         coder: &mut C,
@@ -90,8 +90,8 @@ impl StoredRules {
         n_events: usize,
     ) -> Option<StoredRules> {
         let mut models = Models::new();
-        // Each body but the start rule's has two places or more, and each rule
-        // is used twice or more, so no honest grammar has more.
+        // Each body but the start rule's has two places or more, and each rule is used
+        // twice or more, so no valid grammar has more.
         let max_places = 2 * n_events + 1;
         let n_rules = models.counts.code(coder, self.ends.len() as u64, 64);
         let mut found = StoredRules::default();
@@ -174,7 +174,7 @@ impl Models {
                 What::Symbol(_) => 0,
             };
             let distance = self.distances.code(coder, distance as u64, 64);
-            // One that lies before the first is none, which is found out.
+            // One that lies before the first does not exist, which is detected.
             What::Rule((number as u64).wrapping_sub(distance.wrapping_add(1)) as usize)
         } else {
             let symbol = match said.what {
@@ -192,8 +192,8 @@ impl Models {
 #[derive(Debug)]
 pub(crate) struct StoredExpansion {
     rules: StoredRules,
-    /// The way to the next symbol: a place, the end of its body, and how often
-    /// the place is still to be repeated, this time included.
+    /// The way to the next symbol: a place, the end of its body, and how many
+    /// repetitions of the place are left, including this one.
     path: Vec<(usize, usize, u64)>,
 }
 

@@ -7,14 +7,14 @@
 //! magnitudes per symbol. Where times are rounded, what is measured from is
 //! what a reader will know, so errors never add up.
 //!
-//! Depths may skip levels and calls may outlast those around them, as in a
-//! trace of which rows are missing: calls begin in order all the same.
+//! Depths may skip levels and calls may outlast those around them, as in a trace of
+//! which rows are missing: calls still begin in order.
 
 use super::number::{Magnitude, cut_off};
 use super::range::{Chance, Coder};
 
-/// Calls around a call, from the innermost, that it is kept within when times
-/// are rounded.
+/// How many enclosing calls, from the innermost, a call is kept within when times are
+/// rounded.
 const MAX_AROUND: usize = 64;
 
 /// How exactly times are kept.
@@ -97,10 +97,9 @@ impl CallClock {
             start = self.within(start).max(self.previous_start);
             end = self.within(end).max(start);
         }
-        // A distance back is stored in full: what is cut off of it would put the
-        // call behind the one that it was said to come before. So is one ahead
-        // that would put the call before the last one if it were cut off; it
-        // goes back around the end of the numbers.
+        // A distance back is stored in full: rounding it would put the call after the
+        // one that it came before. So is one ahead that would put the call before the
+        // last one if it were cut off; it goes back around the end of the numbers.
         let is_in_full = start < from
             || from.wrapping_add(cut_off(start.wrapping_sub(from), n_kept)) < self.previous_start;
         let start = if coder.bit(&mut model.is_early, is_in_full) {

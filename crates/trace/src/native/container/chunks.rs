@@ -22,7 +22,7 @@ pub(crate) enum Damage {
     Cut {
         position: u64,
     },
-    /// What begins here is not what a writer wrote.
+    /// What begins here is damaged.
     At {
         position: u64,
         reason: &'static str,
@@ -48,13 +48,13 @@ pub(crate) struct Chunks {
 #[derive(Debug, Default)]
 pub(crate) struct FoundChunks {
     pub(crate) entries: Vec<IndexEntry>,
-    /// Behind the last chunk.
+    /// Where the last chunk ends.
     pub(crate) end: u64,
     /// Whether index and end are there.
     pub(crate) is_finished: bool,
     /// Blocks whose end is missing.
     pub(crate) torn: Vec<TornBlock>,
-    /// The first of what is wrong, and how often something is.
+    /// The first fault, and how many there are.
     pub(crate) damage: Option<Damage>,
     pub(crate) n_damaged: u64,
     pub(crate) is_cut: bool,
@@ -82,7 +82,7 @@ impl FoundChunks {
         })
     }
 
-    /// How often something is wrong that is not just the end.
+    /// How many faults there are, not counting a missing end.
     pub(crate) fn n_damaged_inside(&self) -> u64 {
         self.n_damaged - u64::from(self.is_cut)
     }
@@ -135,7 +135,7 @@ impl Chunks {
         &self.content
     }
 
-    /// The first of what is wrong, once.
+    /// The first fault, returned once.
     pub(crate) fn take_damage(&mut self) -> Option<Damage> {
         self.content.damage.take()
     }
@@ -242,7 +242,7 @@ impl Chunks {
         while at < length {
             let bytes = self.storage.read(at, TRAILER_BYTES)?;
             if index_of_trailer(&bytes).is_some() {
-                // One that something was added behind is an end no more.
+                // If something follows it, it is not the end any more.
                 at += TRAILER_BYTES as u64;
                 content.is_finished = at == length;
                 continue;
@@ -274,8 +274,8 @@ impl Chunks {
         Ok(content)
     }
 
-    /// Takes down what is wrong with a chunk, and what there is of it if it was
-    /// cut off; where the next one begins, if there is one.
+    /// Records what is wrong with a chunk, and what is left of it if it was cut off;
+    /// returns where the next one begins, if there is one.
     fn pass_over(
         &self,
         position: u64,
@@ -297,8 +297,8 @@ impl Chunks {
         Ok(next)
     }
 
-    /// Where a chunk ends that the file was cut off in: bytes at the end that
-    /// may be the beginning of another head are none of it.
+    /// Where a chunk ends in which the file was cut off: bytes at the end that may be
+    /// the beginning of another head do not belong to it.
     fn end_of_last(&self, inside: u64) -> Result<u64, Damage> {
         let length = self.storage.len()?;
         let begin = inside.max(length.saturating_sub(ChunkHead::N_BYTES as u64 - 1));
@@ -349,7 +349,7 @@ impl Chunks {
 const CHECK_FAILED: &str = "its checksum does not fit";
 const HEAD_DAMAGED: &str = "its head makes no sense";
 
-/// Whether bytes that are too few could be the beginning of a trace.
+/// Whether a short file could be the beginning of a trace.
 fn is_beginning(bytes: &[u8]) -> bool {
     let n = bytes.len().min(MAGIC.len());
     bytes[..n] == MAGIC[..n]

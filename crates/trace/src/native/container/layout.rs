@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::native::code::{EventOrder, First, N_SECTIONS, Precision};
 
-/// The first bytes of a trace. The 0x1A ends a text: whoever prints a trace to
-/// a terminal sees the words and no more.
+/// The first bytes of a trace. The 0x1A ends a text: printing a trace to a terminal
+/// shows only these words.
 pub(crate) const MAGIC: [u8; 16] = *b"ioracle trace\r\n\x1a";
 /// The version that is written; all from the first on are read.
 pub(crate) const VERSION: u32 = 2;
@@ -17,13 +17,13 @@ pub(crate) fn is_known(version: u32) -> bool {
     (1..=VERSION).contains(&version)
 }
 
-/// What begins every chunk. No text has such bytes.
+/// What begins every chunk. Text never contains these bytes.
 pub(crate) const MARKER: [u8; 4] = [0xF1, b'i', b'o', 0xC1];
 
 /// The most bytes that a chunk may have behind its head.
 pub(crate) const MAX_CHUNK_BYTES: u32 = 1 << 28;
 
-/// The last bytes of a trace that is whole.
+/// The last bytes of a complete trace.
 pub(crate) const END: [u8; 8] = *b"ioracend";
 
 /// The beginning of a trace.
@@ -47,7 +47,7 @@ impl FileHead {
         bytes
     }
 
-    /// `None` if this is no beginning of a trace. Of another version only the
+    /// `None` if this is not the beginning of a trace. Of another version only the
     /// version is known.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<FileHead> {
         let version = u32_at(bytes, 16).filter(|_| bytes.starts_with(&MAGIC))?;
@@ -124,7 +124,7 @@ impl ChunkHead {
     }
 }
 
-/// The end of a trace that is whole: where its index is.
+/// The end of a complete trace: where its index is.
 pub(crate) fn trailer(index: u64) -> [u8; TRAILER_BYTES] {
     let mut bytes = [0; TRAILER_BYTES];
     bytes[..8].copy_from_slice(&index.to_le_bytes());
@@ -189,7 +189,7 @@ pub(crate) struct LaneId {
 /// Where the bytes of a section are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SectionPlace {
-    /// Behind the head, after those of the sections before it.
+    /// In this block, after the head and the sections before it.
     Here { length: u32 },
     /// In a block before this one: from this byte of the trace on.
     There { position: u64, length: u32, check: u32 },

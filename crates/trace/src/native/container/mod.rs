@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The file that blocks and definitions are kept in: chunks one behind the
-//! other, each with its checksum, an index at the end.
+//! The file that blocks and definitions are kept in: chunks one after the other, each
+//! with its checksum, an index at the end.
 
 mod layout;
 

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
-/// Bytes that are added to at the end and read anywhere.
+/// Bytes that can be appended to and read anywhere.
 #[derive(Debug)]
 pub(crate) enum Storage {
     File(File),
@@ -58,8 +58,8 @@ impl Storage {
     }
 }
 
-/// Reads until the buffer is full or the file ends, which it may do earlier
-/// than its length said a moment ago.
+/// Reads until the buffer is full or the file ends, which may be earlier than its
+/// length suggested.
 fn read_fully(file: &File, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let mut n_read = 0;
     while n_read < buffer.len() {

@@ -15,7 +15,7 @@ use super::layout::{
 use super::storage::Storage;
 use crate::native::code::Sections;
 
-/// Sections shorter than that are not looked for: naming them takes as much.
+/// Shorter sections are not shared: a reference would take as much room.
 const MIN_SHARED_BYTES: usize = 24;
 
 /// Sections that are remembered; beyond that all are forgotten, which costs
@@ -40,7 +40,7 @@ impl ChunkWriter {
         Ok(writer)
     }
 
-    /// Goes on with one that ends at `position`.
+    /// Continues one that ends at `position`.
     pub(crate) fn resume(storage: Storage, position: u64, index: Vec<IndexEntry>) -> ChunkWriter {
         ChunkWriter { storage, position, index, shared: HashMap::new() }
     }
@@ -49,15 +49,15 @@ impl ChunkWriter {
     pub(crate) fn write_definitions(&mut self, entries: &[u8]) -> io::Result<()> {
         // Call stacks share most of their frames.
         const LEVEL: i32 = 9;
-        // Of known length: else tables for very long texts are made and cleared, which
-        // takes milliseconds for the few words on a short process.
+        // With a known length: otherwise zstd makes and clears tables for very long
+        // texts, which takes milliseconds for the few words of a short process.
         let packed = zstd::bulk::compress(entries, LEVEL)?;
         let position = self.write(ChunkKind::Definitions, &[&packed])?;
         self.index.push(IndexEntry::Definitions { position });
         Ok(())
     }
 
-    /// Adds a block; sections that are there already are named only.
+    /// Adds a block; sections that exist already are only referred to.
     pub(crate) fn write_block(
         &mut self,
         mut head: BlockHead,
@@ -94,7 +94,7 @@ impl ChunkWriter {
         &self.index
     }
 
-    /// Hands all to the storage device.
+    /// Flushes everything to the storage device.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.storage.sync()
     }
@@ -108,7 +108,7 @@ impl ChunkWriter {
         Ok(self.storage)
     }
 
-    /// What there is, without an end.
+    /// What was written so far, without an end.
     pub(crate) fn into_storage(self) -> Storage {
         self.storage
     }

@@ -42,7 +42,7 @@ pub(in super::super) fn transfer_many(
 ) -> c_int {
     around(library, real, |hdf5, status, begun, end_ns| {
         let mut last = None;
-        let mut tell = |call: Option<Call>, part: Option<&Selection>| {
+        let mut record = |call: Option<Call>, part: Option<&Selection>| {
             let Some(call) = call else { return };
             if let Some(earlier) = last.replace(call) {
                 begun.append_part(end_ns, earlier);
@@ -54,7 +54,7 @@ pub(in super::super) fn transfer_many(
         if status < 0 {
             lists.datasets_after_failure(|id| {
                 let known = dataset(hdf5, id, false);
-                tell(known.and_then(|known| call_on(function, &known, id, false)), None);
+                record(known.and_then(|known| call_on(function, &known, id, false)), None);
             });
             return last;
         }
@@ -63,7 +63,7 @@ pub(in super::super) fn transfer_many(
             // SAFETY: HDF5 has just read all of the lists.
             let asked = unsafe { lists.at(place) };
             let call = transferred(hdf5, function, asked, true, &mut part);
-            tell(call, Some(&part));
+            record(call, Some(&part));
         }
         last
     })
@@ -84,11 +84,11 @@ fn transferred(
         return Some(call);
     }
     let known = with_extent(hdf5, known, asked);
-    Some(Call { requested: selected::tell(hdf5, asked, &known, part), ..call })
+    Some(Call { requested: selected::describe(hdf5, asked, &known, part), ..call })
 }
 
-/// The dataset that a call was on. After a failure nothing is asked of one that
-/// is not known: it may be closed, or never have been open.
+/// The dataset that a call was on. After a failure, nothing is asked about an unknown
+/// one: it may be closed, or was never open.
 fn dataset(hdf5: Hdf5, id: Id, may_ask: bool) -> Option<KnownHandle> {
     let is_nameless = match handles::object(hdf5, id) {
         Some(known) if known.kind != HandleKind::Nameless => return Some(known),
@@ -108,7 +108,7 @@ fn call_on(function: Function, known: &KnownHandle, id: Id, is_success: bool) ->
     Some(Call { object, ..call(function, known.file?, handle(id), code(is_success)) })
 }
 
-/// Looks how large a dataset is, where all of it was asked for.
+/// Looks up how large a dataset is, if all of it was requested.
 fn with_extent(hdf5: Hdf5, known: KnownHandle, asked: Asked) -> KnownHandle {
     let is_needed = asked.is_for_all() && asked.when == When::Now;
     if known.lengths.is_some() || !is_needed {
@@ -190,7 +190,7 @@ fn set_to(hdf5: Hdf5, id: Id, known: KnownHandle, when: When, lengths: *const u6
     known
 }
 
-/// What is kept of datasets' extents may have changed in the file. Not recorded.
+/// Stored extents of datasets may have changed in the file. Not recorded.
 pub(in super::super) fn refresh(real: impl FnOnce() -> c_int) -> c_int {
     let status = real();
     handles::forget_extents();

@@ -67,12 +67,12 @@ pub(in super::super) fn on_file(
     })
 }
 
-/// Decides whether a successful call released the last reference.
+/// Says whether a successful call released the last reference.
 #[derive(Clone, Copy)]
 pub(in super::super) enum Closing {
-    /// HDF5, if the call is not made later.
+    /// By asking HDF5, if the call is not deferred.
     Object(When),
-    /// The result, which is the number of references that are left.
+    /// By the result, which is the number of references left.
     Reference,
 }
 
@@ -86,9 +86,9 @@ impl Closing {
     }
 }
 
-/// Closes what an identifier stands for, if that is a file or a dataset that we
-/// know; other identifiers are none of ours. One that has more references stays
-/// open, and its close is none.
+/// Closes what an identifier stands for, if that is a file or a dataset that we know;
+/// other identifiers do not concern us. If there are more references, it stays open and
+/// nothing is recorded.
 pub(in super::super) fn close(
     library: usize,
     (id, closing): (Id, Closing),

@@ -26,18 +26,18 @@ pub(super) use objects::{
     register_links,
 };
 
-/// When a call does what it was asked for.
+/// When a call does its work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
     /// Before it returns.
     Now,
-    /// It may only be noted down (`_async` with a set of events), so that a
-    /// question about what it opens or moves would have to wait for it.
+    /// Possibly later (`_async` with an event set), so that a question about what it
+    /// opens or moves would have to wait for it.
     Later,
 }
 
 impl When {
-    /// Of a call that was given a set of events, if it is not `H5ES_NONE`.
+    /// For a call with this event set; `H5ES_NONE` means at once.
     pub(super) fn of(events: Id) -> When {
         if events == 0 { When::Now } else { When::Later }
     }

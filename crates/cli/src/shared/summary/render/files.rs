@@ -32,7 +32,7 @@ fn name(group: &BusyGroup) -> String {
 }
 
 /// The calls that took most time, as many as there is room for: those of a library
-/// first, where most of the time is the library's.
+/// first, if it took most of the time.
 fn calls(group: &BusyGroup, room: usize) -> String {
     let library_s: f64 = group.library_calls.iter().map(|calls| calls.io_time_s).sum();
     let of_library = group.library_calls.iter().filter(|_| library_s * 2.0 > group.io_time_s);

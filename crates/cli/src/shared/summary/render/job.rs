@@ -37,7 +37,7 @@ pub struct JobSetting {
     pub processes: u64,
     pub threads: u64,
     pub wall_s: f64,
-    /// Whether what was learned is that of earlier runs, too.
+    /// Whether earlier runs contributed to what was learned.
     pub knew_earlier_runs: bool,
 }
 
@@ -117,7 +117,7 @@ fn what_was_done(summary: &Summary, setting: &JobSetting, page: &mut TextPage) {
     }
 }
 
-/// With the share of libraries, if any is used: what they compute is no time of
+/// With the share of libraries, if any is used: their own computation is not time of
 /// the file system.
 fn time_in_words(io: &Io, threads: u64, wall_s: f64) -> String {
     let share = 100.0 * io.busiest_thread_s / wall_s.max(1e-9);
@@ -275,8 +275,8 @@ fn bursts_in_words(bursts: &Bursts) -> String {
     text
 }
 
-/// `120 iterations of open, write ×3, close on 'dump_*.sdf'`; a path is at most so
-/// long.
+/// `120 iterations of open, write ×3, close on 'dump_*.sdf'`; a path has at most this
+/// length.
 fn in_words(found: &LoopSeen, width: usize) -> String {
     let turns = match (found.turns_min, found.turns_max) {
         (least, most) if least == most => counted(least, "iteration"),
@@ -300,7 +300,7 @@ fn in_words(found: &LoopSeen, width: usize) -> String {
     format!("{turns} of {}{on}{runs}", beginning(&found.turn))
 }
 
-/// A turn that is very long, as far as it is informative.
+/// A very long turn, shortened to what is informative.
 fn beginning(turn: &str) -> String {
     match turn.char_indices().nth(TURN) {
         None => turn.to_owned(),

@@ -15,7 +15,7 @@ const LEAST_WIDTH: usize = 40;
 const MOST_WIDTH: usize = 120;
 /// Columns of the words before the text.
 const LABEL: usize = 14;
-/// Columns below which these words stand in the text instead.
+/// Columns below which these words become part of the text.
 const NARROW: usize = 64;
 /// Columns of a name in a table, at least and at most.
 const LEAST_NAME: usize = 18;
@@ -69,8 +69,8 @@ pub struct RowLimits {
 }
 
 impl RowLimits {
-    /// The first fits on a screen but for programs that do much at once, the others
-    /// are for those.
+    /// The first fits on a screen for most programs; the others are for those that do
+    /// much at once.
     pub const ALL: [RowLimits; 4] = [
         RowLimits { kinds_of_ranks: 3, files: 5, variables: 4, loops: 3, findings: 5 },
         RowLimits { kinds_of_ranks: 2, files: 3, variables: 3, loops: 2, findings: 3 },
@@ -104,7 +104,7 @@ impl TextPage {
         self.screen.width.saturating_sub(self.mark.chars().count()).max(LEAST_WIDTH / 2)
     }
 
-    /// A line that stands out.
+    /// A highlighted line.
     pub fn headline(&mut self, text: &str) {
         for line in wrap(text, self.width()) {
             let line = self.screen.colours.paint(&Cell::new(line, Tone::Header));
@@ -113,8 +113,8 @@ impl TextPage {
     }
 
     /// A table of names and columns; in a narrow terminal columns are left out: the
-    /// last, then those without anything in them, then the first.
-    /// `last` makes the cells of the last column, in so many columns.
+    /// last, then those without anything in them, then the first. `last` makes the
+    /// cells of the last column, for a given width.
     pub fn table(
         &mut self,
         title: &str,

@@ -9,7 +9,7 @@ use crate::shared::numbers::{bytes, counted, grouped, noun_for, seconds};
 /// Ranges of neighbouring ranks that are listed for a group.
 const RUNS: usize = 4;
 
-/// The largest groups, at most so many, each with what one of its ranks does.
+/// The largest groups, at most this many, each with what one of its ranks does.
 pub fn ranks_in_words(ranks: &RankGroups, at_most: usize) -> String {
     let mut listed = ranks.groups[..ranks.groups.len().min(at_most)].to_vec();
     listed.sort_by_key(|group| group.ranks.first().copied());

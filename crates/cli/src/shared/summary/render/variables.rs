@@ -43,7 +43,7 @@ fn name_and_file(variable: &BusyVariable) -> String {
     format!("{name}{BETWEEN}{}", shorten_start(&path, room - for_name))
 }
 
-/// What each call was about, in words, as many as there is room for.
+/// What each call accessed, in as many words as there is room for.
 fn part(variable: &BusyVariable, room: usize) -> String {
     let counts: Vec<String> = variable.counts.iter().flatten().map(u64::to_string).collect();
     let counts = counts.join("×");
