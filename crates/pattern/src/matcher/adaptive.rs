@@ -267,6 +267,29 @@ impl AdaptiveMatcher {
         self.sides.iter_mut().flat_map(|side| std::mem::take(&mut side.joined_families)).collect()
     }
 
+    /// A pattern that has just begun and resembles no other is of this family; says
+    /// whether that could be done.
+    pub(crate) fn join_family(
+        &mut self,
+        kind: RequestKind,
+        id: PatternId,
+        family: PatternId,
+    ) -> bool {
+        let AdaptiveSide { known, episode, .. } = &mut self.sides[kind.index()];
+        let has_begun = |episode: &Episode| {
+            episode.id == id && episode.began && episode.is_new && episode.n_slices == 1
+        };
+        let joins = episode.as_ref().is_some_and(has_begun)
+            && known.iter().any(|known| known.family == family && known.id != id);
+        match known.iter_mut().find(|known| known.id == id && known.family == id) {
+            Some(known) if joins => {
+                known.family = family;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Slices of the kind that are further apart than this do not follow each
     /// other in one load.
     pub fn threshold(&self, kind: RequestKind) -> f64 {
