@@ -68,8 +68,13 @@ pub(crate) struct ProfileBuilder {
     n_files: u64,
     /// Sum of the squares of each file's requests.
     squared_requests: u64,
-    /// Requests to files that were in use in the slice before.
+    n_requests: u64,
+    /// Requests to files that were in use in the slice before: all, and among the
+    /// first [`N_FIRST`].
     n_carried: u64,
+    n_first_carried: u64,
+    /// Sum of the positions at which files came into use.
+    fresh_positions: u64,
     n_streams: u64,
     n_reused: u64,
     /// Requests that begin where the one before ended.
@@ -85,6 +90,9 @@ pub(crate) struct ProfileBuilder {
 
 const N_RECENT_BLOCKS: usize = 1 << 14;
 
+/// Requests at the beginning of a slice that show whether the load before goes on.
+const N_FIRST: u64 = 32;
+
 /// The profile of a slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadProfile {
@@ -92,8 +100,13 @@ pub struct LoadProfile {
     pub(crate) shares: [f32; N_BINS],
     /// In the order of [`Scalar`].
     pub(crate) scalars: [f32; N_SCALARS],
-    /// The share of requests to files that were in use in the slice before.
+    /// The share of requests to files that were in use in the slice before, of all
+    /// or of the first ones, whichever is larger: a server that keeps a large file in
+    /// many small ones goes on with those that it was in, and then takes others.
     pub(crate) carried: f32,
+    /// How much files are replaced by others all the time: 0 if all that came into use
+    /// did so at the beginning, a half if they did so all over the slice.
+    pub(crate) turnover: f32,
 }
 
 impl ProfileBuilder {
@@ -104,7 +117,10 @@ impl ProfileBuilder {
             span: 0,
             n_files: 0,
             squared_requests: 0,
+            n_requests: 0,
             n_carried: 0,
+            n_first_carried: 0,
+            fresh_positions: 0,
             n_streams: 0,
             n_reused: 0,
             n_contiguous: 0,
@@ -155,6 +171,7 @@ impl ProfileBuilder {
     #[inline]
     fn observe_file(&mut self, request: &Request, file: &KnownFile, use_of_file: FileUse) {
         self.n_carried += u64::from(use_of_file.is_carried);
+        self.n_first_carried += u64::from(use_of_file.is_carried && self.n_requests < N_FIRST);
         // A file never seen is at its beginning, as one that was just opened.
         let bin = octave(request.offset.abs_diff(file.last_end)).div_ceil(2).min(17);
         self.count(FILE_STEP, if request.offset < file.last_end { bin + 17 } else { bin });
@@ -169,7 +186,11 @@ impl ProfileBuilder {
             self.n_files += 1;
             self.squared_requests += 1;
             self.span = self.span.saturating_add(request.end() - request.offset);
+            if !use_of_file.is_carried {
+                self.fresh_positions = self.fresh_positions.saturating_add(self.n_requests);
+            }
         }
+        self.n_requests += 1;
     }
 
     /// Counts requests for blocks of 4 KiB that were requested before.
@@ -211,7 +232,9 @@ impl ProfileBuilder {
                 n_requests.log2() - (n_requests - self.n_contiguous as f32).max(1.0).log2(),
                 log(self.n_bytes) - n_requests.log2(),
             ],
-            carried: share(self.n_carried),
+            carried: share(self.n_carried)
+                .max(self.n_first_carried as f32 / n_requests.min(N_FIRST as f32)),
+            turnover: share(self.fresh_positions) / self.n_files.max(1) as f32,
         };
         for bins in HISTOGRAMS {
             let range = bins.first..bins.first + bins.n;
@@ -230,7 +253,10 @@ impl ProfileBuilder {
         self.span = 0;
         self.n_files = 0;
         self.squared_requests = 0;
+        self.n_requests = 0;
         self.n_carried = 0;
+        self.n_first_carried = 0;
+        self.fresh_positions = 0;
         self.n_streams = 0;
         self.n_reused = 0;
         self.n_contiguous = 0;

@@ -156,16 +156,23 @@ impl PatternWatcher {
     /// load is: most loads come again on the same files, and an option that is set now
     /// helps a second longer.
     pub fn guess_by_files(&mut self) -> Option<PatternId> {
-        let mut users = self.builder.first_files().iter().map(|file| self.users.get(file));
-        let first = users.next().flatten().copied()?;
-        // Files of several loads say nothing.
-        self.begun = users.all(|user| user == Some(&first)).then_some(first);
+        self.begun = self.user_of(self.builder.first_files());
         self.begun
     }
 
-    /// A slice of our own requests has ended.
+    /// The family that used all of these files last. Files of several loads say nothing.
+    fn user_of(&self, files: &[u64]) -> Option<PatternId> {
+        let mut users = files.iter().map(|file| self.users.get(file));
+        let first = users.next().flatten().copied()?;
+        users.all(|user| user == Some(&first)).then_some(first)
+    }
+
+    /// A slice of our own requests has ended. A load that begins as none that is known
+    /// is of the family that used its files last: noise and options change how it
+    /// looks, and what was learned would have to be learned again.
     fn recognise_own(&mut self, pattern: Pattern) -> RecognisedSlice {
-        let slice = self.recognise(pattern);
+        let user = self.user_of(self.builder.files_before());
+        let slice = self.recognise_used_by(pattern, user);
         if self.users.len() >= MAX_USED_FILES {
             self.users.clear();
         }
@@ -177,6 +184,11 @@ impl PatternWatcher {
 
     /// The same for a pattern that was built elsewhere.
     pub fn recognise(&mut self, pattern: Pattern) -> RecognisedSlice {
+        self.recognise_used_by(pattern, None)
+    }
+
+    /// `user` is the family that used its files last.
+    fn recognise_used_by(&mut self, pattern: Pattern, user: Option<PatternId>) -> RecognisedSlice {
         let (kind, counts) = (pattern.kind, pattern.counts);
         let found = self.matcher.recognise(pattern);
         for gone in self.matcher.take_discarded() {
@@ -186,6 +198,9 @@ impl PatternWatcher {
             }
         }
         let (mut id, mut family) = (found.id, found.family);
+        if let Some(user) = user.filter(|user| self.matcher.join_family(kind, id, *user)) {
+            family = user;
+        }
         for merged in self.matcher.recompare(N_RECOMPARED) {
             let kept = self.matcher.patterns().find(|known| known.id == merged.kept);
             let into = kept.map_or(merged.kept, |known| known.family);

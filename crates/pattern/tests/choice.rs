@@ -290,3 +290,26 @@ fn a_load_that_comes_again_on_its_files_is_known_when_it_begins() {
     }
     assert_ne!(families[0], families[1]);
 }
+
+#[test]
+fn a_load_that_begins_in_another_way_on_its_files_is_of_the_same_family() {
+    let mut watcher = PatternWatcher::new(PatternConfig::server());
+    let mut serve = |size: u64, file: u64| {
+        let load = Load { size, n_slices: 1, per_second: 500, ..Load::default() };
+        let mut last = None;
+        for second in 0..3 {
+            for request in load.requests(second) {
+                watcher.observe(&Request { file, ..request });
+            }
+            last = watcher.tick();
+        }
+        last.expect("there were requests")
+    };
+    let first = serve(1 << 12, 1);
+    let other = serve(1 << 20, 2);
+    assert_ne!(first.family, other.family);
+    let again = serve(1 << 16, 1);
+    assert_ne!(first.id, again.id, "it looks different");
+    assert_eq!(first.family, again.family);
+    assert_ne!(serve(1 << 14, 3).family, first.family, "nobody used this file");
+}

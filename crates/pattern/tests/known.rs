@@ -41,6 +41,29 @@ fn loads_are_recognised_better_than_by_the_rivals() {
 }
 
 #[test]
+fn a_load_that_replaces_its_files_all_the_time_is_one_pattern() {
+    // Eight streams, each over one file after the other, as over the shards of a large
+    // file: most requests of a slice go to files that the slice before did not use.
+    let mut builder = PatternBuilder::new(PatternConfig::server());
+    let mut matcher = AdaptiveMatcher::new(AdaptiveConfig::default());
+    let mut noise = Noise(5);
+    let mut at = [0_u64; 8];
+    let mut found = Vec::new();
+    for second in 0..20 {
+        for n in 0..600 {
+            let stream = noise.below(8) as usize;
+            let (shard, offset) = (at[stream] >> 22, at[stream] & ((1 << 22) - 1));
+            let (time_ns, kind) = (second * 1_000_000_000 + n * 1_600_000, RequestKind::Read);
+            let file = shard * 8 + stream as u64;
+            builder.observe(&Request { time_ns, file, kind, offset, size: 1 << 17 });
+            at[stream] += 1 << 17;
+        }
+        found.extend(builder.tick().map(|pattern| matcher.recognise(pattern).id));
+    }
+    assert_eq!((found.len(), matcher.known()), (20, 1), "{found:?}");
+}
+
+#[test]
 fn renaming_files_changes_nothing() {
     let mut recognised = Vec::new();
     for rename in [|file: u64| file, |file: u64| file.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 77] {

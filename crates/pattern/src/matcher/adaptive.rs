@@ -9,10 +9,13 @@
 //! equal. So an episode is recognised by its first slice, compared with the first
 //! slices of known patterns, and its later slices belong to it until something
 //! else begins:
-//! - Most requests of a slice go to files that nobody used in the slice before:
-//!   an episode has begun. How far such slices are from the nearest known one
+//! - The requests of a slice go to files that nobody used in the slice before: an
+//!   episode has begun, unless the load replaces its files all the time and the slice
+//!   looks as the one before. How far first slices are from the nearest known one
 //!   says how much of a difference is noise ([`RecurrenceScales`]). How near it must
-//!   be to be the same load is learned from second slices ([`StartThreshold`]).
+//!   be to be the same load is learned from second slices ([`StartThreshold`]). A
+//!   slice that is as near to one known pattern as to many others is none of them
+//!   ([`NearestStart`]).
 //! - The files are the same but the slice resembles nothing the episode has shown
 //!   so far: if it resembles another known pattern, it is that one; if the next
 //!   slice looks the same way, it is a new one. What counts as resembling comes
@@ -37,7 +40,24 @@ use crate::similarity::{Aspects, ProfileVector};
 
 /// Below this share of requests to files of the slice before, a slice begins an
 /// episode.
-const CARRIED: f32 = 0.5;
+const CARRIED: f32 = 0.25;
+
+/// Above this turnover of files in the slice before, it may also go on with the one
+/// that it is in.
+const TURNED_OVER: f32 = 0.2;
+
+/// Known starts near a slice are apart from the others if those are further by this
+/// factor. Else the slice is between loads that cannot be told apart, and to guess
+/// which one it is would be wrong more often than right.
+const APART: f32 = 2.0;
+
+/// If they are further by this factor, the load is known for certain, and
+/// [`CERTAIN_START`] is near enough.
+const FAR_APART: f32 = 4.0;
+const CERTAIN_START: f32 = 1.5;
+
+/// Known starts that are apart from others are all nearer than this.
+const NEAR: f32 = 2.0;
 
 /// A second slice goes on as a known one does if it is nearer than this, in units
 /// of what is usual between slices that follow each other.
@@ -165,6 +185,8 @@ struct OptionInForce {
 struct Episode {
     id: PatternId,
     previous: ProfileVector,
+    /// How much that slice replaced its files.
+    turnover: f32,
     n_slices: u32,
     /// Slices in a row that resemble nothing of it.
     n_left: u32,
@@ -174,6 +196,17 @@ struct Episode {
     began: bool,
     /// Whether its pattern became known with it.
     is_new: bool,
+}
+
+/// The known pattern whose start is nearest to a slice.
+struct NearestStart {
+    index: usize,
+    distance: f32,
+    aspects: Aspects,
+    /// How many times further the other known starts are than those near the slice,
+    /// where that is most. Several may be near: a load may have become several
+    /// patterns.
+    gap: f32,
 }
 
 /// What a slice was found to be.
@@ -234,6 +267,29 @@ impl AdaptiveMatcher {
         self.sides.iter_mut().flat_map(|side| std::mem::take(&mut side.joined_families)).collect()
     }
 
+    /// A pattern that has just begun and resembles no other is of this family; says
+    /// whether that could be done.
+    pub(crate) fn join_family(
+        &mut self,
+        kind: RequestKind,
+        id: PatternId,
+        family: PatternId,
+    ) -> bool {
+        let AdaptiveSide { known, episode, .. } = &mut self.sides[kind.index()];
+        let has_begun = |episode: &Episode| {
+            episode.id == id && episode.began && episode.is_new && episode.n_slices == 1
+        };
+        let joins = episode.as_ref().is_some_and(has_begun)
+            && known.iter().any(|known| known.family == family && known.id != id);
+        match known.iter_mut().find(|known| known.id == id && known.family == id) {
+            Some(known) if joins => {
+                known.family = family;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Slices of the kind that are further apart than this do not follow each
     /// other in one load.
     pub fn threshold(&self, kind: RequestKind) -> f64 {
@@ -287,7 +343,8 @@ impl PatternMatcher for AdaptiveMatcher {
         let kind = pattern.kind;
         let side = &mut self.sides[kind.index()];
         let profile = ProfileVector::new(&pattern.profile);
-        let begins = pattern.profile.carried < CARRIED;
+        let turnover = pattern.profile.turnover;
+        let begins = pattern.profile.carried < CARRIED && !side.goes_on_elsewhere(&profile);
         // Options beyond the number of bits share the last one, and are then never
         // taken for the cause of a change.
         let bit = |option: usize| 1 << option.min(63);
@@ -330,7 +387,7 @@ impl PatternMatcher for AdaptiveMatcher {
                 Recognition { family, ..Recognition::new_pattern(id) }
             }
         };
-        side.advance(profile, recognition, begins);
+        side.advance(profile, turnover, recognition, begins);
         self.discard(kind);
         recognition
     }
@@ -399,6 +456,16 @@ impl AdaptiveSide {
         }
     }
 
+    /// Whether a slice on other files goes on with the present load, which replaces
+    /// its files all the time: it looks as the slice before did.
+    fn goes_on_elsewhere(&self, profile: &ProfileVector) -> bool {
+        self.episode.as_ref().is_some_and(|episode| {
+            episode.turnover > TURNED_OVER
+                && self.scales.distance(&profile.compare(&episode.previous))
+                    < self.threshold.threshold()
+        })
+    }
+
     /// The known pattern of the present episode; none if it was discarded.
     fn current(&self) -> Option<usize> {
         let id = self.episode.as_ref()?.id;
@@ -411,27 +478,50 @@ impl AdaptiveSide {
 
     /// An episode begins with this slice.
     fn find_start(&mut self, profile: &ProfileVector) -> Found {
-        let mut nearest: Option<(usize, f32, Aspects)> = None;
-        let known = self.known.iter().enumerate();
-        for (index, start) in known.flat_map(|(at, known)| known.starts().map(move |one| (at, one)))
-        {
-            let aspects = profile.compare(start);
-            let distance = self.recurrences.distance(&aspects, &self.scales);
-            if nearest.is_none_or(|(_, least, _)| distance < least) {
-                nearest = Some((index, distance, aspects));
-            }
-        }
-        let Some((index, distance, aspects)) = nearest else {
+        let Some(nearest) = self.nearest_start(profile) else {
             return Found::New { family: None };
         };
-        self.recurrences.observe(&aspects);
+        self.recurrences.observe(&nearest.aspects);
         self.n_unsettled += 1;
-        let same = self.starts.threshold();
+        let NearestStart { index, distance, gap, .. } = nearest;
+        let same = match gap {
+            FAR_APART.. => self.starts.threshold().max(CERTAIN_START),
+            APART.. => self.starts.threshold(),
+            _ => 0.0,
+        };
         match distance {
             _ if distance < same => Found::Known(index, f64::from(1.0 - distance / same)),
             ..SAME_FAMILY => Found::New { family: Some(self.known[index].family) },
             _ => Found::New { family: None },
         }
+    }
+
+    /// The known pattern whose start is nearest; none if nothing is known.
+    fn nearest_start(&self, profile: &ProfileVector) -> Option<NearestStart> {
+        let mut nearest: Option<(usize, f32, Aspects)> = None;
+        let mut distances = Vec::with_capacity(self.known.len());
+        for (index, known) in self.known.iter().enumerate() {
+            let mut least_of_known = f32::INFINITY;
+            for start in known.starts() {
+                let aspects = profile.compare(start);
+                let distance = self.recurrences.distance(&aspects, &self.scales);
+                least_of_known = least_of_known.min(distance);
+                if nearest.is_none_or(|(_, least, _)| distance < least) {
+                    nearest = Some((index, distance, aspects));
+                }
+            }
+            // Beyond it there is nothing to be apart from.
+            if least_of_known < FAR_APART * NEAR {
+                distances.push(least_of_known);
+            }
+        }
+        let (index, distance, aspects) = nearest?;
+        distances.sort_unstable_by(f32::total_cmp);
+        distances.push(f32::INFINITY);
+        let near = NEAR.max(self.starts.threshold());
+        let pairs = distances.windows(2).take_while(|pair| pair[0] < near);
+        let gap = pairs.map(|pair| pair[1] / pair[0].max(f32::MIN_POSITIVE)).fold(0.0, f32::max);
+        Some(NearestStart { index, distance, aspects, gap })
     }
 
     /// The slice accesses files of the one before.
@@ -544,7 +634,13 @@ impl AdaptiveSide {
     }
 
     /// The slice was recognised.
-    fn advance(&mut self, profile: ProfileVector, recognition: Recognition, begins: bool) {
+    fn advance(
+        &mut self,
+        profile: ProfileVector,
+        turnover: f32,
+        recognition: Recognition,
+        begins: bool,
+    ) {
         let id = recognition.id;
         match self.episode.take() {
             Some(before) if before.id == id && !begins => {
@@ -557,31 +653,44 @@ impl AdaptiveSide {
                 if let Some(known) = known.filter(|known| n_slices == 2 && known.steady.is_none()) {
                     known.steady = Some(Box::new(profile.clone()));
                 }
-                self.episode = Some(Episode { previous: profile, n_slices, ..before });
+                self.episode = Some(Episode { previous: profile, turnover, n_slices, ..before });
             }
             // What was reached in the middle of a load has no second slice.
             _ => {
                 let n_slices = if begins || !recognition.is_match { 1 } else { 2 };
                 let (n_left, n_tolerated) = (0, 0);
                 let (previous, began, is_new) = (profile, begins, !recognition.is_match);
-                self.episode =
-                    Some(Episode { id, previous, n_slices, n_left, n_tolerated, began, is_new });
+                self.episode = Some(Episode {
+                    id,
+                    previous,
+                    turnover,
+                    n_slices,
+                    n_left,
+                    n_tolerated,
+                    began,
+                    is_new,
+                });
             }
         }
     }
 
-    /// The second slice of an episode tells which known patterns go on as it does.
-    /// How far their starts are from its own says which starts are the same.
+    /// The second slice of an episode tells whether the known pattern whose start was
+    /// nearest is the right one: then it is also the one that goes on in the same way.
+    /// How far that start was says which starts are the same.
     fn judge_starts(&mut self, episode: &Episode, second: &ProfileVector) {
-        let (mut same, mut other) = (f32::INFINITY, f32::INFINITY);
-        for known in self.known.iter().filter(|known| !(episode.is_new && known.id == episode.id)) {
-            let Some(steady) = &known.steady else { continue };
-            let goes_on_alike = self.scales.distance(&second.compare(steady)) < ALIKE;
-            let start = self.start_distance(&episode.previous, &known.onset);
-            let least = if goes_on_alike { &mut same } else { &mut other };
-            *least = least.min(start);
-        }
-        self.starts.observe(same, other);
+        let nearest_by = |distance: &dyn Fn(&KnownPattern, &ProfileVector) -> f32| {
+            let known = self.known.iter().filter(|known| !episode.is_new || known.id != episode.id);
+            let steady = known.filter_map(|known| Some((known, known.steady.as_deref()?)));
+            let distances = steady.map(|(known, steady)| (distance(known, steady), known.id));
+            distances.min_by(|a, b| a.0.total_cmp(&b.0))
+        };
+        let by_start = nearest_by(&|known, _| self.start_distance(&episode.previous, &known.onset));
+        let by_second = nearest_by(&|_, steady| self.scales.distance(&second.compare(steady)));
+        let (Some((start, begins_as)), Some((distance, goes_on_as))) = (by_start, by_second) else {
+            return;
+        };
+        let is_right = begins_as == goes_on_as && distance < ALIKE;
+        self.starts.observe(start, is_right);
     }
 
     /// Distances to some known patterns that the slice is not.

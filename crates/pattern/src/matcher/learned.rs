@@ -158,37 +158,46 @@ impl RecentAspects {
     }
 }
 
-/// An episode is a known load if its first slice is nearer to that of the known
-/// pattern than this, in units of what is usual: until more is known, and at least.
-pub(crate) const SAME_START: f32 = 0.8;
-/// At most.
+/// First slices that are this near belong to the same load until more is known, in
+/// units of what is usual.
+pub(crate) const SAME_START: f32 = 0.5;
+/// What is learned lies between these.
+const MIN_SAME_START: f32 = 0.2;
 const MAX_SAME_START: f32 = 3.0;
 /// What a wrong match counts against a right one that is missed: it lasts as long
 /// as its episode, while the other costs one slice.
 const WRONG_MATCH: f32 = 2.0;
+/// Fewer episodes say nothing.
+const N_EPISODES: f32 = 8.0;
 
 /// Finds the distance of first slices below which an episode is a known load.
 ///
-/// Nobody says which loads are the same, but their second slices do: each episode
-/// adds how far its start is from the nearest one that goes on as it does, and from
-/// the nearest one that does not.
+/// Nobody says which loads are the same, but second slices do: each episode adds how
+/// far its start is from the nearest known one, and whether that one goes on as it
+/// does. On a server where noise hides the differences between loads the two rarely
+/// agree, and only starts that are nearly equal match.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StartThreshold {
-    same: DistanceHistogram,
-    other: DistanceHistogram,
+    right: DistanceHistogram,
+    wrong: DistanceHistogram,
     found: Option<f32>,
 }
 
 impl StartThreshold {
-    /// Infinite distances stand for none.
-    pub fn observe(&mut self, same: f32, other: f32) {
-        for (histogram, distance) in [(&mut self.same, same), (&mut self.other, other)] {
-            if distance.is_finite() {
-                histogram.count(distance);
+    pub fn observe(&mut self, distance: f32, is_right: bool) {
+        let histogram = if is_right { &mut self.right } else { &mut self.wrong };
+        histogram.count(distance);
+        if self.right.weight() + self.wrong.weight() < N_EPISODES {
+            return;
+        }
+        let (mut gain, mut most, mut found) = (0.0, 0.0, MIN_SAME_START);
+        for (bin, (right, wrong)) in self.right.0.iter().zip(&self.wrong.0).enumerate() {
+            gain += right - WRONG_MATCH * wrong;
+            if gain > most {
+                (most, found) = (gain, end_of_bin(bin));
             }
         }
-        let found = separating(&self.same, &self.other, WRONG_MATCH);
-        self.found = found.map(|found| found.clamp(SAME_START, MAX_SAME_START)).or(self.found);
+        self.found = Some(found.clamp(MIN_SAME_START, MAX_SAME_START));
     }
 
     pub fn threshold(&self) -> f32 {
@@ -197,7 +206,7 @@ impl StartThreshold {
 
     /// From storage.
     pub fn restore(&mut self, threshold: f32) {
-        self.found = Some(threshold.clamp(SAME_START, MAX_SAME_START));
+        self.found = Some(threshold.clamp(MIN_SAME_START, MAX_SAME_START));
     }
 }
 
@@ -234,7 +243,7 @@ impl Default for ThresholdFinder {
 impl ThresholdFinder {
     pub fn observe_consecutive(&mut self, distance: f32) {
         self.consecutive.count(distance);
-        let found = separating(&self.consecutive, &self.others, 1.0);
+        let found = separating(&self.consecutive, &self.others);
         self.threshold = found.unwrap_or(self.threshold);
     }
 
@@ -283,10 +292,10 @@ impl DistanceHistogram {
     }
 }
 
-/// The distance where the share of near pairs below it exceeds that of far pairs,
-/// times what one of those counts, by most; none if there are too few. (With 1 the
-/// point of the Kolmogorov–Smirnov statistic; also known as Youden's index.)
-fn separating(near: &DistanceHistogram, far: &DistanceHistogram, far_counts: f32) -> Option<f32> {
+/// The distance where the share of near pairs below it exceeds that of far pairs by
+/// most; none if there are too few. (The point of the Kolmogorov–Smirnov statistic;
+/// also known as Youden's index.)
+fn separating(near: &DistanceHistogram, far: &DistanceHistogram) -> Option<f32> {
     let (n_near, n_far) = (near.weight(), far.weight());
     if n_near.min(n_far) < MIN_WEIGHT {
         return None;
@@ -296,42 +305,48 @@ fn separating(near: &DistanceHistogram, far: &DistanceHistogram, far_counts: f32
     for bin in 0..N_BINS {
         near_below += near.0[bin] / n_near;
         far_below += far.0[bin] / n_far;
-        let gain = near_below - far_counts * far_below;
+        let gain = near_below - far_below;
         if gain > best {
             (best, best_bin) = (gain, bin);
         }
     }
-    Some((LOWEST + (best_bin + 1) as f32 / BINS_PER_UNIT).exp())
+    Some(end_of_bin(best_bin))
+}
+
+/// The distance at which a bin ends.
+fn end_of_bin(bin: usize) -> f32 {
+    (LOWEST + (bin + 1) as f32 / BINS_PER_UNIT).exp()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The threshold after episodes whose starts are this far from the same load and
-    /// from others, with some spread.
-    fn learned(same: f32, other: f32) -> f32 {
+    /// The threshold after episodes whose starts are this far from the known one,
+    /// with some spread, of which every so manieth was the wrong one.
+    fn learned(distance: f32, wrong_every: usize) -> f32 {
         let mut starts = StartThreshold::default();
         for n in 0..100 {
             let spread = 0.5 + 0.01 * n as f32;
-            starts.observe(same * spread, other * spread);
+            starts.observe(distance * spread, (n + 1) % wrong_every != 0);
         }
         starts.threshold()
     }
 
     #[test]
-    fn starts_of_loads_that_lie_apart_may_differ_more() {
+    fn starts_of_loads_that_can_be_told_apart_may_differ_more() {
         assert_eq!(StartThreshold::default().threshold(), SAME_START);
-        assert!((1.4..2.5).contains(&learned(1.0, 5.0)), "{}", learned(1.0, 5.0));
-        assert_eq!(learned(0.1, 0.5), SAME_START, "never stricter than at first");
-        assert_eq!(learned(5.0, 50.0), MAX_SAME_START);
+        assert!((1.4..2.0).contains(&learned(1.0, 1000)), "{}", learned(1.0, 1000));
+        assert_eq!(learned(5.0, 1000), MAX_SAME_START);
     }
 
     #[test]
     fn starts_that_tell_nothing_apart_are_taken_strictly() {
-        assert_eq!(learned(2.0, 2.0), SAME_START);
+        assert_eq!(learned(1.0, 2), MIN_SAME_START);
         let mut starts = StartThreshold::default();
-        (0..100).for_each(|_| starts.observe(f32::INFINITY, 4.0));
-        assert_eq!(starts.threshold(), SAME_START, "no load has come twice");
+        for n in 0..100 {
+            starts.observe(if n % 2 == 0 { 0.4 } else { 1.5 }, n % 2 == 0);
+        }
+        assert!((0.4..0.5).contains(&starts.threshold()), "{}", starts.threshold());
     }
 }
