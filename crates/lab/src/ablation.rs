@@ -24,13 +24,14 @@ pub struct Ablation {
 type Switch = (&'static str, fn(&mut Config));
 
 /// Everything that can be switched off.
-const SWITCHES: [Switch; 13] = [
+const SWITCHES: [Switch; 14] = [
     ("absolute or relative", |on| on.improvements.absolute_or_relative = false),
     ("file names", |on| on.improvements.name_templates = false),
     ("interleaved files", |on| on.improvements.interleaved_files = false),
     ("following sizes", |on| on.improvements.following_sizes = false),
     ("competing times", |on| on.improvements.competing_times = false),
     ("ends of files", |on| on.improvements.ends_of_files = false),
+    ("ends decide", |on| on.improvements.ends_decide = false),
     ("sizes at open", |on| on.improvements.sizes_at_open = false),
     ("middle sizes", |on| on.improvements.middle_sizes = false),
     ("relatives", |on| on.improvements.relatives = false),
@@ -46,6 +47,7 @@ const SWITCHES: [Switch; 13] = [
             following_sizes: false,
             competing_times: false,
             ends_of_files: false,
+            ends_decide: false,
             sizes_at_open: false,
             middle_sizes: false,
             relatives: false,

@@ -100,6 +100,8 @@ pub struct Improvements {
     pub trusted_waits: bool,
     /// Ends of files found by reads that got less than they asked for.
     pub ends_of_files: bool,
+    /// What follows a read, by whether it has reached the end of its file.
+    pub ends_decide: bool,
     /// Lengths of files as the system says when it opens them.
     pub sizes_at_open: bool,
     /// The middle of the sizes where no hypothesis is right.
@@ -122,6 +124,7 @@ impl Default for Improvements {
             competing_times: true,
             trusted_waits: true,
             ends_of_files: true,
+            ends_decide: true,
             sizes_at_open: true,
             middle_sizes: true,
             relatives: true,

@@ -50,6 +50,7 @@ mod choice;
 mod config;
 mod contexts;
 mod contiguity;
+mod endings;
 mod error;
 mod file_motion;
 mod files;

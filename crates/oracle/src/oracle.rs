@@ -13,6 +13,7 @@ use crate::burst::QuietLine;
 use crate::config::{Config, Naming};
 use crate::contexts::Contexts;
 use crate::contiguity::Contiguity;
+use crate::endings::Endings;
 use crate::files::{KnownFiles, neighbour};
 use crate::hash::Seedless;
 use crate::knowledge::{
@@ -36,6 +37,7 @@ pub struct Oracle {
     pub(crate) knowledge: Knowledge,
     pub(crate) motions: RealMotions,
     pub(crate) contiguity: Contiguity,
+    pub(crate) endings: Endings,
     pub(crate) places: PlaceCalibration,
     pub(crate) quiet: QuietLine,
     pub(crate) wait_trust: WaitTrust,
@@ -43,6 +45,8 @@ pub struct Oracle {
     pub(crate) expected_wait: ExpectedWait,
     pub(crate) clock: RunState,
     pub(crate) predictions: Vec<Prediction>,
+    /// Room for the candidates of the grammar weighed anew, each with its number.
+    pub(crate) weighed: Vec<(usize, Candidate)>,
     /// For each prediction, which candidate of the grammar it comes from.
     pub(crate) candidates: Vec<Option<usize>>,
     /// For each prediction, what its place counts for.
@@ -90,6 +94,7 @@ impl Oracle {
             knowledge: Knowledge::new(&config),
             motions: RealMotions::new(config.max_contexts / 4),
             contiguity: Contiguity::default(),
+            endings: Endings::new(),
             places: PlaceCalibration::new(),
             quiet: QuietLine::default(),
             wait_trust: WaitTrust::default(),
@@ -100,6 +105,7 @@ impl Oracle {
                 last_data_function: first_function(),
             },
             predictions: Vec::new(),
+            weighed: Vec::new(),
             candidates: Vec::new(),
             place_cells: Vec::new(),
             stated: 0.0,
@@ -195,6 +201,7 @@ impl Oracle {
         self.files.begin_run();
         self.motions.begin_run();
         self.contiguity.begin_run();
+        self.endings.begin_run();
         self.places.begin_run();
         self.knowledge.openers.values_mut().for_each(Opener::begin_run);
         if self.clock.last_end_ns.take().is_some() {
@@ -235,7 +242,8 @@ impl Oracle {
         };
         step.is_cut_short = self.is_cut_short(&step);
         if let Some(interarrival_ns) = interarrival_ns {
-            self.wait_trust.learn(self.expected_wait, interarrival_ns);
+            let stated_ns = self.predictions.first().map_or(0, |first| first.interarrival_ns);
+            self.wait_trust.learn(self.expected_wait, stated_ns, interarrival_ns);
             self.knowledge.transitions.learn(&self.motions, symbol, interarrival_ns);
             self.quiet.learn(interarrival_ns);
         }
@@ -248,6 +256,12 @@ impl Oracle {
         let io_time_ns = operation.end_ns.saturating_sub(operation.start_ns);
         self.knowledge.symbols[symbol as usize].io_time.learn(io_time_ns, [None; 3]);
         self.motions.advance(&step);
+        if self.config.improvements.ends_decide {
+            self.endings.learn(symbol);
+            if matches!(step.access, Access::Read | Access::Open) {
+                self.endings.advance(&step, self.motions.file(file));
+            }
+        }
         self.contiguity.learn(operation);
         self.contiguity.advance(symbol, operation);
         self.clock.n_observed += 1;
@@ -359,6 +373,7 @@ impl Oracle {
             + self.files.memory_bytes()
             + self.knowledge.memory_bytes()
             + self.contiguity.memory_bytes()
+            + self.endings.memory_bytes()
             + self.places.memory_bytes()
             + self.motions.symbols.capacity() * size_of::<SymbolMotion>()
             + self.motions.roles.memory_bytes()
@@ -554,8 +569,13 @@ impl Oracle {
         self.outlook.forget();
         self.expected_wait = ExpectedWait::default();
         let n_candidates = self.grammar.next().len().min(self.config.max_predictions);
+        let is_weighed =
+            self.endings.weigh(&self.grammar.next()[..n_candidates], &mut self.weighed);
         for i in 0..n_candidates {
-            let Candidate { terminal: symbol, probability } = self.grammar.next()[i];
+            let (candidate, Candidate { terminal: symbol, probability }) = match is_weighed {
+                true => self.weighed[i],
+                false => (i, self.grammar.next()[i]),
+            };
             let names = self.expected_names(symbol);
             let outlook = if i == 0 { &mut self.outlook } else { &mut self.other_outlook };
             let expected = self.knowledge.expect(&self.motions, symbol, names, outlook);
@@ -572,7 +592,7 @@ impl Oracle {
                 }
                 left -= probability;
                 predictions.push(Prediction { operation_probability: probability, ..prediction });
-                self.candidates.push(Some(i));
+                self.candidates.push(Some(candidate));
             }
         }
         if left > 1e-9 {

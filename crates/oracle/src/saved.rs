@@ -14,6 +14,7 @@ use crate::burst::QuietLine;
 use crate::config::Config;
 use crate::contexts::Contexts;
 use crate::contiguity::Contiguity;
+use crate::endings::Endings;
 use crate::error::Error;
 use crate::files::KnownFiles;
 use crate::header;
@@ -25,11 +26,11 @@ use crate::place_calibration::PlaceCalibration;
 use crate::time::{ExpectedWait, WaitTrust};
 
 /// The version of a file that holds one oracle.
-pub(crate) const VERSION: u32 = 8;
+pub(crate) const VERSION: u32 = 9;
 
 /// What is written; borrowed for writing, owned after reading.
 #[derive(Serialize, Deserialize)]
-struct Saved<Limits, Grammar, Names, Table, Trackers, State, Assumption, Places, Line> {
+struct Saved<Limits, Grammar, Names, Table, Trackers, State, Assumption, Ends, Places, Line> {
     config: Limits,
     grammar: Grammar,
     contexts: Names,
@@ -37,6 +38,7 @@ struct Saved<Limits, Grammar, Names, Table, Trackers, State, Assumption, Places,
     knowledge: Trackers,
     motions: State,
     contiguity: Assumption,
+    endings: Ends,
     places: Places,
     quiet: Line,
     wait_trust: WaitTrust,
@@ -51,6 +53,7 @@ type Read = Saved<
     Knowledge,
     RealMotions,
     Contiguity,
+    Endings,
     PlaceCalibration,
     QuietLine,
 >;
@@ -66,6 +69,7 @@ impl Oracle {
             knowledge: &self.knowledge,
             motions: &self.motions,
             contiguity: &self.contiguity,
+            endings: &self.endings,
             places: &self.places,
             quiet: &self.quiet,
             wait_trust: self.wait_trust,
@@ -99,12 +103,14 @@ impl Oracle {
             knowledge: model.knowledge,
             motions: model.motions,
             contiguity: model.contiguity,
+            endings: model.endings,
             places: model.places,
             quiet: model.quiet,
             wait_trust: model.wait_trust,
             expected_wait: ExpectedWait::default(),
             clock: model.clock,
             predictions: Vec::new(),
+            weighed: Vec::new(),
             candidates: Vec::new(),
             place_cells: Vec::new(),
             stated: 0.0,
@@ -134,6 +140,7 @@ fn check(model: &Read) -> Result<(), Error> {
         (model.motions.roles.is_valid(), "its positions are out of range"),
         (model.knowledge.is_valid(), "its trackers are out of range"),
         (model.contiguity.is_valid(n_symbols), "its contiguous accesses are out of range"),
+        (model.endings.is_valid(n_symbols), "its ends of files are out of range"),
         (model.places.is_valid(n_symbols), "its probabilities of places are out of range"),
         (model.quiet.is_valid(), "its bursts are out of range"),
         (model.wait_trust.is_valid(), "its waits are out of range"),

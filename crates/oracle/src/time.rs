@@ -180,6 +180,10 @@ impl TimeStatistics {
 pub struct WaitTrust {
     ages: [Misses; N_WAIT_AGES],
     all: Misses,
+    /// How much nearer than no wait the waits were that were stated.
+    gained_ns: f64,
+    /// All waits together.
+    waited_ns: f64,
 }
 
 /// How far the waits stated were off, and how far no wait would have been.
@@ -190,6 +194,9 @@ struct Misses {
 }
 
 const N_WAIT_AGES: usize = 5;
+
+/// What part of all waits may be lost by stating waits where none would be nearer.
+const TOLERANCE: f64 = 0.02;
 
 /// How fast old misses fade.
 const KEPT: f64 = 1.0 - 1.0 / 1024.0;
@@ -219,8 +226,10 @@ impl ExpectedWait {
 }
 
 impl WaitTrust {
-    /// Takes in how long it took where this was expected.
-    pub fn learn(&mut self, expected: ExpectedWait, came_ns: u64) {
+    /// Takes in how long it took where one wait was expected and another stated.
+    pub fn learn(&mut self, expected: ExpectedWait, stated_ns: u64, came_ns: u64) {
+        self.waited_ns += came_ns as f64;
+        self.gained_ns += came_ns as f64 - stated_ns.abs_diff(came_ns) as f64;
         let Some(age) = usize::from(expected.age).checked_sub(1) else { return };
         let missed_ns = expected.interarrival_ns.abs_diff(came_ns) as f64;
         for misses in [&mut self.ages[age], &mut self.all] {
@@ -231,17 +240,27 @@ impl WaitTrust {
 
     /// The wait to be stated: none where that has been nearer, both of waits known
     /// so well and of all. Long waits are few: those of one age may look bad
-    /// because of a single one.
+    /// because of a single one. Nor is it ever longer than what stating waits has
+    /// gained, or half of what it would have: so a single wait, such as that of a
+    /// process that lost its processor, cannot make all of them worse than none.
     pub fn trusted(&self, expected: ExpectedWait) -> u64 {
         let age = usize::from(expected.age).checked_sub(1);
         let is_better = self.all.is_better() || age.is_some_and(|age| self.ages[age].is_better());
-        if is_better { expected.interarrival_ns } else { 0 }
+        if !is_better {
+            return 0;
+        }
+        // Stating a wait costs at most that wait if there is none.
+        let earned_ns = self.gained_ns + TOLERANCE * self.waited_ns;
+        let expected_gain_ns = (self.all.at_once_ns - self.all.stated_ns) / 2.0;
+        let most_ns = earned_ns.max(expected_gain_ns).max(0.0);
+        expected.interarrival_ns.min(most_ns as u64)
     }
 
     /// Whether all numbers are ones that learning can lead to.
     pub fn is_valid(&self) -> bool {
         let misses = self.ages.iter().chain([&self.all]);
-        misses.into_iter().all(|it| it.stated_ns.is_finite() && it.at_once_ns.is_finite())
+        let numbers = misses.flat_map(|it| [it.stated_ns, it.at_once_ns]);
+        numbers.chain([self.gained_ns, self.waited_ns]).all(f64::is_finite)
     }
 }
 
@@ -262,16 +281,28 @@ mod tests {
     #[test]
     fn waits_are_not_stated_where_none_would_be_nearer() {
         let mut trust = WaitTrust::default();
+        trust.learn(expected(1_000_000), 0, 1_000_000);
         assert_eq!(trust.trusted(expected(500)), 500);
-        trust.learn(expected(1_000_000), 1000);
+        (0..2).for_each(|_| trust.learn(expected(1_000_000), 0, 1000));
         assert_eq!(trust.trusted(expected(500)), 0);
     }
 
     #[test]
     fn waits_are_stated_again_once_they_were_right() {
         let mut trust = WaitTrust::default();
-        trust.learn(expected(1_000_000), 1000);
-        (0..3).for_each(|_| trust.learn(expected(1_000_000), 1_000_000));
+        trust.learn(expected(1_000_000), 0, 1000);
+        (0..3).for_each(|_| trust.learn(expected(1_000_000), 0, 1_000_000));
         assert_eq!(trust.trusted(expected(500)), 500);
+    }
+
+    #[test]
+    fn a_single_long_wait_is_not_stated_before_it_came_again() {
+        let mut trust = WaitTrust::default();
+        (0..100).for_each(|_| trust.learn(expected(1000), 1000, 1000));
+        let earned_ns = 102_000;
+        assert_eq!(trust.trusted(expected(1_000_000)), earned_ns);
+        trust.learn(expected(1_000_000), earned_ns, 1_000_000);
+        trust.learn(expected(1_000_000), earned_ns, 1_000_000);
+        assert_eq!(trust.trusted(expected(1_000_000)), 1_000_000);
     }
 }
