@@ -59,6 +59,12 @@ impl BenchPlace {
         Ok(())
     }
 
+    /// Bytes that may lie here at a time, within a limit: at most half of what is free.
+    pub fn usable_bytes(&self, limit: u64) -> Result<u64, BenchError> {
+        let (free, capacity) = room(&self.path)?;
+        Ok(if capacity > 0 { limit.min(free / 2) } else { limit })
+    }
+
     /// Removes the files in it.
     pub fn clear(&self) -> Result<(), BenchError> {
         let failed = BenchError::io("remove test files", &self.path);
@@ -245,5 +251,8 @@ mod tests {
         assert!(place.check_room(4 << 20).is_ok());
         let error = place.check_room(6 << 20).unwrap_err().to_string();
         assert!(error.contains("takes at most half of that"), "{error}");
+        let usable = place.usable_bytes(1 << 30).unwrap();
+        assert!(usable <= 5 << 20 && place.check_room(usable).is_ok(), "{usable}");
+        assert_eq!(place.usable_bytes(1 << 20).unwrap(), 1 << 20);
     }
 }

@@ -207,6 +207,8 @@ fn ratio(
         && let Some(others) = systems.times(&other, bytes)
         && others.instead.is_none()
         && times.instead.is_none()
+        && !(is_replayed && times.unlike > 0.0)
+        && !(others.replayed_calls.is_some() && others.unlike > 0.0)
         && (is_dropped || others.replayed_calls.is_some() == is_replayed)
     {
         let (warm, cold) = if class.cached { (times, others) } else { (others, times) };
@@ -230,7 +232,9 @@ fn ratio(
     }
     let peculiarity = (mean_s / reference_s).ln();
     let noise = application_sd.hypot(times.reference_sd);
-    let carried = if terms.shrinking {
+    // The end of a file takes less to find than any measured read, on both systems.
+    let is_unlike = is_empty(&class) && (times.unlike > 0.0 || !is_replayed);
+    let carried = if terms.shrinking && !is_unlike {
         let known = PECULIARITY_SD.powi(2) / (PECULIARITY_SD.powi(2) + noise.powi(2));
         known * HALF_CARRIED / (HALF_CARRIED + log_ratio.abs())
     } else {
@@ -272,7 +276,7 @@ fn kept_s(profile: &Profile) -> f64 {
     kept.iter().map(|own| profile.own_s(*own)).sum()
 }
 
-/// Whether a class moves nothing: reads at the end of a file.
+/// Whether a class moves nothing: reads at the end of a file, and writes of no bytes.
 fn is_empty(class: &IoClass) -> bool {
     class.kind.is_data() && class.size == SizeBin::EMPTY
 }

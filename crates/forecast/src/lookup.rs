@@ -10,7 +10,9 @@
 //!
 //! Where both systems have replayed the program, their times come first. How many
 //! calls are under way at a time follows from the system, so it does not tell
-//! replayed calls apart.
+//! replayed calls apart. Which order and neighbours a call has may differ from run to
+//! run, and from system to system, so a class that was not replayed itself is looked up
+//! in the replayed one most like it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +29,19 @@ const SD_PER_UNLIKENESS: f64 = 0.15;
 /// The same for each doubling of the size between a class and the nearest point.
 const SD_PER_DOUBLING: f64 = 0.03;
 
+/// The most unlike replayed class that is still taken rather than a measurement of calls
+/// by themselves.
+const LIKE_REPLAYED: f64 = 1.5;
+
+/// Unlikeness of replayed classes for each doubling of the size between them.
+const UNLIKENESS_PER_DOUBLING: f64 = 0.3;
+
+/// What is less than a page takes as long as one.
+const PAGE: u64 = 4096;
+
+/// Calls that move less than this tell how soon storage answers, and no bandwidth.
+const BANDWIDTH_BYTES: f64 = 65536.0;
+
 /// No mean is taken to be less certain than this: beyond it, an interval would say
 /// nothing any more.
 const MAX_SD: f64 = 0.7;
@@ -41,6 +56,8 @@ pub(crate) struct PairedTimes {
     /// Relative standard deviation of the two means.
     pub reference_sd: f64,
     pub target_sd: f64,
+    /// How unlike the class the points are.
+    pub unlike: f64,
     /// Of the logarithm of the ratio, for what the points are not quite.
     pub unlike_sd: f64,
     /// What it was looked up as, if that is not much alike.
@@ -95,7 +112,26 @@ impl<'a> PairedSystems<'a> {
     /// The times of a call of a class with so many bytes; `None` if nothing like it
     /// was measured on both.
     pub(crate) fn times(&self, class: &IoClass, bytes: u64) -> Option<PairedTimes> {
-        self.replayed(class).or_else(|| self.measured(class, bytes))
+        let replayed = || {
+            let (unlike, other) = nearest(class, self.replays.keys(), |other| {
+                UNLIKENESS_PER_DOUBLING * doublings(class.size.bytes(), other.size.bytes())
+            })?;
+            let times = self.replayed(other).filter(|_| unlike <= LIKE_REPLAYED)?;
+            let instead = (unlike > ALIKE).then_some(*other);
+            let scale = match class.kind.is_data() {
+                true => longer(class.size.bytes() as f64, other.size.bytes() as f64),
+                false => 1.0,
+            };
+            Some(PairedTimes {
+                reference_s: times.reference_s * scale,
+                target_s: times.target_s * scale,
+                unlike,
+                unlike_sd: unlike * SD_PER_UNLIKENESS,
+                instead,
+                ..times
+            })
+        };
+        self.replayed(class).or_else(replayed).or_else(|| self.measured(class, bytes))
     }
 
     /// The times of replayed calls of a class, of any number at a time.
@@ -108,6 +144,7 @@ impl<'a> PairedSystems<'a> {
             reference_rsd: reference.rsd,
             reference_sd: reference.sd,
             target_sd: target.sd,
+            unlike: 0.0,
             unlike_sd: 0.0,
             instead: None,
             replayed_calls: Some(reference.calls),
@@ -116,12 +153,8 @@ impl<'a> PairedSystems<'a> {
 
     /// The same from points of the benchmark.
     fn measured(&self, class: &IoClass, bytes: u64) -> Option<PairedTimes> {
-        let candidates = self
-            .shapes
-            .iter()
-            .filter_map(|(shape, sides)| Some((unlikeness(class, shape)?, shape, sides)));
-        let (unlike, shape, sides) =
-            candidates.min_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(other.1)))?;
+        let (unlike, shape) = nearest(class, self.shapes.keys(), |_| 0.0)?;
+        let sides = self.shapes.get(shape)?;
         let [reference, target] =
             sides.each_ref().map(|points| interpolate(points, class.concurrency, bytes));
         let (reference, target) = (reference?, target?);
@@ -132,6 +165,7 @@ impl<'a> PairedSystems<'a> {
             reference_rsd: reference.rsd,
             reference_sd: reference.sd,
             target_sd: target.sd,
+            unlike,
             unlike_sd: unlike * SD_PER_UNLIKENESS + between * SD_PER_DOUBLING,
             instead: (unlike > ALIKE).then_some(*shape),
             replayed_calls: None,
@@ -142,6 +176,24 @@ impl<'a> PairedSystems<'a> {
 /// A class without size and concurrency.
 fn shape(class: &IoClass) -> IoClass {
     IoClass { size: SizeBin::EMPTY, concurrency: 1, ..*class }
+}
+
+/// The class most like another, and how unlike it is, with what a difference that shapes
+/// do not have adds.
+fn nearest<'a>(
+    class: &IoClass,
+    among: impl Iterator<Item = &'a IoClass>,
+    more: impl Fn(&IoClass) -> f64,
+) -> Option<(f64, &'a IoClass)> {
+    let candidates =
+        among.filter_map(|other| Some((unlikeness(class, other)? + more(other), other)));
+    candidates.min_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(other.1)))
+}
+
+/// Between two sizes, where those within a page are the same.
+fn doublings(one: u64, other: u64) -> f64 {
+    let log = |bytes: u64| (bytes.max(PAGE) as f64).log2();
+    (log(one) - log(other)).abs()
 }
 
 /// How much a shape differs from a class; `None` if it is something else.
@@ -172,7 +224,8 @@ fn unlikeness(class: &IoClass, shape: &IoClass) -> Option<f64> {
             + differs(class.synchronous != shape.synchronous, 1.0)
             + differs(class.direct != shape.direct, 3.0)
             + differs(class.durable != shape.durable, 3.0)
-            + differs(class.cached != shape.cached, 2.0),
+            // A cache changes reads more than bytes that are there change writes.
+            + differs(class.cached != shape.cached, if class.kind == Kind::Read { 2.0 } else { 0.7 }),
     )
 }
 
@@ -265,12 +318,17 @@ fn along_size(points: &[&Point], bytes: u64) -> Option<Interpolated> {
                 doublings: nearest,
             })
         }
-        // Longer calls than measured go on at the bandwidth of the longest, shorter
-        // ones take as long as the shortest.
-        (Some(low), None) => Some(alone(low, low.mean_s * wanted / size(low))),
+        // Longer calls than measured go on at the bandwidth of the longest, if that is one;
+        // shorter ones take as long as the shortest.
+        (Some(low), None) => Some(alone(low, low.mean_s * longer(wanted, size(low)))),
         (None, Some(high)) => Some(alone(high, high.mean_s)),
         (None, None) => None,
     }
+}
+
+/// How many times longer a call takes that moves so many bytes instead of others.
+fn longer(bytes: f64, than: f64) -> f64 {
+    bytes.max(BANDWIDTH_BYTES) / than.max(BANDWIDTH_BYTES)
 }
 
 /// Of the mean, relative to it, from the spread of the repetitions; wider for few of

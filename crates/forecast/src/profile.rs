@@ -18,7 +18,7 @@ mod mixture;
 mod overlap;
 mod stream_buffer;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ioracle_events::{ContextId, FileId};
 use ioracle_trace::{MountId, Trace};
@@ -209,14 +209,16 @@ impl Profile {
     }
 
     /// The classes to measure: those that together have this share of the time in
-    /// classes (0 to 1), the largest first, and move or change something.
+    /// classes (0 to 1), the largest first, and the largest of each kind of call, whose
+    /// share may be another one elsewhere.
     pub fn significant(&self, share: f64) -> impl Iterator<Item = &ProfiledClass> {
         let all: u64 = self.classes.iter().map(|row| row.time_ns).sum();
-        let mut before = 0;
-        self.classes.iter().take_while(move |row| {
+        let (mut before, mut kinds) = (0, BTreeSet::new());
+        self.classes.iter().filter(move |row| {
             let is_needed = (before as f64) < share * all as f64;
             before += row.time_ns;
-            is_needed
+            let is_something = row.time_ns > 0 && !(row.class.kind.is_data() && row.bytes == 0);
+            is_needed || is_something && kinds.insert(row.class.kind)
         })
     }
 }

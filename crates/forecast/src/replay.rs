@@ -8,9 +8,10 @@
 //! offset, and so is what a library does in memory: it becomes part of the time
 //! before the next call.
 //!
-//! Processes wait for each other where the trace shows that they must: in
+//! Processes and threads wait for each other where the trace shows that they must: in
 //! collective calls, and where one reads or opens what another one has written or
-//! created before. All these go forward in time, so they cannot wait in a circle.
+//! created before. Threads begin where the first one of their process has come to. All
+//! these go forward in time, so they cannot wait in a circle.
 //!
 //! Names of files are made safe ([`names`]): none leaves the directory in which
 //! the replay takes place, whatever the trace says.

@@ -206,7 +206,12 @@ fn a_file_that_one_thread_opened_is_used_by_another() {
     let plan = ReplayPlan::of(&trace(rows), &Storage::Busiest, |_| {}).unwrap();
     let process = &plan.processes[0];
     assert_eq!((process.slots, process.streams.len()), (1, 2));
-    assert!(matches!(process.streams[1][1].action, Action::Close { slot: 0 }));
+    // It begins where the first thread has come to, and pauses from there on.
+    let [first, second] = [&process.streams[0], &process.streams[1]];
+    assert!(matches!(first[1].action, Action::Signal(0)), "{first:?}");
+    assert!(matches!(second[0].action, Action::Wait(0)), "{second:?}");
+    assert_eq!(second[1].think_ns, 10_000);
+    assert!(matches!(second[2].action, Action::Close { slot: 0 }));
 }
 
 #[test]
@@ -377,11 +382,47 @@ fn a_class_without_measurements_is_warned_of_and_widens_the_interval() {
     let forecast = Forecast::of(&runs, &here, &there, Terms::default());
     assert!(forecast.warnings[0].contains("was used instead"), "{:?}", forecast.warnings);
     assert!((forecast.total_s - 20e-3).abs() < 1e-6, "{}", forecast.total_s);
-    // Classes of no time or no bytes stay what they are.
+    // Classes of no time stay what they are.
     runs[0].classes.iter_mut().for_each(|row| row.time_ns = 0);
     let forecast = Forecast::of(&runs, &here, &there, Terms::default());
     assert_eq!(forecast.total_s, 0.0);
     assert!(!forecast.has_io());
+}
+
+#[test]
+fn a_class_that_was_not_replayed_is_taken_as_the_replayed_one_most_like_it() {
+    let random = |within| ClassPattern::Random { distance: SizeBin::of(within) };
+    let far = IoClass { pattern: ClassPattern::Sequential, ..read(false) };
+    let near = IoClass { pattern: random(128), ..far };
+    let replayed = |class, mean_s| Point { replayed: true, ..point(class, 65536, mean_s) };
+    let strange = IoClass { pattern: random(64), ..near };
+    let points = |times: [f64; 3]| {
+        vec![replayed(near, times[0]), replayed(far, times[1]), point(near, 65536, times[2])]
+    };
+    let here = system("here", points([1e-3, 1e-3, 1e-3]));
+    let there = system("there", points([3e-3, 30e-3, 50e-3]));
+    let mut runs = [reads(1_000_000)];
+    runs[0].classes.iter_mut().for_each(|row| row.class = strange);
+    let forecast = Forecast::of(&runs, &here, &there, Terms::default());
+    assert!((forecast.classes[0].ratio - 3.0).abs() < 1e-6, "{:?}", forecast.classes);
+    // Reads at the end of a file are like the smallest.
+    runs[0].classes.iter_mut().for_each(|row| {
+        row.class = IoClass { size: SizeBin::EMPTY, ..near };
+        row.bytes = 0;
+    });
+    let forecast = Forecast::of(&runs, &here, &there, Terms::default());
+    assert!((forecast.classes[0].ratio - 3.0).abs() < 1e-6, "{:?}", forecast.classes);
+}
+
+#[test]
+fn no_bandwidth_is_taken_from_calls_of_a_few_bytes() {
+    let (small, large) = (IoClass::new(Kind::Read, SizeBin::of(8)), read(false));
+    let here = system("here", vec![point(small, 8, 1e-6), point(large, 65536, 1e-5)]);
+    // Here, the time was over before the large ones.
+    let there = system("there", vec![point(small, 8, 1e-3)]);
+    let forecast = Forecast::of(&[reads(10_000)], &here, &there, Terms::default());
+    let ratio = forecast.classes[0].ratio;
+    assert!((50.0..200.0).contains(&ratio), "{ratio}");
 }
 
 #[test]

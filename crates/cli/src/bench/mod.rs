@@ -39,6 +39,9 @@ pub use settings::Arguments;
 /// classes with hardly any time.
 const MEASURED_SHARE: f64 = 0.995;
 
+/// The share of the time that is left for measuring classes one by one, at least.
+const LEAST_SHARE: f64 = 0.25;
+
 /// What is measured, on what, and how it went.
 struct Finished {
     system: System,
@@ -90,12 +93,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn measure(arguments: &Arguments, signals: &Interruption, tasks: Tasks) -> Result<Finished> {
     let start = Instant::now();
     let (kind, n_ranks) = (tasks.kind(arguments), tasks.n_ranks());
-    let plan = if arguments.traces.is_empty() {
-        arguments.plan(kind, n_ranks)?
+    let (plan, place) = if arguments.traces.is_empty() {
+        (arguments.plan(kind, n_ranks)?, BenchPlace::prepare(arguments.directory())?)
     } else {
-        arguments.plan_for(&classes_to_measure(arguments)?, kind, n_ranks)?
+        // How much of each class is measured follows from the room there is.
+        let classes = classes_to_measure(arguments)?;
+        let place = BenchPlace::prepare(arguments.directory())?;
+        let usable = place.usable_bytes(arguments.disk_limit)?;
+        (arguments.plan_for(&classes, usable, kind, n_ranks)?, place)
     };
-    let place = BenchPlace::prepare(arguments.directory())?;
     let hog = arguments.hog_memory.map(|bytes| MemoryHog::take(bytes, available_bytes()));
     let hog = hog.transpose()?;
     let memory_bytes =
@@ -108,7 +114,9 @@ fn measure(arguments: &Arguments, signals: &Interruption, tasks: Tasks) -> Resul
     };
     let team = tasks.team(arguments, limit, signals)?;
     let mut rules = arguments.rules();
-    rules.time_limit = rules.time_limit.saturating_sub(start.elapsed());
+    // Replays may take longer than they should.
+    let least = rules.time_limit.mul_f64(LEAST_SHARE);
+    rules.time_limit = rules.time_limit.saturating_sub(start.elapsed()).max(least);
     let mut session = Session::new(place, team, rules);
     let progress = BenchProgress::new();
     let measured = session.perform(&plan, |now| progress.show(now));

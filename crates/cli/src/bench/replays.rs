@@ -160,7 +160,6 @@ impl ReplaySession<'_> {
     }
 
     fn once(&self, cache: CacheState, n_caches: usize) -> Result<Performed> {
-        // A whole replay tells more than the beginnings of two.
         let most = self.time / n_caches as u32;
         // Pauses are shortened only if they would take half of the time that each of the
         // wanted replays has: storage that writes behind the program's back does so then.
@@ -170,7 +169,8 @@ impl ReplaySession<'_> {
             think_scale,
             is_cold: cache == CacheState::Cold,
             compress_ratio: 1.0,
-            time_limit: Some(most),
+            // A whole replay tells more than the beginnings of two.
+            time_limit: Some(self.time),
             memory_limit: self.limit.cloned(),
             shows_progress: false,
         };

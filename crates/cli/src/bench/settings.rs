@@ -227,15 +227,17 @@ impl Arguments {
         }
     }
 
-    /// The work that the classes of a trace ask for, each with its bytes per call.
+    /// The work that the classes of a trace ask for, each with its bytes per call, within
+    /// so many bytes on the storage.
     pub fn plan_for(
         &self,
         classes: &[(IoClass, u64)],
+        disk_bytes: u64,
         kind: TaskKind,
         n_ranks: u32,
     ) -> Result<Plan> {
         self.check_repetitions()?;
-        let mut plan = Plan::for_classes(classes, self.disk_limit);
+        let mut plan = Plan::for_classes(classes, disk_bytes);
         for work in &mut plan.works {
             if let PlannedWork::Data(workload) = work {
                 workload.think_ns = self.base().think_ns;
@@ -243,8 +245,8 @@ impl Arguments {
                 workload.reorder = self.reorder;
             }
         }
-        plan.leave_out_impossible(self.disk_limit, kind, n_ranks);
-        plan.check(self.disk_limit, kind, n_ranks)?;
+        plan.leave_out_impossible(disk_bytes, kind, n_ranks);
+        plan.check(disk_bytes, kind, n_ranks)?;
         Ok(plan)
     }
 

@@ -26,6 +26,11 @@ const CHUNK: u64 = 4 << 20;
 const FILLER_BYTES: usize = 64 << 20;
 /// From "go" to the beginning, so that all processes have read it.
 const HEAD_START_NS: u64 = 20_000_000;
+/// Sleeping ends late by about this much, so the rest of a pause is spent busily.
+const SLEEP_SLACK_NS: u64 = 100_000;
+/// The same if each thread has a processor of its own: a program that computes between its
+/// calls keeps it from the servers of the storage, and finds it awake.
+const BUSY_NS: u64 = 20_000_000;
 /// How often a ctrl-C is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -134,6 +139,7 @@ fn prepare(
             let _ = rustix::fs::fadvise(&made, 0, None, Advice::DontNeed);
         }
     }
+    place.settle();
     // What is cached in memory is not in the processor's caches when a program starts.
     CacheFiller::new(FILLER_BYTES).read_all();
     Ok(!interrupted.is_set())
@@ -164,6 +170,9 @@ impl Processes {
         let program = std::env::current_exe().context("could not find the command itself")?;
         let (sender, answers) = mpsc::channel();
         let mut all = Processes { children: Vec::new(), inputs: Vec::new(), answers };
+        let n_threads: usize = plan.processes.iter().map(|process| process.streams.len()).sum();
+        let n_processors = thread::available_parallelism().map_or(1, |n| n.get());
+        let busy_ns = if n_threads <= n_processors { BUSY_NS } else { SLEEP_SLACK_NS };
         for (number, process) in plan.processes.iter().enumerate() {
             let mut child = Command::new(&program)
                 .arg("perform-replay")
@@ -186,6 +195,7 @@ impl Processes {
                 process: process.clone(),
                 n_classes: plan.classes.len(),
                 think_scale: settings.think_scale,
+                busy_ns,
                 compress_ratio: settings.compress_ratio,
                 time_limit_ns: settings
                     .time_limit

@@ -24,9 +24,6 @@ use super::stream::{OpenFile, ServedBy};
 
 /// A wait for another process that takes longer is given up: it may have failed.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Sleeping ends late by about this much; the rest of a pause is spent busily, as
-/// the program itself did.
-const SLEEP_SLACK_NS: u64 = 100_000;
 /// What is read in pauses: more than the caches of one processor hold.
 const FILLER_BYTES: usize = 4 << 20;
 /// Calls between two reports of progress.
@@ -128,14 +125,14 @@ impl Worker {
         let mut buffer = self.data.read_buffer();
         let scaled = |ns: u64| (ns as f64 * self.orders.think_scale) as u64;
         let start_ns = begin_ns.saturating_add(scaled(self.orders.process.start_ns));
-        pause_until(start_ns, &self.filler);
+        self.pause_until(start_ns);
         let mut calls = 0;
         for step in steps {
             if end_ns.is_some_and(|end| monotonic_ns() >= end) {
                 break;
             }
             if step.think_ns > 0 && self.orders.think_scale > 0.0 {
-                pause_until(monotonic_ns().saturating_add(scaled(step.think_ns)), &self.filler);
+                self.pause_until(monotonic_ns().saturating_add(scaled(step.think_ns)));
             }
             let start = Instant::now();
             let done = self.perform(step, &mut buffer, end_ns, &mut result);
@@ -269,6 +266,16 @@ impl Worker {
         done.map(|()| ServedBy::System)
     }
 
+    fn pause_until(&self, time_ns: u64) {
+        let left = time_ns.saturating_sub(monotonic_ns());
+        if left > self.orders.busy_ns {
+            thread::sleep(Duration::from_nanos(left - self.orders.busy_ns));
+        }
+        while monotonic_ns() < time_ns {
+            self.filler.read_some();
+        }
+    }
+
     /// Waits for a signal, until the replay is to end.
     fn wait(&self, number: u32, end_ns: Option<u64>, result: &mut ReplayResult) {
         let left = end_ns.map(|end| Duration::from_nanos(end.saturating_sub(monotonic_ns())));
@@ -329,15 +336,5 @@ fn advised(advice: CacheAdvice) -> Advice {
         CacheAdvice::WillNeed => Advice::WillNeed,
         CacheAdvice::DontNeed => Advice::DontNeed,
         CacheAdvice::NoReuse => Advice::NoReuse,
-    }
-}
-
-fn pause_until(time_ns: u64, filler: &CacheFiller) {
-    let left = time_ns.saturating_sub(monotonic_ns());
-    if left > SLEEP_SLACK_NS {
-        thread::sleep(Duration::from_nanos(left - SLEEP_SLACK_NS));
-    }
-    while monotonic_ns() < time_ns {
-        filler.read_some();
     }
 }

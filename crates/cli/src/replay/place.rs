@@ -88,6 +88,12 @@ impl ReplayPlace {
         open_below(self.root.as_fd(), name, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, mode)
     }
 
+    /// Has its file system write what waits to be written, so that calls do not have to do
+    /// this for whatever was there before.
+    pub fn settle(&self) {
+        let _ = rustix::fs::syncfs(&self.root);
+    }
+
     /// Makes the directories that a file lies in.
     pub fn make_parents(&self, name: &str) -> Result<(), Errno> {
         for (end, _) in name.match_indices('/') {

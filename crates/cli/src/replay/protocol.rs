@@ -31,6 +31,8 @@ pub struct ReplayOrders {
     pub n_classes: usize,
     /// Pauses are multiplied by it; 0 for none.
     pub think_scale: f64,
+    /// The end of each pause that is spent busily, as the program itself did, nanoseconds.
+    pub busy_ns: u64,
     /// How much smaller a compressor could make the data.
     pub compress_ratio: f64,
     /// When to end, after the beginning, nanoseconds.

@@ -24,6 +24,10 @@ const CORRELATION: f64 = 0.5;
 /// Standard deviation of the change of the waiting, relative to it.
 const WAITING_SD: f64 = 0.3;
 
+/// Standard deviation of the time that no storage decides, relative to it: a processor
+/// that has waited for storage goes on with colder caches.
+const KEPT_SD: f64 = 0.2;
+
 /// The runs of a program, class by class.
 struct Mean {
     calls: f64,
@@ -57,8 +61,8 @@ pub(super) fn forecast(
             cached_share: None,
             instead: None,
         };
-        // How long the end of a file takes to find, only replays tell.
-        let is_kept = is_empty(&class) && systems.replayed(&class).is_none();
+        // Writes of nothing reach no storage. Reads do, to find the end of the file.
+        let is_kept = is_empty(&class) && class.kind == Kind::Write;
         if row.time_s > 0.0 && !is_kept {
             let mean_s = row.time_s / row.calls.max(1.0);
             match ratio(&systems, &class, mean_bytes, (mean_s, application_sd), terms) {
@@ -178,9 +182,12 @@ fn finish(
     let independent = classes.iter().map(|row| by_class(row).powi(2)).sum::<f64>().sqrt();
     let together: f64 = classes.iter().map(by_class).sum();
     let of_waiting = WAITING_SD * (waiting_s - waiting).abs();
+    let is_same = classes.iter().all(|row| row.ratio == 1.0);
+    let of_kept = if is_same { 0.0 } else { KEPT_SD * kept };
     let deviation = ((1.0 - CORRELATION) * independent.powi(2) + CORRELATION * together.powi(2))
         .sqrt()
-        .hypot(of_waiting);
+        .hypot(of_waiting)
+        .hypot(of_kept);
     let sd = if total_s > 0.0 { deviation / total_s } else { 0.0 };
     let factor = (DEVIATIONS * sd).exp();
     let [read_s, write_s, _] = by_direction(classes.iter().map(|row| (&row.class, row.target_s)));

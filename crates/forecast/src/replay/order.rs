@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Which process waits for which.
+//! Which process or thread waits for which.
 
 use std::collections::BTreeMap;
 
@@ -60,13 +60,15 @@ pub(super) struct SignalUse {
     /// After the steps at these places, or with them in collective calls.
     pub given_at: Vec<Place>,
     pub awaited_at: Vec<Place>,
+    /// When what is waited for was done, in the recorded run.
+    pub done_ns: u64,
     pub purpose: SignalPurpose,
 }
 
 /// What a signal is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum SignalPurpose {
-    /// One process needs what another has made.
+    /// One process or thread needs what another has made.
     #[default]
     Data,
     /// All begin a collective call.
@@ -74,6 +76,13 @@ pub(super) enum SignalPurpose {
     /// All end it: a rank that only hands its data over returns when those who write
     /// it are done.
     CollectiveEnd,
+}
+
+impl SignalUse {
+    /// One that tells that the step at a place is done.
+    pub(super) fn of(giver: Place, done_ns: u64) -> SignalUse {
+        SignalUse { given_at: vec![giver], done_ns, ..SignalUse::default() }
+    }
 }
 
 impl Order {
@@ -111,6 +120,7 @@ impl Order {
         let meeting = |places: Vec<Place>, purpose| SignalUse {
             given_at: places.clone(),
             awaited_at: places,
+            done_ns: 0,
             purpose,
         };
         let mut signals: Vec<SignalUse> = Vec::new();
@@ -133,7 +143,8 @@ impl Order {
             };
             let looked_at = made[..n_before].iter().rev().take(MAX_LOOKED_AT);
             let Some(found) = looked_at.into_iter().find(matches) else { continue };
-            if found.place.process == needed.place.process {
+            let is_own = found.place.stream == needed.place.stream;
+            if is_own && found.place.process == needed.place.process {
                 continue;
             }
             let (giver, waiter) = (found.place, needed.place);
@@ -144,7 +155,7 @@ impl Order {
             }
             *last = giver.time_ns;
             let number = *of_place.entry(giver).or_insert_with(|| {
-                signals.push(SignalUse { given_at: vec![giver], ..SignalUse::default() });
+                signals.push(SignalUse::of(giver, found.end_ns));
                 signals.len() - 1
             });
             signals[number].awaited_at.push(waiter);
@@ -171,10 +182,14 @@ mod tests {
         // Before it was written, and by the writer itself.
         order.need(file, Some((0, 10)), place(2, 15));
         order.need(file, Some((0, 10)), place(0, 60));
+        // Another thread of the writer waits too.
+        let other = Place { stream: 1, ..place(0, 35) };
+        order.need(file, Some((0, 10)), other);
         let signals = order.signals();
         assert_eq!(signals.len(), 1);
         assert_eq!(signals[0].given_at, [place(0, 10)]);
-        assert_eq!(signals[0].awaited_at, [place(1, 30)]);
+        assert_eq!(signals[0].awaited_at, [place(1, 30), other]);
+        assert_eq!(signals[0].done_ns, 20);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use ioracle_events::{Event, FastMap, FastSet, FileId, Function, Layer};
 use ioracle_trace::Trace;
 
 use super::names::safe_names;
-use super::order::{Order, Place, SignalPurpose};
+use super::order::{Order, Place, SignalPurpose, SignalUse};
 use super::{
     Action, CacheAdvice, MAX_STEPS, OpenMode, PlannedFile, PlannedProcess, ReplayError, ReplayPlan,
     Step, SyncDepth,
@@ -340,7 +340,8 @@ impl Planner {
     fn finish(mut self, trace: &Trace) -> ReplayPlan {
         let order = std::mem::take(&mut self.order);
         let mut signals = Vec::new();
-        for (number, signal) in (0..).zip(order.signals()) {
+        let starts = self.starts_of_threads();
+        for (number, signal) in (0..).zip(order.signals().into_iter().chain(starts)) {
             signals.push(signal.given_at.len() as u32);
             let (give, wait, action) = match signal.purpose {
                 SignalPurpose::CollectiveBegin => {
@@ -352,10 +353,12 @@ impl Planner {
                 SignalPurpose::Data => (Rank::Signal, Rank::Wait, Action::Wait(number)),
             };
             for place in signal.given_at {
-                self.insert(place, give, Action::Signal(number));
+                self.insert(place, place.time_ns, give, Action::Signal(number));
             }
             for place in signal.awaited_at {
-                self.insert(place, wait, action);
+                let done_ns = signal.done_ns.min(place.time_ns);
+                let end_ns = if wait == Rank::Wait { done_ns } else { place.time_ns };
+                self.insert(place, end_ns, wait, action);
             }
         }
         let first_ns = self.streams.values().flatten().map(|step| step.start_ns).min().unwrap_or(0);
@@ -407,23 +410,51 @@ impl Planner {
         }
     }
 
-    fn insert(&mut self, place: Place, rank: Rank, action: Action) {
+    /// A thread begins where the first thread of its process has come to, which starts the
+    /// others in most programs.
+    fn starts_of_threads(&self) -> Vec<SignalUse> {
+        let mut signals = Vec::new();
+        // Ends and starts of the first thread's steps.
+        let (mut first, mut first_of): (Vec<(u64, u64)>, Option<u32>) = (Vec::new(), None);
+        for (&(process, stream), steps) in &self.streams {
+            if stream == 0 {
+                first = steps.iter().map(|step| (step.end_ns, step.start_ns)).collect();
+                first.sort_unstable();
+                first_of = Some(process);
+                continue;
+            }
+            let begin = steps.iter().map(|step| step.start_ns).min();
+            let Some(begin) = begin.filter(|_| first_of == Some(process)) else { continue };
+            let n_before = first.partition_point(|(end_ns, _)| *end_ns <= begin);
+            if let Some(&(end_ns, time_ns)) = first[..n_before].last() {
+                let mut signal = SignalUse::of(Place { process, stream: 0, time_ns }, end_ns);
+                signal.awaited_at.push(Place { process, stream, time_ns: begin });
+                signals.push(signal);
+            }
+        }
+        signals
+    }
+
+    fn insert(&mut self, place: Place, end_ns: u64, rank: Rank, action: Action) {
         let step = Step::uncounted(action);
-        let timed = Timed { start_ns: place.time_ns, end_ns: place.time_ns, rank, step };
+        let timed = Timed { start_ns: place.time_ns, end_ns, rank, step };
         self.streams.entry((place.process, place.stream)).or_default().push(timed);
     }
 }
 
 /// From times to the pauses between them; the first one counts from the beginning
 /// of all. Inside a collective call there are none: what the trace shows there is
-/// waiting for other ranks, and the replay waits for them itself.
+/// waiting for other ranks, and the replay waits for them itself. Where a thread waits
+/// for what another has made, the pause begins when that is done.
 fn with_think_times(steps: Vec<Timed>, first_ns: u64) -> Vec<Step> {
     let (mut last_end, mut is_collective) = (first_ns, false);
     let mut planned = Vec::with_capacity(steps.len());
     for timed in steps {
         let mut step = timed.step;
         let is_end = matches!(timed.rank, Rank::EndSignal | Rank::EndMeeting);
-        if !matches!(timed.rank, Rank::Wait | Rank::Signal) {
+        if timed.rank == Rank::Wait {
+            last_end = last_end.max(timed.end_ns);
+        } else if timed.rank != Rank::Signal {
             if !is_collective && !is_end {
                 step.think_ns = timed.start_ns.saturating_sub(last_end);
             }
