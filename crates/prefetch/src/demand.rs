@@ -10,11 +10,6 @@ const WINDOW: u32 = 4096;
 const FIRST_FOREKNOWN_WINDOW: u32 = 16_384;
 /// Reads that a stream must have waited for before it is worth predicting again.
 const FEW_WAITS: u32 = 4;
-/// Windows in a row in which a stream was predicted and not helped, after which it is left
-/// alone for so many windows at first, and each time for twice as many.
-const MAX_UNHELPED: u32 = 8;
-const FIRST_REST: u32 = 8;
-const LONGEST_REST: u32 = 1 << 16;
 
 /// Whether the program waited for a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +35,6 @@ pub struct StreamDemand {
     has_avoided: bool,
     began_ns: Option<u64>,
     is_calm: bool,
-    n_unhelped: u32,
-    /// Windows that it is still left alone for, and how many the next time.
-    resting: u32,
-    next_rest: u32,
 }
 
 impl StreamDemand {
@@ -59,13 +50,10 @@ impl StreamDemand {
             has_avoided: false,
             began_ns: None,
             is_calm: false,
-            n_unhelped: 0,
-            resting: 0,
-            next_rest: FIRST_REST,
         }
     }
 
-    /// Whether the stream waits for too little, or could not be helped.
+    /// Whether the stream waits for too little.
     pub fn is_calm(&self) -> bool {
         self.is_calm
     }
@@ -83,34 +71,16 @@ impl StreamDemand {
             ReadWait::Avoided => self.has_avoided = true,
         }
         let is_over = self.n_operations >= self.window;
-        let may_wake = self.is_calm
-            && self.resting == 0
-            && wait == ReadWait::Waited
-            && self.n_waits >= FEW_WAITS;
+        let may_wake = self.is_calm && wait == ReadWait::Waited && self.n_waits >= FEW_WAITS;
         if !is_over && !may_wake {
             return;
         }
         let elapsed_ns = end_ns.saturating_sub(began_ns);
         let pays = self.has_avoided || self.waited_ns as f64 >= self.min_share * elapsed_ns as f64;
-        if !is_over && !pays {
-            return;
+        if is_over || pays {
+            let min_share = self.min_share;
+            *self = StreamDemand { is_calm: !pays, ..StreamDemand::new(min_share, false) };
         }
-        let was_predicted = is_over && !self.is_calm;
-        self.resting = self.resting.saturating_sub(u32::from(is_over));
-        if self.has_avoided {
-            (self.n_unhelped, self.resting, self.next_rest) = (0, 0, FIRST_REST);
-        } else if was_predicted {
-            self.n_unhelped += 1;
-            if self.n_unhelped >= MAX_UNHELPED {
-                self.resting = self.next_rest;
-                self.next_rest = (2 * self.next_rest).min(LONGEST_REST);
-                self.n_unhelped = MAX_UNHELPED - 1;
-            }
-        }
-        let StreamDemand { min_share, n_unhelped, resting, next_rest, .. } = *self;
-        let is_calm = !pays || resting > 0;
-        let new = StreamDemand::new(min_share, false);
-        *self = StreamDemand { is_calm, n_unhelped, resting, next_rest, ..new };
     }
 }
 
@@ -199,22 +169,6 @@ mod tests {
         assert!(after(calm, 2 * window, 1000, 100_000).is_calm());
         assert!(!after(calm, 100, 10, 100_000).is_calm());
         assert!(!after(new, 2 * window, 10, 100_000).is_calm());
-    }
-
-    #[test]
-    fn a_stream_that_waits_and_is_never_helped_is_left_alone_for_longer_and_longer() {
-        let window = u64::from(WINDOW);
-        let mut demand = StreamDemand::new(0.05, false);
-        let mut n_predicted = 0;
-        for _ in 0..10 * MAX_UNHELPED {
-            n_predicted += u32::from(!demand.is_calm());
-            demand = after(demand, window, 10, 100_000);
-        }
-        // Eight, then one after 8, 16 and 32 windows.
-        assert_eq!(n_predicted, MAX_UNHELPED + 3);
-        assert!(demand.is_calm());
-        demand.observe(0, 1000, ReadWait::Avoided);
-        assert!(!after(demand, window, 10, 100_000).is_calm());
     }
 
     #[test]
