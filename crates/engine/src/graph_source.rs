@@ -62,7 +62,7 @@ impl GraphSource {
 
     pub(crate) fn observe(&mut self, event: &Event) {
         self.refresh();
-        let Some(visit) = self.run.observe(event).cloned() else { return };
+        let Some(visit) = self.run.observe(event) else { return };
         self.is_stale |= self.run.take_learned();
         if self.graph.runs() == 0 {
             return;
@@ -108,9 +108,7 @@ impl GraphSource {
 
     /// Files on the paths whose layout is not known; each is named once.
     pub fn take_wanted(&mut self) -> Vec<String> {
-        let mut wanted = self.start.take_wanted();
-        self.navigators.values_mut().for_each(|navigator| wanted.extend(navigator.take_wanted()));
-        wanted
+        self.run.take_wanted()
     }
 
     /// Where things lie in a file. Paths are derived again by

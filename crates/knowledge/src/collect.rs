@@ -6,14 +6,16 @@
 //! HDF5 visits a variable, and the reads and writes inside it are the bytes that it
 //! turned into; what a library reads when it opens a file, or looks for something
 //! in it, belongs to the header of the file. Reads and writes of files that no
-//! library manages visit their bytes. Files of the system are left out, and so are the
-//! standard streams that the program was given.
+//! library manages visit their bytes; small ones that follow one another in a file, like
+//! those of a program that reads it line by line, are one visit. Files of the system are
+//! left out, and so are the standard streams that the program was given.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use ioracle_events::{
-    Access, ContextId, Event, FileId, Layer, MpiInternals, StreamId, plain, readable,
+    Access, ContextId, Event, FastMap, FileId, Layer, MpiInternals, StreamId, plain, readable,
 };
 
 use crate::graph::{Content, DataObject, KnowledgeGraph, RunVisit, VisitKind, hash_of, united};
@@ -33,6 +35,11 @@ const MAX_FILES: usize = 1 << 16;
 const MUCH_LEARNED: usize = 16;
 /// Ranges of one visit.
 const MAX_RANGES: usize = 64;
+/// Reads or writes of fewer bytes than this are small.
+pub(crate) const SMALL_BYTES: u64 = 4096;
+/// Small ones that follow one another are one visit as long as they begin between the same
+/// two multiples of this. So the visits are the same whatever the lengths of lines are.
+const BLOCK_BYTES: u64 = 1 << 20;
 
 /// Where things lie in a file.
 #[derive(Clone, Debug, Default)]
@@ -47,11 +54,14 @@ pub struct KnownFileLayout {
 #[derive(Clone, Debug)]
 pub struct VisitCollector {
     files: RunFiles,
-    known: HashMap<FileId, RunFile>,
+    known: FastMap<FileId, Arc<RunFile>>,
     paths: HashMap<FileId, Box<str>>,
     /// Bytes of files when they were opened, by their paths.
     sizes: HashMap<u64, u64>,
     layouts: HashMap<u64, KnownFileLayout>,
+    /// Files whose layout would make predictions more exact, and those that were named so.
+    wanted: Vec<String>,
+    asked: HashSet<u64>,
     /// Files that a library manages, by their paths.
     managed: HashSet<u64>,
     /// Files that the run has opened itself.
@@ -79,6 +89,19 @@ struct StreamVisits {
     open: Option<usize>,
     /// The last visit to the header of each file.
     headers: HashMap<u64, usize>,
+    /// Visits of small accesses, to which those that follow in the file are added.
+    small: FastMap<FileId, SmallAccesses>,
+}
+
+/// A visit of small accesses that follow one another.
+#[derive(Clone, Copy, Debug)]
+struct SmallAccesses {
+    visit: usize,
+    kind: VisitKind,
+    /// Where the next one begins.
+    next: u64,
+    /// Those that begin from here on are another visit.
+    end: u64,
 }
 
 impl VisitCollector {
@@ -86,10 +109,12 @@ impl VisitCollector {
     pub fn new(files: RunFiles) -> VisitCollector {
         VisitCollector {
             files,
-            known: HashMap::new(),
+            known: FastMap::default(),
             paths: HashMap::new(),
             sizes: HashMap::new(),
             layouts: HashMap::new(),
+            wanted: Vec::new(),
+            asked: HashSet::new(),
             managed: HashSet::new(),
             opened: HashSet::new(),
             streams: BTreeMap::new(),
@@ -135,6 +160,18 @@ impl VisitCollector {
         }
     }
 
+    /// The layout of the file at a whole path would make predictions more exact.
+    pub(crate) fn want_layout(&mut self, path: &str) {
+        if self.asked.len() < MAX_FILES && self.asked.insert(hash_of(path)) {
+            self.wanted.push(path.to_owned());
+        }
+    }
+
+    /// Files that are ahead and whose layout is not known; each is named once.
+    pub fn take_wanted(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.wanted)
+    }
+
     /// What is known about where things lie in a file.
     pub fn layout(&self, path: &str) -> Option<&KnownFileLayout> {
         self.layouts.get(&hash_of(path))
@@ -170,8 +207,8 @@ impl VisitCollector {
         self.n_left_out
     }
 
-    /// Takes in the next event of its stream; the visit that it is, if it is one.
-    pub fn observe(&mut self, event: &Event) -> Option<&RunVisit> {
+    /// Takes in the next event of its stream; the visit that begins with it, if one does.
+    pub fn observe(&mut self, event: &Event) -> Option<RunVisit> {
         let is_internal = self.mpi.observe(event);
         if event.failed() || event.file == FileId::UNKNOWN || is_internal {
             return None;
@@ -183,17 +220,20 @@ impl VisitCollector {
             self.add_extent(event);
             return None;
         }
+        if self.continue_visit(event) {
+            return None;
+        }
         let file = self.file(event)?;
         if file.is_system {
             return None;
         }
-        let RunFile { found, path_hash, .. } = file;
+        let path_hash = file.path_hash;
         let layer = event.function.layer();
         let access = event.function.access();
         if layer == Layer::HighLevel {
             self.managed.insert(path_hash);
         }
-        let kind = if access == Access::Write { VisitKind::Write } else { VisitKind::Read };
+        let kind = kind_of(event);
         let (content, part) = match (layer, access) {
             (Layer::HighLevel, Access::Read | Access::Write) => {
                 let (name, counters) = variable_name(&readable(event.variable()?));
@@ -220,11 +260,11 @@ impl VisitCollector {
                 return None;
             }
         };
-        let visit = RunVisit {
-            object: DataObject { role: found.role, content },
+        let mut visit = RunVisit {
+            object: DataObject { role: file.found.role.clone(), content },
             kind,
-            index: found.index,
-            is_last_file: found.is_last,
+            index: file.found.index,
+            is_last_file: file.found.is_last,
             path_hash,
             part,
             shape: None,
@@ -234,7 +274,7 @@ impl VisitCollector {
             start_ns: event.start_ns,
             end_ns: event.end_ns,
         };
-        let shape = self.shape(&visit);
+        visit.shape = self.shape(&visit);
         let is_header = visit.object.content == Content::Header;
         if self.stream(event.stream)?.visits.len() >= MAX_VISITS {
             self.stream(event.stream)?.open = None;
@@ -244,12 +284,50 @@ impl VisitCollector {
         self.learn_last(event.stream, path_hash);
         let stream = self.stream(event.stream)?;
         let number = stream.visits.len();
-        stream.visits.push(RunVisit { shape, ..visit });
+        let expected = match small_access(event) {
+            Some(bytes) => stream.begin_small(event.file, &mut visit, bytes),
+            None => {
+                stream.small.remove(&event.file);
+                None
+            }
+        };
+        stream.visits.push(visit.clone());
         stream.open = Some(number);
         if is_header {
             stream.headers.insert(path_hash, number);
         }
-        stream.visits.last()
+        if let Some(part) = expected {
+            visit.part = part;
+            visit.shape = self.shape(&visit);
+        }
+        Some(visit)
+    }
+
+    /// Adds a small access to the visit that it continues; false if it continues none.
+    fn continue_visit(&mut self, event: &Event) -> bool {
+        let Some(bytes) = small_access(event) else { return false };
+        let Some(stream) = self.streams.get_mut(&event.stream) else { return false };
+        let Some(small) = stream.small.get_mut(&event.file) else { return false };
+        let follows = small.next == bytes.start && bytes.start < small.end;
+        let Some(visit) = stream.visits.get_mut(small.visit) else { return false };
+        if !follows || small.kind != kind_of(event) {
+            return false;
+        }
+        small.next = bytes.end;
+        let start = visit.part.starts.first().copied().unwrap_or(0);
+        if let Some(count) = visit.part.counts.first_mut() {
+            *count = bytes.end.min(small.end).saturating_sub(start);
+        }
+        visit.bytes = visit.bytes.saturating_add(bytes.end - bytes.start);
+        visit.end_ns = visit.end_ns.max(event.end_ns);
+        if stream.open.is_some_and(|open| open != small.visit) {
+            let path_hash = visit.path_hash;
+            self.learn_last(event.stream, path_hash);
+            if let Some(stream) = self.streams.get_mut(&event.stream) {
+                stream.open = None;
+            }
+        }
+        true
     }
 
     /// Learns from the last visit of a stream, which is over; the next one is to the file
@@ -316,9 +394,9 @@ impl VisitCollector {
         Some(self.streams.entry(id).or_default())
     }
 
-    fn file(&mut self, event: &Event) -> Option<RunFile> {
+    fn file(&mut self, event: &Event) -> Option<Arc<RunFile>> {
         if let Some(known) = self.known.get(&event.file) {
-            return Some(known.clone());
+            return Some(Arc::clone(known));
         }
         let path = self.paths.get(&event.file)?;
         // Pipes and sockets have such names.
@@ -333,8 +411,8 @@ impl VisitCollector {
             false => self.files.role_of(&path, is_written),
         };
         let path_hash = hash_of(&self.files.absolute(&path));
-        let file = RunFile { found, path_hash, is_system };
-        self.known.insert(event.file, file.clone());
+        let file = Arc::new(RunFile { found, path_hash, is_system });
+        self.known.insert(event.file, Arc::clone(&file));
         Some(file)
     }
 
@@ -360,6 +438,48 @@ impl VisitCollector {
         if visit.extents.len() > 2 * MAX_RANGES {
             visit.extents = united(std::mem::take(&mut visit.extents), MAX_RANGES);
         }
+    }
+}
+
+impl StreamVisits {
+    /// A visit begins with a small access. Where it continues the one before, it begins at
+    /// a multiple of [`BLOCK_BYTES`], and is expected to go on to the next one: that part.
+    fn begin_small(
+        &mut self,
+        file: FileId,
+        visit: &mut RunVisit,
+        bytes: Range<u64>,
+    ) -> Option<Part> {
+        let start = bytes.start - bytes.start % BLOCK_BYTES;
+        let end = start.saturating_add(BLOCK_BYTES);
+        let continues = |last: &SmallAccesses| {
+            (last.next, last.kind, last.end) == (bytes.start, visit.kind, start)
+        };
+        let continues = self.small.get(&file).is_some_and(continues);
+        if continues {
+            visit.part = Part::of_bytes(start, bytes.end.min(end) - start);
+        }
+        let (number, kind, next) = (self.visits.len(), visit.kind, bytes.end);
+        self.small.insert(file, SmallAccesses { visit: number, kind, next, end });
+        let file_bytes = Some(visit.file_bytes).filter(|known| *known >= bytes.end);
+        continues.then(|| Part::of_bytes(start, end.min(file_bytes.unwrap_or(end)) - start))
+    }
+}
+
+/// The bytes of a small read or write.
+fn small_access(event: &Event) -> Option<Range<u64>> {
+    let is_bytes = matches!(event.function.layer(), Layer::Posix | Layer::Stdio);
+    let bytes = event.transferred();
+    let is_small =
+        is_bytes && event.function.access().is_data() && (1..SMALL_BYTES).contains(&bytes);
+    let start = event.offset.filter(|_| is_small)?;
+    Some(start..start.checked_add(bytes)?)
+}
+
+fn kind_of(event: &Event) -> VisitKind {
+    match event.function.access() {
+        Access::Write => VisitKind::Write,
+        _ => VisitKind::Read,
     }
 }
 

@@ -648,7 +648,12 @@ impl Vertex {
 
     fn learn(&mut self, visit: &RunVisit, shape: &[u64]) {
         self.shape = shape.to_vec();
-        self.spans = visit.part.spans(shape);
+        let spans = visit.part.spans(shape);
+        // The last part of an object is what is left of it.
+        let is_rest = visit.part.is_last(shape) && visit.part.starts.iter().any(|it| *it > 0);
+        if !is_rest || self.spans.len() != spans.len() {
+            self.spans = spans;
+        }
         self.file_bytes = self.file_bytes.max(visit.file_bytes);
         // Headers of classic files tell where variables lie, and bytes are where they
         // are.

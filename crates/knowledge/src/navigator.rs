@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::collect::{KnownFileLayout, VisitCollector};
+use crate::collect::{KnownFileLayout, SMALL_BYTES, VisitCollector};
 use crate::graph::{
     Content, FileProgression, Follower, GraphRecord, KnowledgeGraph, RunVisit, Sequence, Token,
     TokenId, Tokeniser, VertexId, VisitKind, hash_of, shortened, united,
@@ -91,8 +91,6 @@ pub struct Navigator {
     end_ns: u64,
     end_reach: f64,
     is_whole: bool,
-    /// Files whose layout would make the path more exact.
-    wanted: Vec<String>,
     counts: NavigationCounts,
     record: GraphRecord,
     n_derived: u64,
@@ -123,7 +121,6 @@ impl Navigator {
             end_ns: 0,
             end_reach: 1.0,
             is_whole: false,
-            wanted: Vec::new(),
             counts: NavigationCounts::default(),
             record,
             n_derived: 0,
@@ -146,7 +143,8 @@ impl Navigator {
                 && (step.kind, step.index) == (visit.kind, visit.index)
                 // Which part is written is not predicted: nobody could do anything with it.
                 && (visit.kind == VisitKind::Write
-                    || is_same_part(&step.part, &visit.part, visit.shape.as_deref()))
+                    || is_same_part(&step.part, &visit.part, visit.shape.as_deref())
+                    || has_begun(&step.part, visit))
         });
         if first.is_some() {
             self.record.add(is_next);
@@ -161,7 +159,14 @@ impl Navigator {
             Some(shape) => shape.clone(),
             None => graph.vertex(vertex).shape.clone(),
         };
-        let token = self.position.tokeniser.token(vertex, visit, &shape);
+        let token = match self.path.front() {
+            // It is going to be the part that was expected.
+            Some(step) if is_next && has_begun(&step.part, visit) => {
+                let whole = RunVisit { part: step.part.clone(), ..visit.clone() };
+                self.position.tokeniser.token(vertex, &whole, &shape)
+            }
+            _ => self.position.tokeniser.token(vertex, visit, &shape),
+        };
         let [_, b, c] = self.position.recent;
         if is_next && let Some(step) = self.path.pop_front() {
             self.counts.predicted += 1;
@@ -252,11 +257,6 @@ impl Navigator {
     /// The stream has ended: nothing is ahead of it.
     pub fn stop(&mut self) {
         self.lose();
-    }
-
-    /// Files that are on the path and whose layout is not known; each is named once.
-    pub fn take_wanted(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.wanted)
     }
 
     /// The position is lost, until the graph knows where the stream is again.
@@ -388,9 +388,8 @@ impl Navigator {
         if layout.is_none()
             && is_read
             && let Some(path) = &path
-            && !self.wanted.contains(path)
         {
-            self.wanted.push(path.clone());
+            run.want_layout(path);
         }
         // Of whatever file, as when the token was learned: programs that go round several
         // files read the next record of each in its turn.
@@ -482,6 +481,8 @@ fn extents(
     match &vertex.object.content {
         Content::Bytes => match (part.is_unbounded(), file_bytes) {
             (true, Some(bytes)) => one(0..bytes),
+            // As long as nothing tells otherwise, the file is as long as others were.
+            (true, None) if vertex.file_bytes > 0 => one(0..vertex.file_bytes),
             (true, None) => Vec::new(),
             (false, bytes) => one(part.starts[0]..part.end(0).min(bytes.unwrap_or(u64::MAX))),
         },
@@ -525,4 +526,16 @@ fn is_same_part(expected: &Part, came: &Part, shape: Option<&[u64]>) -> bool {
     expected.starts == came.starts && (came.starts.is_empty() || expected.counts == came.counts)
         || expected.is_unbounded()
             && shape.map_or(came.starts.iter().all(|start| *start == 0), |it| came.is_whole(it))
+}
+
+/// Whether a part that came is the beginning of one that was expected: small reads that
+/// follow one another are one visit, which is known when it begins.
+fn has_begun(expected: &Part, visit: &RunVisit) -> bool {
+    let came = &visit.part;
+    let is_small = visit.bytes < SMALL_BYTES && came.counts.first() == Some(&visit.bytes);
+    let is_at_start = match expected.starts.first() {
+        Some(start) => came.starts == [*start] && expected.counts > came.counts,
+        None => came.starts == [0],
+    };
+    visit.object.content == Content::Bytes && is_small && is_at_start
 }

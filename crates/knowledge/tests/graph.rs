@@ -3,6 +3,7 @@
 //! The graph as the paper draws it: accumulation, branches and joins, classes,
 //! phases, and matching.
 
+use ioracle_events::{ContextId, Event, FileId, Function, StreamId};
 use ioracle_knowledge::{
     Content, DataObject, FileRole, FileSystem, GraphRecord, KnowledgeGraph, Navigator, Part,
     RunFiles, RunVisit, VisitCollector, VisitKind, hash_of,
@@ -405,4 +406,75 @@ proptest! {
             predicted(&all, &text(run), 4, 50);
         }
     }
+}
+
+const DUMP: FileId = FileId(1);
+const DUMP_BYTES: u64 = 5 << 19;
+
+/// Reads a file line by line, and writes a line to another file after each; lines have
+/// different lengths. Answers the visits that began.
+fn read_lines(collector: &mut VisitCollector) -> Vec<RunVisit> {
+    collector.define_file(DUMP, "/dump");
+    collector.define_size(DUMP, DUMP_BYTES);
+    collector.define_file(FileId(2), "/log");
+    let mut begun = Vec::new();
+    let (mut offset, mut n) = (0, 0);
+    while offset < DUMP_BYTES {
+        let bytes = (100 + 37 * (n % 11)).min(DUMP_BYTES - offset);
+        begun.extend(collector.observe(&line(n, Function::Fgets, DUMP, offset, bytes)));
+        begun.extend(collector.observe(&line(n, Function::Fwrite, FileId(2), 10 * n, 10)));
+        (offset, n) = (offset + bytes, n + 1);
+    }
+    begun
+}
+
+fn line(n: u64, function: Function, file: FileId, offset: u64, bytes: u64) -> Event {
+    Event {
+        stream: StreamId { rank: 0, thread: 0 },
+        sequence: n,
+        function,
+        context: ContextId(1),
+        file,
+        handle: 3,
+        offset: Some(offset),
+        requested: bytes,
+        result: bytes.cast_signed(),
+        start_ns: n * 100,
+        end_ns: n * 100 + 10,
+        depth: 0,
+        detail: "".into(),
+    }
+}
+
+#[test]
+fn lines_of_a_file_are_one_visit_for_each_block_and_are_predicted_like_it() {
+    let command = ["sim".to_owned(), "/dump".to_owned()];
+    let files = |graph: &KnowledgeGraph| {
+        let inputs = std::sync::Arc::new(Inputs(vec!["/dump".to_owned()]));
+        RunFiles::new(&command, "/", graph.outputs(), inputs)
+    };
+    let mut collector = VisitCollector::new(files(&KnowledgeGraph::default()));
+    let begun = read_lines(&mut collector);
+    let starts = |kind| -> Vec<u64> {
+        let visits = begun.iter().filter(|visit| visit.kind == kind);
+        visits.map(|visit| visit.part.starts[0]).collect()
+    };
+    assert_eq!(starts(VisitKind::Read), [0, 1 << 20, 2 << 20]);
+    assert_eq!(starts(VisitKind::Write), [0]);
+    let graph = collector.finish();
+    let reads: Vec<_> = graph.vertices().iter().filter(|it| it.reads.visits > 0).collect();
+    assert_eq!(reads.len(), 1);
+    assert_eq!((reads[0].reads.visits, reads[0].reads.bytes), (3, DUMP_BYTES));
+
+    let mut collector = VisitCollector::new(files(&graph));
+    let mut navigator = Navigator::new(GraphRecord::default());
+    navigator.derive(&graph, &mut collector);
+    for visit in read_lines(&mut collector) {
+        navigator.observe(&visit, &graph, &mut collector);
+    }
+    let counts = navigator.counts();
+    assert_eq!((counts.visits, counts.predicted), (4, 4));
+    let mut again = graph.clone();
+    again.merge(&collector.finish());
+    assert_eq!(again.edges().len(), graph.edges().len());
 }

@@ -7,9 +7,7 @@
 //! read-ahead served. Where a site has too few of them, because everything was
 //! there in time, it is what the requests themselves took per byte.
 
-use std::collections::HashMap;
-
-use ioracle_events::PredictionSource;
+use ioracle_events::{FastMap, PredictionSource};
 use serde::{Deserialize, Serialize};
 
 /// Call sites whose times are kept; reads of further ones share one entry.
@@ -78,7 +76,7 @@ impl SourceBytes {
 /// Time of reads, with and without help.
 #[derive(Debug, Default)]
 pub struct ReadTimes {
-    sites: HashMap<u32, SiteTimes>,
+    sites: FastMap<u32, SiteTimes>,
     compared: Compared,
     waited_ns: u64,
     saved_ns: f64,

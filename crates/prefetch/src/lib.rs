@@ -21,14 +21,17 @@ mod account;
 mod coverage;
 mod demand;
 mod draft;
+mod rounds;
 mod settings;
 mod storage;
 mod trust;
 
 pub use account::{PrefetchReport, SourceBytes};
+pub use demand::{ReadWait, StreamDemand};
 pub use planner::{
     ExpectedRead, FileKey, ObservedRead, Opening, Planner, PrefetchOutcome, PrefetchRequest,
     RequestId, Situation, StorageKey,
 };
+pub use rounds::FileRounds;
 pub use settings::PrefetchSettings;
 pub use trust::StopReason;

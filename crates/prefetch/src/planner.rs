@@ -10,14 +10,13 @@
 //! is bounded in bytes and in files. Planning a step costs a look-up in the map
 //! of its file; steps that were planned need not be passed again.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
-use ioracle_events::PredictionSource;
+use ioracle_events::{FastMap, PredictionSource};
 
 use crate::account::{Compared, HelpExtent, PrefetchReport, ReadTimes, SourceBytes};
 use crate::coverage::RangeMap;
-use crate::demand::Demand;
+use crate::demand::{Demand, ReadWait};
 use crate::draft::{Draft, Drafted};
 use crate::settings::{PAGE_BYTES, PrefetchSettings};
 use crate::storage::StorageModel;
@@ -96,8 +95,8 @@ pub struct ObservedRead {
     pub start_ns: u64,
     /// When it ended.
     pub end_ns: u64,
-    /// Whether this read was expected.
-    pub expected: bool,
+    /// Whether this read was expected; none where nothing was predicted.
+    pub expected: Option<bool>,
 }
 
 /// How things stand when a plan is made.
@@ -210,8 +209,8 @@ pub struct Planner {
     settings: PrefetchSettings,
     trust: Trust,
     storage: StorageModel,
-    files: HashMap<FileKey, FileState>,
-    in_flight: HashMap<RequestId, InFlight>,
+    files: FastMap<FileKey, FileState>,
+    in_flight: FastMap<RequestId, InFlight>,
     n_requests: u64,
     /// Bytes on their way, and bytes there but unused.
     in_flight_bytes: u64,
@@ -233,7 +232,7 @@ pub struct Planner {
     /// Earlier runs tell what will be read.
     has_foreknowledge: bool,
     /// The storages that are read from, or are going to be.
-    demands: HashMap<StorageKey, Demand>,
+    demands: FastMap<StorageKey, Demand>,
     stopped: Option<StopReason>,
 }
 
@@ -244,8 +243,8 @@ impl Planner {
             settings,
             trust: Trust::default(),
             storage: StorageModel::default(),
-            files: HashMap::new(),
-            in_flight: HashMap::new(),
+            files: FastMap::default(),
+            in_flight: FastMap::default(),
             n_requests: 0,
             in_flight_bytes: 0,
             warm_bytes: 0,
@@ -260,7 +259,7 @@ impl Planner {
             first_ns: None,
             next_allowed_ns: 0,
             has_foreknowledge: false,
-            demands: HashMap::new(),
+            demands: FastMap::default(),
             stopped: None,
         }
     }
@@ -289,20 +288,21 @@ impl Planner {
         self.demands.entry(storage).or_default()
     }
 
-    /// Takes in a read of the program.
-    pub fn observe(&mut self, read: &ObservedRead) {
+    /// Takes in a read of the program; whether it had to wait.
+    pub fn observe(&mut self, read: &ObservedRead) -> ReadWait {
         let ObservedRead { file, storage, site, start_ns, end_ns, expected, .. } = *read;
         let took_ns = end_ns.saturating_sub(start_ns);
         let bytes = read.bytes.end.saturating_sub(read.bytes.start);
         self.demand(storage).is_read = true;
         if bytes == 0 {
-            return;
+            return ReadWait::None;
         }
         self.first_ns.get_or_insert(start_ns);
         self.read = self.read.saturating_add(bytes);
         let was_cached = self.is_cached(file, &read.bytes);
         let was_dormant = self.is_dormant();
         let help = self.use_pages(file, &read.bytes, start_ns);
+        let mut wait = if help.is_some() { ReadWait::Avoided } else { ReadWait::None };
         if let Some(extent) = help {
             self.trust.verify();
             let ns_per_byte = self.storage.ns_per_byte().unwrap_or(0.0);
@@ -311,22 +311,26 @@ impl Planner {
             self.times.add_unhelped(site, took_ns);
             let is_slow = took_ns as f64 > CACHED_NS + CACHED_NS_PER_BYTE * bytes as f64;
             if is_slow {
+                wait = ReadWait::Waited;
                 self.demand(storage).wait();
                 if let Some(state) = self.file_mut(file) {
                     state.resident_in_a_row = 0;
                 }
             }
         }
-        if was_dormant {
+        match expected {
             // Nothing was expected.
-        } else if expected || help == Some(HelpExtent::Whole) {
-            self.trust.confirm();
-        } else if help.is_none() && !was_cached {
+            _ if was_dormant => {}
+            None => {}
+            Some(true) => self.trust.confirm(),
+            Some(false) if help == Some(HelpExtent::Whole) => self.trust.confirm(),
             // To read again what it has read needs no help and tells nothing. Neither
             // does a request that came too late: it may have followed the program.
-            self.trust.lose();
+            Some(false) if help.is_none() && !was_cached => self.trust.lose(),
+            Some(false) => {}
         }
         self.judge();
+        wait
     }
 
     /// Whether all of these bytes are cached, on their way, or read ahead.

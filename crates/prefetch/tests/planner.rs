@@ -32,7 +32,7 @@ impl Bench {
             site: 0,
             start_ns: 0,
             end_ns: 0,
-            expected: false,
+            expected: None,
         });
         bench
     }
@@ -65,6 +65,7 @@ impl Bench {
         self.now_ns = end_ns;
         let file = FileKey(file);
         let storage = StorageKey::default();
+        let expected = Some(expected);
         let read = ObservedRead { file, storage, bytes, site: 1, start_ns, end_ns, expected };
         self.planner.observe(&read);
     }
@@ -307,8 +308,8 @@ fn bytes_that_arrive_during_a_read_are_late_whoever_is_heard_first() {
     let (ready_ns, bytes) = (bench.now_ns, requests[0].bytes.clone());
     let file = FileKey(0);
     let (start_ns, end_ns) = (ready_ns - 1, ready_ns + 5);
-    let storage = StorageKey::default();
-    let read = ObservedRead { file, storage, bytes, site: 1, start_ns, end_ns, expected: true };
+    let (storage, expected) = (StorageKey::default(), Some(true));
+    let read = ObservedRead { file, storage, bytes, site: 1, start_ns, end_ns, expected };
     bench.planner.observe(&read);
     assert_eq!(bench.planner.report().late, 1 << 20);
 }

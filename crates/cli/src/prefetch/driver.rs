@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use ioracle_engine::{Engine, PathStep};
 use ioracle_events::{
-    Access, Event, FileId, Function, Layer, PredictedFile, StreamId, plain, unescaped,
+    Access, Event, FastMap, FileId, Function, Layer, PredictedFile, StreamId, plain, unescaped,
 };
 use ioracle_prefetch::{
-    ExpectedRead, FileKey, ObservedRead, Opening, Planner, PrefetchOutcome, PrefetchReport,
-    PrefetchRequest, PrefetchSettings, RequestId, Situation, StorageKey,
+    ExpectedRead, FileKey, FileRounds, ObservedRead, Opening, Planner, PrefetchOutcome,
+    PrefetchReport, PrefetchRequest, PrefetchSettings, ReadWait, RequestId, Situation, StorageKey,
+    StreamDemand,
 };
 
 use super::client::Performer;
@@ -71,11 +72,12 @@ const FORBIDDEN: &str = "opening a file here drops what is cached of it, and the
 /// Reads ahead of the program.
 pub struct Prefetcher {
     planner: Planner,
+    min_gain: f64,
     performer: Performer,
     files: Files,
     streams: BTreeMap<StreamId, Reader>,
     graph: GraphPlans,
-    processes: HashMap<u32, Process>,
+    processes: FastMap<u32, Process>,
     descriptors: ProgramDescriptors,
     /// Kinds of them where opening a file drops what is cached of it.
     dropping: BTreeSet<String>,
@@ -92,6 +94,8 @@ pub struct Prefetcher {
     asked: HashMap<RequestId, PrefetchRequest>,
     /// The program has ended: what is still learned is only accounted for.
     has_ended: bool,
+    /// Earlier runs tell what will be read.
+    has_foreknowledge: bool,
     /// Streams whose path may still be looked at as far as it is known.
     n_looks_left: usize,
 }
@@ -120,20 +124,28 @@ struct Reader {
     next_step: u64,
     /// How often its path was derived anew.
     n_derived: u64,
-    /// When its last operation was seen.
+    /// When its last operation was seen, but for those since the last plan.
     seen: Instant,
+    has_news: bool,
+    /// Whether it waits for its reads. Without that it has no path ahead.
+    demand: StreamDemand,
+    /// The files that it reads in turn.
+    rounds: FileRounds,
 }
 
 /// The files of the job, by name. A file that is only expected and one that was
 /// opened since are the same.
 #[derive(Default)]
 pub struct Files {
+    /// Of files that events have named.
+    by_id: FastMap<FileId, FileKey>,
     keys: HashMap<Box<str>, FileKey>,
     /// The same by whole paths, as the knowledge graph has them.
     by_path: HashMap<Box<str>, FileKey>,
     /// The working directory.
     directory: Box<str>,
     names: Vec<Box<str>>,
+    paths: Vec<Box<str>>,
     mounts: MountPoints,
     /// Where each file lies.
     storages: Vec<StorageKey>,
@@ -148,6 +160,7 @@ impl Prefetcher {
     pub fn new(settings: PrefetchSettings) -> Prefetcher {
         let here = std::env::current_dir().unwrap_or_default();
         Prefetcher {
+            min_gain: settings.min_gain,
             planner: Planner::new(settings),
             performer: Performer::default(),
             files: Files {
@@ -157,7 +170,7 @@ impl Prefetcher {
             },
             graph: GraphPlans::default(),
             streams: BTreeMap::new(),
-            processes: HashMap::new(),
+            processes: FastMap::default(),
             descriptors: ProgramDescriptors::default(),
             dropping: BTreeSet::new(),
             is_forbidden: false,
@@ -168,6 +181,7 @@ impl Prefetcher {
             timeline: None,
             asked: HashMap::new(),
             has_ended: false,
+            has_foreknowledge: false,
             n_looks_left: 0,
         }
     }
@@ -191,11 +205,10 @@ impl Prefetcher {
         if event.failed() || !is_atomic || event.file == FileId::UNKNOWN {
             return;
         }
-        let Some(file) = engine.path(event.file).and_then(|name| self.files.key(name)) else {
-            return;
-        };
+        let Some(file) = self.files.key_of(event.file, engine) else { return };
+        let mut wait = ReadWait::None;
         match access {
-            Access::Read => self.observe_read(event, file, engine),
+            Access::Read => wait = self.observe_read(event, file, engine),
             Access::Write | Access::Truncate => self.planner.exclude(file),
             Access::Open if event.detail.contains("DIRECT") => self.planner.exclude(file),
             Access::Open => self.observe_open(event.stream, file),
@@ -206,18 +219,33 @@ impl Prefetcher {
         if may_begin && !self.streams.contains_key(&event.stream) {
             engine.keep_path_ahead(event.stream, HORIZON);
             self.look_far(event.stream, engine);
-            let reader = Reader { next_step: 0, n_derived: 0, seen: Instant::now() };
+            let demand = StreamDemand::new(self.min_gain, self.has_foreknowledge);
+            let seen = Instant::now();
+            let rounds = FileRounds::default();
+            let reader =
+                Reader { next_step: 0, n_derived: 0, seen, has_news: true, demand, rounds };
             self.streams.insert(event.stream, reader);
         }
-        if let Some(reader) = self.streams.get_mut(&event.stream) {
-            reader.seen = Instant::now();
-            self.has_news = true;
+        let Some(reader) = self.streams.get_mut(&event.stream) else { return };
+        let was_calm = reader.demand.is_calm();
+        reader.demand.observe(event.start_ns, event.end_ns, wait);
+        match (was_calm, reader.demand.is_calm()) {
+            (false, true) => engine.drop_path_ahead(event.stream),
+            (true, false) if may_act => {
+                (reader.next_step, reader.n_derived) = (0, 0);
+                engine.keep_path_ahead(event.stream, HORIZON);
+            }
+            _ => {}
+        }
+        if !reader.demand.is_calm() {
+            (reader.has_news, self.has_news) = (true, true);
         }
     }
 
     /// Earlier runs tell what will be read.
     pub fn begin_with_foreknowledge(&mut self) {
         self.planner.begin_with_foreknowledge();
+        self.has_foreknowledge = true;
         self.n_looks_left = MAX_LOOKS_FAR;
     }
 
@@ -274,26 +302,27 @@ impl Prefetcher {
         self.directory.join(name)
     }
 
-    fn observe_read(&mut self, event: &Event, file: FileKey, engine: &Engine) {
+    fn observe_read(&mut self, event: &Event, file: FileKey, engine: &Engine) -> ReadWait {
         let stream = event.stream;
         // What was there before the read is heard of before it.
         if self.planner.n_in_flight() > 0 {
             self.take_answers();
         }
-        let n_derived = engine.path_ahead(stream).map_or(0, |path| path.n_derived());
-        let reader = self.streams.get_mut(&stream);
-        let expected = reader
-            .is_some_and(|reader| std::mem::replace(&mut reader.n_derived, n_derived) == n_derived);
-        let Some(offset) = event.offset else { return };
+        let path = engine.path_ahead(stream).zip(self.streams.get_mut(&stream));
+        let mut expected = path.map(|(path, reader)| {
+            std::mem::replace(&mut reader.n_derived, path.n_derived()) == path.n_derived()
+        });
+        let Some(offset) = event.offset else { return ReadWait::None };
         let bytes = offset..offset.saturating_add(event.transferred());
-        let expected = expected
-            || engine.graph().is_some_and(|source| {
-                is_expected(source, &self.files.path(self.files.name(file)), &bytes)
-            });
+        if let Some(source) = engine.graph().filter(|_| expected != Some(true))
+            && is_expected(source, self.files.path_of(file), &bytes)
+        {
+            expected = Some(true);
+        }
         // Where it is not known when the process began, the read has just ended.
         let began_ns = self.processes.get(&stream.rank).map(|process| process.start_ns);
         let began_ns = began_ns.unwrap_or_else(|| monotonic_ns().saturating_sub(event.end_ns));
-        let read = ObservedRead {
+        let mut read = ObservedRead {
             file,
             storage: self.files.storage(file),
             bytes,
@@ -302,7 +331,13 @@ impl Prefetcher {
             end_ns: began_ns.saturating_add(event.end_ns),
             expected,
         };
-        self.planner.observe(&read);
+        if let Some(reader) = self.streams.get_mut(&stream) {
+            if reader.rounds.expects(&read) {
+                read.expected = Some(true);
+            }
+            reader.rounds.observe(&read);
+        }
+        let wait = self.planner.observe(&read);
         if let Some(timeline) = &mut self.timeline {
             timeline.add(&TimelineRow {
                 who: "program",
@@ -312,9 +347,10 @@ impl Prefetcher {
                 file: self.files.name(file),
                 offset,
                 bytes: event.transferred(),
-                what: if expected { "expected" } else { "unexpected" },
+                what: if read.expected == Some(true) { "expected" } else { "unexpected" },
             });
         }
+        wait
     }
 
     /// A stream has ended.
@@ -338,6 +374,11 @@ impl Prefetcher {
     ) -> Attention {
         let has_answers = self.take_answers();
         let now = Instant::now();
+        for reader in self.streams.values_mut() {
+            if std::mem::take(&mut reader.has_news) {
+                reader.seen = now;
+            }
+        }
         if self.is_at_rest() {
             // Nothing is predicted for nothing.
             while let Some((stream, _)) = self.streams.pop_first() {
@@ -351,7 +392,7 @@ impl Prefetcher {
                 self.plan(engine, now, is_inside_call);
             }
         }
-        let is_active = |reader: &Reader| now - reader.seen < ACTIVE;
+        let is_active = |reader: &Reader| !reader.demand.is_calm() && now - reader.seen < ACTIVE;
         let is_beginning = self.streams.is_empty() && now - self.started < BEGINNING;
         if self.planner.n_in_flight() > 0 || self.has_news {
             Attention { pause: PLAN_EVERY, at_most: Some(PLAN_EVERY) }
@@ -493,6 +534,8 @@ impl Prefetcher {
             let since_ns = now.duration_since(reader.seen).as_nanos() as u64;
             let places = (reader.next_step - first) as usize..path.len();
             let files = &mut self.files;
+            let (in_turn, _) = self.planner.plan(situation, reader.rounds.ahead(now_ns));
+            requests.extend(in_turn);
             let steps = places.filter_map(|place| path.step(place));
             let expected = steps.map(|step| expected_read(&step, since_ns, engine, files));
             let (made, n_planned) = self.planner.plan(situation, expected);
@@ -622,7 +665,7 @@ fn range_of(
         && matches!(function.layer(), Layer::Posix | Layer::Stdio);
     let key = match file {
         _ if !is_read => None,
-        PredictedFile::Known(file) => engine.path(*file).and_then(|name| files.key(name)),
+        PredictedFile::Known(file) => files.key_of(*file, engine),
         PredictedFile::New(name) => files.key(name),
     };
     match (key, offset) {
@@ -639,6 +682,23 @@ impl Files {
     /// Where a file lies.
     pub fn storage(&self, file: FileKey) -> StorageKey {
         self.storages.get(file.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// The whole path of a file.
+    fn path_of(&self, file: FileKey) -> &str {
+        self.paths.get(file.0 as usize).map_or("", |path| path)
+    }
+
+    /// The number of a file that the engine knows.
+    fn key_of(&mut self, file: FileId, engine: &Engine) -> Option<FileKey> {
+        if let Some(&key) = self.by_id.get(&file) {
+            return Some(key);
+        }
+        let key = self.key(engine.path(file)?)?;
+        if self.by_id.len() < MAX_FILES {
+            self.by_id.insert(file, key);
+        }
+        Some(key)
     }
 
     /// The whole path of a name.
@@ -675,6 +735,7 @@ impl Files {
         let mount = self.mounts.number(Path::new(&*path)).unwrap_or_default();
         self.storages.push(StorageKey(mount as u32));
         self.keys.insert(name.into(), key);
+        self.paths.push(path.clone());
         self.by_path.insert(path, key);
         self.names.push(name.into());
         self.is_known.push(false);
