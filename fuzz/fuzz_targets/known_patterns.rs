@@ -39,7 +39,13 @@ fuzz_target!(|changes: &[u8]| {
 fn serve(watcher: &mut PatternWatcher, load: u64) {
     for n in 0..100 {
         let (offset, kind) = (n * 4096 * load, RequestKind::Read);
-        watcher.observe(&Request { time_ns: n * 1000, file: n % load, kind, offset, size: 512 * load });
+        watcher.observe(&Request {
+            time_ns: n * 1000,
+            file: n % load,
+            kind,
+            offset,
+            size: 512 * load,
+        });
     }
     let found = watcher.tick().expect("there were requests");
     assert!((0.0..=1.0).contains(&found.score));

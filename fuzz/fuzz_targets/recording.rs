@@ -14,7 +14,8 @@ use std::sync::LazyLock;
 
 use ioracle_events::{ContextId, Event, FileId, Function, Layer, StreamId};
 use ioracle_trace::{
-    Description, Observer, ReadOptions, JobProcess, ProcessNumber, TraceRecorder, TimePrecision, Trace,
+    Description, JobProcess, Observer, ProcessNumber, ReadOptions, TimePrecision, Trace,
+    TraceRecorder,
 };
 use libfuzzer_sys::fuzz_target;
 

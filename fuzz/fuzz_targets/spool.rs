@@ -15,6 +15,7 @@ use ioracle_spool::layout::{
     Call, DefinitionKind, MAX_DEFINITION_BYTES, PAGE, Record, STREAM_MAGIC, SegmentEntry,
     SegmentKind, StreamHeader, VERSION,
 };
+use ioracle_spool::selection::CONTINUATION;
 use ioracle_spool::{Function, Job, Sink, StreamInfo, StreamNumber};
 use libfuzzer_sys::fuzz_target;
 
@@ -114,6 +115,10 @@ impl Sink for Checked {
 
     fn record(&mut self, stream: StreamNumber, call: &Call) {
         self.check_open(stream);
+        // What continues the record of a call is no call, and is not counted as one.
+        if call.function == CONTINUATION {
+            return;
+        }
         assert!(Function::try_from(call.function).is_ok());
         self.records.push((stream, *call));
     }

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use ioracle_events::{Event, FileId};
-use ioracle_trace::{Encoding, ReadOptions, TraceFiles, Trace};
+use ioracle_trace::{Encoding, ReadOptions, Trace, TraceFiles};
 use libfuzzer_sys::fuzz_target;
 
 /// The bytes are zstd streams already.
