@@ -109,7 +109,9 @@ soak-pattern: ## patterns: cost per comparison, request and tick; 10^9 requests,
 lint: tools ## format, clippy, documentation, direction of dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
-	$(CARGO) check --manifest-path fuzz/Cargo.toml --target-dir $(TARGET_DIR)/fuzz --quiet
+	@if command -v c++ >/dev/null; then \
+	    $(CARGO) check --manifest-path fuzz/Cargo.toml --target-dir $(TARGET_DIR)/fuzz --quiet; \
+	else echo "lint: the fuzz targets are not checked, because libFuzzer needs a C++ compiler ('apt-get install g++')"; fi
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 	scripts/check-dependencies
 	scripts/check-names
