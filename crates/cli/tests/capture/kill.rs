@@ -134,7 +134,9 @@ impl Job {
             .arg(path("trace"))
             .arg("--")
             .arg(c("writer"))
-            .arg("130000")
+            // It stays when it is done, which on a busy machine it may be before
+            // this process runs again and kills it.
+            .args(["130000", "stay"])
             .env("IORACLE_LIBRARY", library())
             .env("EXPECTED_CALLS", path("expected"))
             .current_dir(path("work"))
