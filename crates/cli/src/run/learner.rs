@@ -17,7 +17,7 @@ use ioracle_insight::BurstTally;
 use ioracle_oracle::Model;
 use ioracle_prefetch::PrefetchReport;
 use ioracle_spool::slot::MAX_STEPS;
-use ioracle_trace::{Follower, JobProcess};
+use ioracle_trace::{Follower, JobProcess, Waker};
 
 use super::knowledge::{KnowledgeRun, RunKnowledge};
 use super::publish::Publisher;
@@ -27,6 +27,11 @@ use crate::shared::summary::KnowledgeUse;
 
 /// Events that may wait, some fifty megabytes.
 const MAX_WAITING: usize = 1 << 18;
+/// The part of the spool's limit that records may take before they are read although the
+/// queue is full.
+pub const MAX_SHARE_WAITING: f64 = 0.75;
+/// Events that find no room between two looks at how full the spool is.
+const LOOK_AT_SPOOL: usize = 1 << 12;
 
 /// What is learned, and what waits to be.
 pub struct Learner {
@@ -37,9 +42,11 @@ pub struct Learner {
     pub n_not_learned: u64,
     /// The program is faster than learning, so that events go into the queue.
     pub is_behind: bool,
-    /// Events that may still be learned to make room in the queue, before one that
-    /// finds none is not learned.
-    n_may_make_room: usize,
+    /// How full the spool is, once a job is followed.
+    spool: Option<Waker>,
+    /// Events that found no room in the queue, and whether the oldest make room.
+    n_without_room: usize,
+    makes_room: bool,
     /// The user does not want to wait until everything is learned.
     pub is_given_up: bool,
     waiting: VecDeque<Waiting>,
@@ -65,7 +72,9 @@ impl Learner {
             bursts: BurstTally::default(),
             n_not_learned: 0,
             is_behind: false,
-            n_may_make_room: 0,
+            spool: None,
+            n_without_room: 0,
+            makes_room: true,
             is_given_up: false,
             waiting: VecDeque::new(),
             publisher: Publisher::new(),
@@ -157,20 +166,24 @@ impl Learner {
         }
     }
 
-    /// Before a look at all threads. It may find more events than there is room for in
-    /// the queue. Then it takes longer, so that the oldest make room: at most as many as
-    /// the queue holds, and none if the spool is about to be full.
-    pub fn begin_look(&mut self, is_spool_full: bool) {
-        self.n_may_make_room = if is_spool_full { 0 } else { MAX_WAITING };
+    /// The events to come are read from this spool.
+    pub fn follow(&mut self, spool: Waker) {
+        self.spool = Some(spool);
     }
 
-    /// Whether an event can wait.
+    /// Whether an event can wait. One look at all threads may find more events than there
+    /// is room for in the queue. Then it takes longer, so that the oldest make room,
+    /// unless the spool is about to be full.
     fn has_room(&mut self) -> bool {
-        if self.waiting.len() >= MAX_WAITING && self.n_may_make_room > 0 {
-            self.n_may_make_room -= 1;
-            self.learn(1);
+        if self.waiting.len() < MAX_WAITING {
+            return true;
         }
-        self.waiting.len() < MAX_WAITING
+        if self.n_without_room.is_multiple_of(LOOK_AT_SPOOL) {
+            let is_full = |spool: &Waker| spool.taken_share() >= MAX_SHARE_WAITING;
+            self.makes_room = !self.spool.as_ref().is_some_and(is_full);
+        }
+        self.n_without_room += 1;
+        self.makes_room && self.learn(1)
     }
 
     /// Whether events wait to be learned.
@@ -319,21 +332,20 @@ mod tests {
 
     use super::*;
 
-    /// One look at many threads may find more than there is room for, though the spool is
-    /// nearly empty.
+    /// One look at many threads may find far more than there is room for, though the spool
+    /// is nearly empty.
     #[test]
     fn what_finds_no_room_is_learned_unless_the_spool_is_about_to_be_full() {
-        const N_BEYOND: usize = 100;
         let mut learner = Learner::new();
         learner.is_behind = true;
-        learner.begin_look(false);
-        for n in 0..MAX_WAITING + N_BEYOND {
+        for n in 0..3 * MAX_WAITING {
             learner.take(&write(n as u64));
         }
         assert_eq!((learner.n_not_learned, learner.waiting.len()), (0, MAX_WAITING));
-        assert_eq!(learner.engine.operations(STREAM), N_BEYOND as u64);
-        learner.begin_look(true);
-        learner.take(&write((MAX_WAITING + N_BEYOND) as u64));
+        assert_eq!(learner.engine.operations(STREAM), 2 * MAX_WAITING as u64);
+        learner.makes_room = false;
+        learner.n_without_room = 1;
+        learner.take(&write(3 * MAX_WAITING as u64));
         assert_eq!((learner.n_not_learned, learner.waiting.len()), (1, MAX_WAITING));
     }
 

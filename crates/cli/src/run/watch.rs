@@ -25,7 +25,7 @@ use ioracle_trace::{
     Follower, JobProcess, ModuleLoaded, Observer, OpenedFile, ProcessNumber, TraceRecorder,
 };
 
-use super::learner::Learner;
+use super::learner::{Learner, MAX_SHARE_WAITING};
 use super::model::RunRecognition;
 use super::pace::{LearnWhen, LearningPace};
 use super::signals::Signals;
@@ -69,9 +69,8 @@ const LATER_SLEEP: Duration = Duration::from_millis(50);
 /// Records found by one look from which on the program is faster than learning.
 const MANY_RECORDS: usize = 4096;
 /// The part of the spool's limit that records may take before they are read although
-/// learning is left for later, and before they are read although the queue is full.
+/// learning is left for later.
 const MAX_LATER: f64 = 0.5;
-const MAX_WAITING: f64 = 0.75;
 /// How long, and for how many records, what a program has recorded is read after its
 /// end, if the rest can stay in the recording's directory.
 const MAX_AFTER_END: Duration = Duration::from_millis(50);
@@ -187,6 +186,7 @@ impl<'a> RunObserver<'a> {
     pub fn follow(&mut self, follower: &mut Follower) -> Result<()> {
         // For this thread only: its sleeps must not be delayed to coincide with others.
         let _ = nix::sys::prctl::set_timerslack(1);
+        self.learner.follow(follower.waker());
         let mut sleep = SHORT_SLEEP;
         let mut flushed = Instant::now();
         let mut attention: Option<Attention> = None;
@@ -311,7 +311,6 @@ impl<'a> RunObserver<'a> {
         let is_acted_on = self.learner.is_acted_on() || self.is_looked_at;
         self.pace.look(now, is_acted_on, follower.processes());
         let is_later = self.pace.is_later() && !self.catches_up;
-        self.learner.begin_look(false);
         if !is_later && !self.learner.is_full() {
             return false;
         }
@@ -322,9 +321,7 @@ impl<'a> RunObserver<'a> {
         }
         let share = follower.waiting_share();
         self.catches_up |= is_later && share >= MAX_LATER;
-        let is_spool_full = share >= MAX_WAITING;
-        self.learner.begin_look(is_spool_full);
-        if self.learner.is_full() { !is_spool_full } else { !self.catches_up }
+        if self.learner.is_full() { share < MAX_SHARE_WAITING } else { !self.catches_up }
     }
 
     /// Follows threads that ask what comes next as closely as can be, while they

@@ -146,7 +146,7 @@ impl JobPageAccess {
 }
 
 /// Ends the sleep of a job's reader from another thread, or keeps the next one
-/// from beginning.
+/// from beginning; and says how full the spool is while the job is being read.
 #[derive(Clone)]
 pub struct Waker(Option<Arc<SharedPage>>);
 
@@ -165,6 +165,19 @@ impl Waker {
             shared.set_sleeping(false);
             shared.sleeping.wake();
         }
+    }
+
+    /// The part of the space limit that streams have taken, which is no less than what
+    /// waits to be read ([`Job::waiting_share`](crate::Job::waiting_share)); 1 if that
+    /// cannot be read.
+    pub fn taken_share(&self) -> f64 {
+        let share = |shared: &Arc<SharedPage>| {
+            let taken = shared.read_u64(offset_of!(JobPage, taken_bytes))?;
+            let limit = shared.read_u64(offset_of!(JobPage, limit_bytes))?;
+            let returned = shared.returned_bytes.load(Relaxed);
+            Some(taken.saturating_sub(returned) as f64 / limit.max(1) as f64)
+        };
+        self.0.as_ref().and_then(share).unwrap_or(1.0)
     }
 }
 
