@@ -100,7 +100,7 @@ variables: release ## how well accesses to variables are predicted: docs/predict
 fuzz: ## the fuzz targets, a minute each
 	scripts/fuzz
 
-soak: tools ## the tests of capture again and again beside stress-ng (SOAK_MINUTES=10)
+soak: tools ## the tests of capture again and again beside stress-ng (SOAK_MINUTES=10, SOAK_ROUNDS=N)
 	scripts/soak
 
 soak-pattern: ## patterns: cost per comparison, request and tick; 10^9 requests, 10^4 known patterns
