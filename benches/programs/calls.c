@@ -41,6 +41,7 @@ __attribute__((noinline)) static long call(struct work *work) {
     case 'o': return open_and_close(names[0]);
     case 'm': return open_and_close(names[work->n_opened++ % FILES]);
     case 's': return stat(names[0], &status);
+    case 'w': return write(work->fd, data, 64);
     case 'p': return pwrite(work->fd, data, sizeof data, 0);
     case 'r': return pread(work->fd, data, sizeof data, 0);
     case 'f': return (long)fwrite(data, 1, 64, work->stream);

@@ -158,8 +158,8 @@ impl Terminal {
     /// before would be the view's.
     fn is_given_back(&self) {
         self.waits_for("the prompt", |screen| screen.trim_end().ends_with('$'));
-        self.line("echo back $((6 * 7))");
-        self.shows("back 42");
+        // A shell that is slow to notice a ctrl-C forgets the line that came after it.
+        self.shows_in_answer("echo back $((6 * 7))", "back 42");
         let modes = "stty -a | grep -o -e '-*icanon' -e '-*echo ' -e '-*isig'";
         self.line(&format!("clear; {modes}; tput cols"));
         self.waits_for("a sane terminal", |screen| {
