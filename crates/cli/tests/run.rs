@@ -275,6 +275,22 @@ fn anonymised_a_command_is_its_name_only() {
     let meta: serde_json::Value = serde_json::from_str(&meta).unwrap();
     assert_eq!((&meta["command"], &meta["application"]), (&"cat".into(), &"cat".into()));
     assert!(!meta.to_string().contains("passwd"), "{meta}");
+
+    // Nor does any table of the trace name a directory.
+    let tables = directory.path().join("tables");
+    let tables = tables.to_str().unwrap();
+    let trace = trace.to_str().unwrap();
+    let exported = ioracle(["export", trace, "--to", "csv", "--plain", "-o", tables]);
+    assert_eq!(exported.code, Some(0), "{}", exported.err);
+    let mut n_tables = 0;
+    for table in fs::read_dir(tables).unwrap() {
+        let path = table.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let named = ["passwd", "/bin/", "/lib", "/usr/"].into_iter().find(|it| text.contains(it));
+        assert_eq!(named, None, "{}: {text}", path.display());
+        n_tables += 1;
+    }
+    assert!(n_tables > 6, "{n_tables} tables");
 }
 
 #[test]

@@ -54,13 +54,13 @@ settings! {
     EXCLUDE "--exclude" "patterns" ""
         "Files not to record, as patterns of the same kind; takes precedence over the files to record.";
     ANONYMISE "--anonymise" "0 or 1" "0"
-        "Stores hashes instead of paths, and only the name of the command.";
+        "Stores hashes instead of paths, and names of programs and libraries without their directories.";
     QUIET "--quiet" "0 or 1" "0"
         "Suppresses the library's warning and the summary on standard error.";
     INPROCESS "--in-process" "0 or 1" "0"
         "Learns each call on the thread that makes it, as soon as it has ended, so that ioracle_next() always takes all calls into account.";
     PREFETCH "--prefetch" "0 or 1" "0"
-        "Reads what the program is going to read into the page cache before it asks.";
+        "Prefetches what the program is about to read into the page cache.";
     PREFETCH_BYTES "--prefetch-bytes" "size" "64M, less if memory is short"
         "How many bytes may be read ahead and unused at a time.";
     PREFETCH_RATE "--prefetch-rate" "size per second" "no limit"

@@ -392,13 +392,18 @@ impl GuardedState<'_> {
         let mut is_cut = false;
         path.fill(|buffer| {
             let (executable, arguments) = buffer.split_at_mut(MAX_EXECUTABLE);
-            let n_executable = sys::read_link(c"/proc/self/exe", executable)?.len();
+            let mut n_executable = sys::read_link(c"/proc/self/exe", executable)?.len();
             if n_executable < MAX_EXECUTABLE {
                 walker.set_program(executable.get(..n_executable).unwrap_or_default());
             }
             let arguments = arguments.get_mut(..MAX_ARGUMENTS).unwrap_or_default();
             // Arguments are paths mostly.
             let hidden = RECORDER.set_up().anonymise;
+            if hidden {
+                let n_name = file_name(executable.get(..n_executable).unwrap_or_default()).len();
+                executable.copy_within(n_executable - n_name..n_executable, 0);
+                n_executable = n_name;
+            }
             let n_arguments = if hidden { 0 } else { environment::command_line(arguments) };
             is_cut = n_arguments == MAX_ARGUMENTS;
             let end = MAX_EXECUTABLE + n_arguments;
@@ -603,6 +608,11 @@ impl Hexadecimal {
     }
 }
 
+/// A path without its directories.
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
+}
+
 /// Writes what the walker finds out into the stream.
 struct StreamDefiner<'a> {
     writer: &'a Writer,
@@ -614,6 +624,7 @@ impl stack::ContextDefiner for StreamDefiner<'_> {
     fn module(&mut self, id: u64, build_id: &[u8], path: &[u8], load_address: u64) -> bool {
         let build_id = build_id.get(..build_id.len().min(255)).unwrap_or_default();
         let address = load_address.to_ne_bytes();
+        let path = if RECORDER.set_up().anonymise { file_name(path) } else { path };
         let payload = [&[build_id.len() as u8], build_id, path, b"\0", &address];
         self.writer.define(&mut self.host, self.job, DefinitionKind::Module, id, &payload)
     }

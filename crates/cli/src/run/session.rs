@@ -144,10 +144,13 @@ impl RunPlan<'_> {
         if let Ok(here) = std::env::current_dir() {
             follower.relative_to(&here);
         }
-        follower.read_exported_names(exported_name);
         let times = self.arguments.times;
         let recorder = self.trace.as_deref().map(|trace| TraceRecorder::create(trace, times));
-        let recorder = recorder.transpose()?.map(TraceRecorder::with_mounts);
+        let mut recorder = recorder.transpose()?;
+        if !self.arguments.settings.anonymise {
+            follower.read_exported_names(exported_name);
+            recorder = recorder.map(TraceRecorder::with_mounts);
+        }
         let variables = self.variables(follower);
         let mask = signals.inherited_mask();
         let output = self.arguments.live.then(LiveOutput::create).transpose()?;
@@ -176,7 +179,7 @@ impl RunPlan<'_> {
     ) -> Result<RunSummary> {
         let ended = Arc::new(AtomicBool::new(false));
         let learn = self.arguments.learn;
-        let looks_up = recorder.is_some() && !self.arguments.no_symbols;
+        let looks_up = recorder.is_some() && self.looks_up_symbols();
         let mut watch = RunObserver::new(recorder, Arc::clone(&ended), signals, learn);
         watch.is_attended = !self.arguments.settings.quiet && std::io::stderr().is_terminal();
         if looks_up {
@@ -243,7 +246,7 @@ impl RunPlan<'_> {
             wall_s,
             own_cpu_s: own_cpu_s(),
         };
-        let symbols = if self.arguments.no_symbols { Duration::ZERO } else { SYMBOLS_TIME };
+        let symbols = if self.looks_up_symbols() { SYMBOLS_TIME } else { Duration::ZERO };
         let (processes, totals) = (follower.processes(), follower.totals());
         let mut summary = summarise(&ran, &mut watch, processes, &totals, symbols);
         if let Some((report, timeline)) = watch.learner.finish_prefetching() {
@@ -291,6 +294,12 @@ impl RunPlan<'_> {
             .push((LD_PRELOAD, launch::preload(&self.libraries, std::env::var_os(LD_PRELOAD))));
         variables.push((SPOOL, follower.directory().into()));
         variables
+    }
+
+    /// Whether functions and source lines are looked up, for which the paths of programs
+    /// and libraries have to be known.
+    fn looks_up_symbols(&self) -> bool {
+        !self.arguments.no_symbols && !self.arguments.settings.anonymise
     }
 
     /// The words of the command. Arguments are mostly paths, which must stay hidden if

@@ -93,7 +93,7 @@ impl TuneFile {
     fn check(&self) -> Result<()> {
         if !(2..=MAX_OPTIONS).contains(&self.options.len()) {
             bail!(
-                "it has {} options; give from 2 to {MAX_OPTIONS} to choose from",
+                "the number of its options is {}; give from 2 to {MAX_OPTIONS} to choose from",
                 self.options.len()
             );
         }
