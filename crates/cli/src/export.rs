@@ -22,7 +22,7 @@ All commands read these tables like any other trace; 'ioracle import csv' conver
 /// Convert a trace to another format
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct ExportArguments {
     /// The directory of the trace
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
@@ -47,7 +47,7 @@ pub struct Arguments {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &ExportArguments) -> Result<()> {
     let TableFormat::Csv = arguments.to;
     let trace = open_trace(&arguments.trace, ReadOptions { lenient: arguments.lenient })?;
     let default = || PathBuf::from(format!("{}-csv", trace.name()));

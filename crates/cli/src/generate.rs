@@ -15,14 +15,14 @@ use crate::shared::output::write_file;
 
 /// Write man pages and shell completions
 #[derive(clap::Args)]
-pub struct Arguments {
+pub struct GenerateArguments {
     /// Directory to write 'man/*.1' and 'completions/*' to
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }
 
 /// Runs the subcommand for the whole command line `command`.
-pub fn run(arguments: &Arguments, mut command: Command) -> Result<()> {
+pub fn run(arguments: &GenerateArguments, mut command: Command) -> Result<()> {
     command.build();
     let man = arguments.directory.join("man");
     create(&man)?;

@@ -21,7 +21,7 @@ Use the result like any other trace: ioracle eval trace";
 /// Convert a trace from another format
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct ImportArguments {
     /// Format of the input
     #[arg(value_name = "FORMAT", value_enum)]
     format: TableFormat,
@@ -43,7 +43,7 @@ pub struct Arguments {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &ImportArguments) -> Result<()> {
     let TableFormat::Csv = arguments.format;
     let trace = open_trace(&arguments.source, ReadOptions { lenient: arguments.lenient })?;
     if !trace.is_csv() {

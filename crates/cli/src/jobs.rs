@@ -23,7 +23,7 @@ Each job has a second and a half to answer.";
 /// List the running jobs of this user
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct JobsArguments {
     /// Look in this directory too
     #[arg(long, value_name = "DIR", env = ioracle_spool::settings::DIR, hide_env_values = true)]
     dir: Option<PathBuf>,
@@ -45,7 +45,7 @@ struct ListedJob {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &JobsArguments) -> Result<()> {
     let found = jobs::find(arguments.dir.as_deref());
     // In parallel, so that the waits for those that do not answer overlap.
     let listed: Vec<ListedJob> = std::thread::scope(|scope| {

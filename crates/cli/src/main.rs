@@ -53,44 +53,44 @@ Exit codes: 0 success, 1 failure, 2 wrong use.";
 #[derive(Parser)]
 #[command(name = "ioracle", version, max_term_width = 100)]
 #[command(after_help = EXAMPLES)]
-struct Arguments {
+struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    Run(run::Arguments),
-    Jobs(jobs::Arguments),
-    Live(live::Arguments),
-    Show(show::Arguments),
-    Report(report::Arguments),
-    Eval(eval::Arguments),
-    Predict(predict::Arguments),
-    Model(model::Arguments),
-    Knowledge(knowledge::Arguments),
-    Pattern(pattern::Arguments),
-    Bench(Box<bench::Arguments>),
-    Replay(replay::Arguments),
-    Forecast(forecast::Arguments),
-    Recover(recover::Arguments),
-    Import(import::Arguments),
-    Export(export::Arguments),
-    Doctor(doctor::Arguments),
+    Run(run::RunArguments),
+    Jobs(jobs::JobsArguments),
+    Live(live::LiveArguments),
+    Show(show::ShowArguments),
+    Report(report::ReportArguments),
+    Eval(eval::EvalArguments),
+    Predict(predict::PredictArguments),
+    Model(model::ModelArguments),
+    Knowledge(knowledge::KnowledgeArguments),
+    Pattern(pattern::PatternArguments),
+    Bench(Box<bench::BenchArguments>),
+    Replay(replay::ReplayArguments),
+    Forecast(forecast::ForecastArguments),
+    Recover(recover::RecoverArguments),
+    Import(import::ImportArguments),
+    Export(export::ExportArguments),
+    Doctor(doctor::DoctorArguments),
     #[command(hide = true)]
-    Generate(generate::Arguments),
+    Generate(generate::GenerateArguments),
     #[command(hide = true)]
     BenchTask(bench::TaskArguments),
     #[command(hide = true)]
-    PerformPrefetch(prefetch::PerformArguments),
+    PerformPrefetch(prefetch::PerformPrefetchArguments),
     #[command(hide = true)]
     AnswerInquiries(knowledge::AnswerArguments),
     #[command(hide = true)]
-    PerformReplay(replay::PerformArguments),
+    PerformReplay(replay::PerformReplayArguments),
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = CommandLine::parse();
     let done = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Jobs(arguments) => jobs::run(&arguments).map(|()| ExitCode::SUCCESS),
@@ -114,7 +114,7 @@ fn main() -> ExitCode {
         Command::AnswerInquiries(arguments) => knowledge::answer(&arguments),
         Command::PerformReplay(arguments) => replay::perform(&arguments),
         Command::Generate(arguments) => {
-            generate::run(&arguments, Arguments::command()).map(|()| ExitCode::SUCCESS)
+            generate::run(&arguments, CommandLine::command()).map(|()| ExitCode::SUCCESS)
         }
     };
     match done {

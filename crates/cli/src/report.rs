@@ -37,7 +37,7 @@ const PLACEHOLDER: &str = "\"ioracle-report-values\"";
 /// Write a page that shows what a recorded program did, and what to change
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct ReportArguments {
     /// Directory of a recorded, recovered or imported trace
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
@@ -94,7 +94,7 @@ impl<T> InWords<T> {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &ReportArguments) -> Result<()> {
     let trace = open_trace(&arguments.trace, ReadOptions { lenient: arguments.lenient })?;
     let to_stdout = arguments.output.as_os_str() == "-";
     if !arguments.json && !to_stdout {

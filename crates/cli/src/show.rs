@@ -23,7 +23,7 @@ What only a live run knows, such as how the program ended, is left out.";
 /// Show what a recorded program did, and what to change
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct ShowArguments {
     /// Directory of a recorded, recovered or imported trace
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
@@ -36,7 +36,7 @@ pub struct Arguments {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &ShowArguments) -> Result<()> {
     let trace = open_trace(&arguments.trace, ReadOptions { lenient: arguments.lenient })?;
     let summary = summarise(&trace)?;
     if arguments.json {

@@ -33,7 +33,7 @@ use crate::shared::progress::Progress;
 use crate::shared::table::Colours;
 use progress::BenchProgress;
 use replays::{ReplayedTrace, Replays};
-pub use settings::Arguments;
+pub use settings::BenchArguments;
 
 /// The share of a trace's time in classes that is measured; the rest are many
 /// classes with hardly any time.
@@ -52,7 +52,7 @@ struct Finished {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &BenchArguments) -> Result<ExitCode> {
     if let Some(path) = &arguments.output {
         output::check_place(path)?;
     }
@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure(arguments: &Arguments, signals: &Interruption, tasks: Tasks) -> Result<Finished> {
+fn measure(arguments: &BenchArguments, signals: &Interruption, tasks: Tasks) -> Result<Finished> {
     let start = Instant::now();
     let (kind, n_ranks) = (tasks.kind(arguments), tasks.n_ranks());
     let (plan, place) = if arguments.traces.is_empty() {
@@ -133,7 +133,7 @@ fn measure(arguments: &Arguments, signals: &Interruption, tasks: Tasks) -> Resul
 
 /// The classes of all traces that matter, with their mean bytes per call. Reads
 /// are measured cold and warm, as a forecast splits them by what caches served.
-fn classes_to_measure(arguments: &Arguments) -> Result<Vec<(IoClass, u64)>> {
+fn classes_to_measure(arguments: &BenchArguments) -> Result<Vec<(IoClass, u64)>> {
     let mut classes: Vec<(IoClass, u64)> = Vec::new();
     for path in &arguments.traces {
         for (class, bytes) in classes_of(path, arguments)? {
@@ -161,7 +161,7 @@ fn add_class(classes: &mut Vec<(IoClass, u64)>, class: IoClass, bytes: u64) {
 }
 
 /// The classes of a trace that matter, with their mean bytes per call.
-fn classes_of(path: &Path, arguments: &Arguments) -> Result<Vec<(IoClass, u64)>> {
+fn classes_of(path: &Path, arguments: &BenchArguments) -> Result<Vec<(IoClass, u64)>> {
     let trace = open_trace(path, ReadOptions::default())?;
     let progress = Progress::new();
     progress.expect(3 * trace.meta().events.unwrap_or(0));
@@ -193,7 +193,7 @@ impl Tasks {
     /// Finds out whether this is a rank of an MPI job. All but the first work
     /// here until there is no more to do.
     #[cfg(feature = "mpi")]
-    fn prepare(arguments: &Arguments, signals: &Interruption) -> Result<Option<Tasks>> {
+    fn prepare(arguments: &BenchArguments, signals: &Interruption) -> Result<Option<Tasks>> {
         if !arguments.wants_mpi() {
             return Ok(Some(Tasks::Local));
         }
@@ -206,11 +206,11 @@ impl Tasks {
     }
 
     #[cfg(not(feature = "mpi"))]
-    fn prepare(_: &Arguments, _: &Interruption) -> Result<Option<Tasks>> {
+    fn prepare(_: &BenchArguments, _: &Interruption) -> Result<Option<Tasks>> {
         Ok(Some(Tasks::Local))
     }
 
-    fn kind(&self, arguments: &Arguments) -> TaskKind {
+    fn kind(&self, arguments: &BenchArguments) -> TaskKind {
         match self {
             Tasks::Local => arguments.task_kind(),
             #[cfg(feature = "mpi")]
@@ -228,7 +228,7 @@ impl Tasks {
 
     fn team(
         self,
-        arguments: &Arguments,
+        arguments: &BenchArguments,
         limit: Option<MemoryLimit>,
         signals: &Interruption,
     ) -> Result<Team> {
@@ -246,7 +246,7 @@ impl Tasks {
 }
 
 fn system(
-    arguments: &Arguments,
+    arguments: &BenchArguments,
     plan: &Plan,
     measured: &[MeasuredWork],
     memory_bytes: u64,

@@ -22,7 +22,7 @@ use ioracle_trace::ReadOptions;
 
 use super::progress::BenchProgress;
 use super::warnings::BenchWarning;
-use super::{Arguments, Interruption};
+use super::{BenchArguments, Interruption};
 use crate::replay::{Interrupted, Performed, ReplayPlace, ReplaySettings, perform_plan, storage};
 use crate::shared::failure::open_trace;
 
@@ -55,13 +55,13 @@ pub struct Replays {
 }
 
 /// How long the replays of a benchmark may take.
-pub fn time_for(arguments: &Arguments) -> Duration {
+pub fn time_for(arguments: &BenchArguments) -> Duration {
     arguments.time_limit.mul_f64(SHARE)
 }
 
 /// Replays every trace in the place of the benchmark, several times.
 pub fn replay(
-    arguments: &Arguments,
+    arguments: &BenchArguments,
     place: &BenchPlace,
     limit: Option<&MemoryLimit>,
     signals: &Interruption,
@@ -89,7 +89,7 @@ pub fn replay(
 
 /// The plan of a replay, or why there is none.
 fn plan(
-    arguments: &Arguments,
+    arguments: &BenchArguments,
     place: &BenchPlace,
     path: &Path,
 ) -> Result<Result<ReplayPlan, String>> {
@@ -112,7 +112,7 @@ fn plan(
 }
 
 struct ReplaySession<'a> {
-    arguments: &'a Arguments,
+    arguments: &'a BenchArguments,
     place: &'a BenchPlace,
     limit: Option<&'a MemoryLimit>,
     signals: &'a Interruption,

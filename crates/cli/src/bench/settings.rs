@@ -31,7 +31,7 @@ docs/system-json.md what -o writes.";
 /// Measure how long I/O calls take in a directory
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct BenchArguments {
     /// The directory to measure; everything written there is removed again
     #[arg(value_name = "DIR", required_unless_present = "dir", conflicts_with = "dir")]
     directory: Option<PathBuf>,
@@ -198,7 +198,7 @@ enum CacheName {
     Both,
 }
 
-impl Arguments {
+impl BenchArguments {
     /// The directory to measure.
     pub fn directory(&self) -> &Path {
         let given = self.directory.as_deref().or(self.dir.as_deref());

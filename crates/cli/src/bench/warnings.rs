@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use ioracle_bench::{CacheState, DataDirection, MeasuredWork, Plan, PlannedWork, SyncRule};
 use ioracle_forecast::IoClass;
 
-use super::settings::Arguments;
+use super::settings::BenchArguments;
 use crate::shared::numbers::{bytes, counted};
 
 /// A share of a file that may stay in the cache without a word.
@@ -80,7 +80,7 @@ impl fmt::Display for BenchWarning {
 
 /// The warnings about what was measured.
 pub fn of(
-    arguments: &Arguments,
+    arguments: &BenchArguments,
     plan: &Plan,
     measured: &[MeasuredWork],
     memory_bytes: u64,
@@ -129,7 +129,7 @@ pub fn of(
 }
 
 /// The points of data calls whose intervals are too wide.
-fn imprecise(arguments: &Arguments, measured: &[MeasuredWork]) -> Option<BenchWarning> {
+fn imprecise(arguments: &BenchArguments, measured: &[MeasuredWork]) -> Option<BenchWarning> {
     let points: Vec<_> = measured
         .iter()
         .filter(|measured| measured.work.measures_data())

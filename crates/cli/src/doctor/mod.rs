@@ -33,7 +33,7 @@ Exit codes: 0 capture works here, 1 it does not, 2 wrong use.";
 /// Check whether ioracle works on this machine
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct DoctorArguments {
     /// A program to check, as you would pass it to 'ioracle run', or a directory whose storage to
     /// measure
     #[arg(value_name = "PROGRAM|DIR")]
@@ -44,7 +44,7 @@ pub struct Arguments {
 }
 
 /// Runs the subcommand; the exit code says whether capture works.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
     let program = arguments.program.as_deref();
     if let Some(dead) = program.and_then(|path| storage::without_answer(Path::new(path))) {
         return report(arguments, &[dead], |findings| {
@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Prints findings; the exit code says whether there is a problem.
 fn report(
-    arguments: &Arguments,
+    arguments: &DoctorArguments,
     findings: &[Diagnosis],
     as_text: impl FnOnce(&[Diagnosis]) -> String,
 ) -> Result<ExitCode> {

@@ -36,7 +36,7 @@ or 'ioracle import' wrote, or one with events.csv, stacks.csv and files.csv (or 
 /// Measure how well recorded traces are predicted
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct EvalArguments {
     /// Directories of recorded traces
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
@@ -72,7 +72,7 @@ struct Evaluated {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &EvalArguments) -> Result<()> {
     let evaluated = evaluate_all(arguments)?;
     let reports: Vec<&RankReport> = evaluated.iter().flat_map(|trace| &trace.reports).collect();
     let evaluations: Vec<&Evaluation> = reports.iter().map(|report| &report.evaluation).collect();
@@ -97,7 +97,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// The directories among the arguments. A shell's `*` also names the files that lie
 /// beside the traces; they are no reason to reject the rest.
-fn traces(arguments: &Arguments) -> Vec<&Path> {
+fn traces(arguments: &EvalArguments) -> Vec<&Path> {
     let all = arguments.traces.iter().map(PathBuf::as_path);
     let (files, others): (Vec<&Path>, Vec<&Path>) = all.partition(|path| path.is_file());
     if others.is_empty() {
@@ -113,7 +113,7 @@ fn traces(arguments: &Arguments) -> Vec<&Path> {
 }
 
 /// Evaluates the traces by several threads; the results keep their order.
-fn evaluate_all(arguments: &Arguments) -> Result<Vec<Evaluated>> {
+fn evaluate_all(arguments: &EvalArguments) -> Result<Vec<Evaluated>> {
     let traces = traces(arguments);
     let processors = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = arguments.jobs.unwrap_or(processors).get().min(traces.len());
@@ -144,7 +144,7 @@ fn evaluate_all(arguments: &Arguments) -> Result<Vec<Evaluated>> {
     Ok(evaluated)
 }
 
-fn evaluate_one(path: &Path, arguments: &Arguments, progress: &Progress) -> Result<Evaluated> {
+fn evaluate_one(path: &Path, arguments: &EvalArguments, progress: &Progress) -> Result<Evaluated> {
     let trace = open_trace(path, ioracle_trace::ReadOptions { lenient: arguments.lenient })?;
     let survey = Survey::of(&trace, arguments.rank)?;
     survey_warning(&trace, &survey);

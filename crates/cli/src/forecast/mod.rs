@@ -35,7 +35,7 @@ The reference is the system on which the trace was recorded.";
 /// Forecast a program's I/O time on another storage system
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct ForecastArguments {
     /// Directories of recorded traces: runs of one program on the reference system
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
@@ -84,7 +84,7 @@ struct Outcome {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &ForecastArguments) -> Result<()> {
     let options = ReadOptions { lenient: arguments.lenient };
     let wanted = storage(arguments.storage.as_deref());
     let (mut traces, mut runs) = (Vec::new(), Vec::new());
@@ -115,7 +115,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-fn outcome(arguments: &Arguments, runs: &[Profile], options: ReadOptions) -> Result<Outcome> {
+fn outcome(
+    arguments: &ForecastArguments,
+    runs: &[Profile],
+    options: ReadOptions,
+) -> Result<Outcome> {
     let (Some(reference), [target, others @ ..]) =
         (&arguments.reference, arguments.target.as_slice())
     else {

@@ -24,7 +24,7 @@ const DIRECTORY: &str = "/working-directory";
 const PROGRESS_STEP: u64 = 4096;
 
 #[derive(clap::Args)]
-pub struct Arguments {
+pub struct KnowledgeLearnArguments {
     /// Directory of a recorded trace
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
@@ -50,7 +50,7 @@ struct Learned<'a> {
     visits: usize,
 }
 
-pub fn run(arguments: &Arguments, place: &Place) -> Result<()> {
+pub fn run(arguments: &KnowledgeLearnArguments, place: &Place) -> Result<()> {
     let trace = open_trace(&arguments.trace, ReadOptions { lenient: arguments.lenient })?;
     let application = application_of(&trace, arguments.name.as_deref());
     let collector = collect(&trace)?;

@@ -44,7 +44,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Look at and manage what was learned over many runs
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct KnowledgeArguments {
     /// The knowledge repository (default: the file in IORACLE_KNOWLEDGE, else
     /// $XDG_DATA_HOME/ioracle/knowledge.db)
     #[arg(long, value_name = "FILE", global = true)]
@@ -104,7 +104,7 @@ enum Command {
     },
     /// Learn from a recorded trace
     #[command(after_help = "Example:\n  ioracle knowledge learn trace --name sim")]
-    Learn(learn::Arguments),
+    Learn(learn::KnowledgeLearnArguments),
 }
 
 /// What a picture is written as.
@@ -129,7 +129,7 @@ impl PictureFormat {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &KnowledgeArguments) -> Result<()> {
     let file = match &arguments.knowledge {
         Some(file) => file.clone(),
         None => file_of_environment()?,

@@ -42,7 +42,7 @@ const SILENT: Duration = Duration::from_millis(1500);
 /// Watch a running job in the terminal
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct LiveArguments {
     /// The job: the process number of its 'ioracle run', its directory, or the name of its
     /// application (default: the running one)
     #[arg(value_name = "JOB")]
@@ -57,7 +57,7 @@ pub struct Arguments {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &LiveArguments) -> Result<()> {
     check_terminal()?;
     let found = match &arguments.job {
         Some(job) => jobs::named(job, arguments.dir.as_deref())?,

@@ -26,7 +26,7 @@ Examples:
 /// Save, show and merge learned models
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct ModelArguments {
     #[command(subcommand)]
     command: Command,
 }
@@ -34,7 +34,7 @@ pub struct Arguments {
 #[derive(clap::Subcommand)]
 enum Command {
     Save(Save),
-    Show(show::Arguments),
+    Show(show::ModelShowArguments),
     Merge(Merge),
 }
 
@@ -80,7 +80,7 @@ struct Merge {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &ModelArguments) -> Result<()> {
     match &arguments.command {
         Command::Save(save) => save.run(),
         Command::Show(show) => show::run(show),

@@ -25,7 +25,7 @@ const SHORT: usize = 12;
 #[command(
     after_help = "Examples:\n  ioracle model show cm1.model\n  ioracle model show cm1.model --all | less\n  ioracle model show cm1.model --svg loops.svg"
 )]
-pub struct Arguments {
+pub struct ModelShowArguments {
     /// A saved model
     #[arg(value_name = "FILE")]
     model: PathBuf,
@@ -103,7 +103,7 @@ struct LoopRow {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &ModelShowArguments) -> Result<()> {
     let model = models::read(&arguments.model)?;
     let file_bytes = std::fs::metadata(&arguments.model).map_or(0, |metadata| metadata.len());
     let roles = model.roles().map(|view| RoleRow {

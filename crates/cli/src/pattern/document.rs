@@ -18,7 +18,7 @@ use crate::shared::output::{check_place, write_file};
 
 /// Write the evaluation document of two simulated sets
 #[derive(clap::Args)]
-pub struct Arguments {
+pub struct PatternDocumentArguments {
     /// What 'simulate --set server' wrote
     #[arg(long, value_name = "DIR")]
     server: PathBuf,
@@ -43,7 +43,7 @@ pub struct Arguments {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &PatternDocumentArguments) -> Result<()> {
     let page = arguments.output.join("evaluation-pattern.md");
     check_place(&page)?;
     let server = read_simulated(&arguments.server)?;

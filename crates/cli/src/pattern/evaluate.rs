@@ -33,7 +33,7 @@ Runs are in DIR/<label>/<repetition>/<server>.csv or .csv.zst. DIR/labels.csv wi
 /// Measure how well patterns of labelled runs are recognised
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct PatternEvaluateArguments {
     /// Directory of the labelled runs
     #[arg(value_name = "DIR")]
     directory: PathBuf,
@@ -72,7 +72,7 @@ struct Row {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &PatternEvaluateArguments) -> Result<()> {
     let servers = runs::find(&arguments.directory)?;
     let reports = evaluate_all(arguments, servers)?;
     let mut rows = Vec::new();
@@ -98,7 +98,7 @@ struct Report {
 
 /// Evaluates the servers by several threads.
 fn evaluate_all(
-    arguments: &Arguments,
+    arguments: &PatternEvaluateArguments,
     servers: BTreeMap<String, Vec<RunFile>>,
 ) -> Result<Vec<Report>> {
     let processors = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
@@ -136,12 +136,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Work of a server as the progress bar counts it.
-fn steps(n_runs: usize, arguments: &Arguments) -> u64 {
+fn steps(n_runs: usize, arguments: &PatternEvaluateArguments) -> u64 {
     (n_runs + arguments.orders.get() * Algorithm::ALL.len() * 2) as u64
 }
 
 fn evaluate_server(
-    arguments: &Arguments,
+    arguments: &PatternEvaluateArguments,
     files: &[RunFile],
     labels: &[&String],
     progress: &Progress,

@@ -32,7 +32,7 @@ docs/pattern.md explains patterns and the files they are read from.";
 /// Recognise the load a server is under
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct PatternArguments {
     #[command(subcommand)]
     command: Command,
 }
@@ -42,15 +42,15 @@ enum Command {
     Learn(learn::LearnArguments),
     Match(learn::MatchArguments),
     #[command(hide = true)]
-    Document(document::Arguments),
-    Evaluate(evaluate::Arguments),
-    Requests(requests::Arguments),
-    Simulate(simulate::Arguments),
-    Watch(watch::Arguments),
+    Document(document::PatternDocumentArguments),
+    Evaluate(evaluate::PatternEvaluateArguments),
+    Requests(requests::PatternRequestsArguments),
+    Simulate(simulate::SimulateArguments),
+    Watch(watch::WatchArguments),
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &PatternArguments) -> Result<ExitCode> {
     match &arguments.command {
         Command::Learn(arguments) => learn::learn(arguments),
         Command::Match(arguments) => learn::match_known(arguments),

@@ -22,7 +22,7 @@ Examples:
 /// Write the requests of a server from a trace of its process
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct PatternRequestsArguments {
     /// Directory of the recorded trace
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
@@ -44,7 +44,7 @@ pub struct Arguments {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &PatternRequestsArguments) -> Result<()> {
     output::check_place(&arguments.output)?;
     let requests = requests_of_trace(&arguments.trace, arguments.rank, arguments.under.as_deref())?;
     let mut table = format!("{REQUESTS_HEADER}\n");

@@ -36,7 +36,7 @@ docs/simulator.md describes the model.";
 /// Simulate a storage cluster and write the requests that its servers receive
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct SimulateArguments {
     /// Which benchmarks and where they are observed: server or io-node
     #[arg(long, value_name = "SET")]
     set: BenchmarkSet,
@@ -115,7 +115,7 @@ struct Run<'a> {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &SimulateArguments) -> Result<()> {
     let (recorded, measured) = settings(arguments)?;
     prepare(&arguments.output)?;
     let benchmarks = arguments.set.benchmarks(arguments.scale);
@@ -132,7 +132,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// The setting whose requests are written, and all whose throughput is measured.
-fn settings(arguments: &Arguments) -> Result<(Setting, Vec<Setting>)> {
+fn settings(arguments: &SimulateArguments) -> Result<(Setting, Vec<Setting>)> {
     match (arguments.set, arguments.policy, arguments.window) {
         (BenchmarkSet::Server, _, Some(_)) => Err(WrongUse(
             "--window is for --set io-node, where there are forwarding nodes; --set server takes --policy"
@@ -175,7 +175,7 @@ fn prepare(directory: &Path) -> Result<()> {
 /// Runs differ in their seeds, except that all settings of a repetition share
 /// one: they are compared on the same disks.
 fn plan<'a>(
-    arguments: &Arguments,
+    arguments: &SimulateArguments,
     benchmarks: &'a [SimulatedBenchmark],
     labels: &'a [String],
     recorded: Setting,
@@ -222,7 +222,11 @@ struct Measured {
 
 /// Runs are independent, so they are spread over the processors; what comes out
 /// does not depend on how.
-fn perform(arguments: &Arguments, runs: &[Run<'_>], progress: &Progress) -> Result<Vec<Measured>> {
+fn perform(
+    arguments: &SimulateArguments,
+    runs: &[Run<'_>],
+    progress: &Progress,
+) -> Result<Vec<Measured>> {
     let jobs = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).get().min(runs.len());
     let next = Mutex::new(runs.iter());
     let results = Mutex::new(Vec::with_capacity(runs.len()));
@@ -252,7 +256,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn perform_one(arguments: &Arguments, run: &Run<'_>) -> Result<Measured> {
+fn perform_one(arguments: &SimulateArguments, run: &Run<'_>) -> Result<Measured> {
     let cluster = run.setting.cluster(arguments.set, run.n_nodes);
     let outcome = simulate(&cluster, run.benchmark, run.seed, run.recording);
     if run.recording == Recording::Requests {
@@ -312,7 +316,7 @@ fn throughputs(set: BenchmarkSet, runs: &[Run<'_>], outcomes: &[Measured]) -> St
 }
 
 fn tell(
-    arguments: &Arguments,
+    arguments: &SimulateArguments,
     labels: &[String],
     runs: &[Run<'_>],
     outcomes: &[Measured],

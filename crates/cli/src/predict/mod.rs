@@ -40,7 +40,7 @@ Examples:
 /// Predict the next operations
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct PredictArguments {
     /// Directory of a recorded trace, or a saved model
     #[arg(value_name = "TRACE|MODEL")]
     source: PathBuf,
@@ -115,7 +115,7 @@ struct LearnedFrom {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &PredictArguments) -> Result<()> {
     let outlook =
         if arguments.source.is_file() { from_model(arguments)? } else { from_trace(arguments)? };
     if arguments.json {
@@ -125,7 +125,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-fn from_model(arguments: &Arguments) -> Result<Outlook> {
+fn from_model(arguments: &PredictArguments) -> Result<Outlook> {
     let source = arguments.source.display().to_string();
     let is_for_traces = arguments.after.is_some()
         || arguments.rank.is_some()
@@ -158,7 +158,7 @@ fn from_model(arguments: &Arguments) -> Result<Outlook> {
     })
 }
 
-fn from_trace(arguments: &Arguments) -> Result<Outlook> {
+fn from_trace(arguments: &PredictArguments) -> Result<Outlook> {
     if arguments.oracle.is_some() {
         let message = "--oracle is for saved models; leave it out, or choose with --rank";
         return Err(WrongUse(message.to_owned()).into());

@@ -20,9 +20,9 @@ pub use driver::{Attention, Prefetcher};
 
 /// Reads files ahead of a program; started by 'ioracle run --prefetch'.
 #[derive(Args)]
-pub struct PerformArguments {}
+pub struct PerformPrefetchArguments {}
 
 /// The process that reads.
-pub fn perform(_: &PerformArguments) -> Result<ExitCode> {
+pub fn perform(_: &PerformPrefetchArguments) -> Result<ExitCode> {
     performer::run()
 }

@@ -40,7 +40,7 @@ A job leaves its directory behind when 'ioracle run' was killed; the next
 /// Recover a trace from a killed job
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct RecoverArguments {
     /// Directory of a job or of an unfinished recording
     #[arg(value_name = "DIRECTORY")]
     directory: PathBuf,
@@ -70,7 +70,7 @@ pub struct Arguments {
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &RecoverArguments) -> Result<()> {
     let directory = &arguments.directory;
     if arguments.discard {
         return discard::run(directory, arguments.json);
@@ -92,7 +92,7 @@ fn is_job(directory: &Path) -> bool {
     directory.join(ioracle_spool::layout::JOB_FILE).exists()
 }
 
-fn finish_recording(arguments: &Arguments) -> Result<RecoveredTrace> {
+fn finish_recording(arguments: &RecoverArguments) -> Result<RecoveredTrace> {
     if arguments.output.is_some() {
         let sentence = "a recording is completed in its own directory; leave out -o";
         return Err(WrongUse(sentence.to_owned()).into());
@@ -134,7 +134,7 @@ fn refuse_trace(directory: &Path) -> Result<()> {
 
 /// Writes the trace of a job; also whether the job could be removed, if that
 /// was asked for.
-fn recover_job(arguments: &Arguments) -> Result<(RecoveredTrace, Result<()>)> {
+fn recover_job(arguments: &RecoverArguments) -> Result<(RecoveredTrace, Result<()>)> {
     if !is_job(&arguments.directory) {
         refuse_ranks(&arguments.directory)?;
         refuse_trace(&arguments.directory)?;
@@ -164,7 +164,7 @@ fn recover_job(arguments: &Arguments) -> Result<(RecoveredTrace, Result<()>)> {
     Ok((found, removed))
 }
 
-fn working_directory(arguments: &Arguments) -> Result<PathBuf> {
+fn working_directory(arguments: &RecoverArguments) -> Result<PathBuf> {
     match &arguments.relative_to {
         Some(directory) => Ok(std::path::absolute(directory)?),
         None => std::env::current_dir().context(

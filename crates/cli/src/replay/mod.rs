@@ -44,7 +44,7 @@ end. Nothing outside that directory is written.";
 /// Repeat the I/O calls of a trace or a model in any directory
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct ReplayArguments {
     /// Directory of a recorded trace, or a saved model
     #[arg(value_name = "TRACE|MODEL")]
     source: PathBuf,
@@ -92,15 +92,15 @@ enum Cache {
 
 /// Performs the part of one process; started by 'ioracle replay'.
 #[derive(clap::Args)]
-pub struct PerformArguments {}
+pub struct PerformReplayArguments {}
 
 /// One process of a replay.
-pub fn perform(_: &PerformArguments) -> Result<ExitCode> {
+pub fn perform(_: &PerformReplayArguments) -> Result<ExitCode> {
     perform::run()
 }
 
 /// Runs the subcommand.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &ReplayArguments) -> Result<ExitCode> {
     let plan = plan(arguments)?;
     let interrupted = Interrupted::watch()?;
     let place = ReplayPlace::make(&arguments.dir, plan.bytes_needed, arguments.keep_files)?;
@@ -130,7 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn plan(arguments: &Arguments) -> Result<ReplayPlan> {
+fn plan(arguments: &ReplayArguments) -> Result<ReplayPlan> {
     let trace = if arguments.source.is_file() {
         generated::trace(&arguments.source, arguments.operations)?
     } else {

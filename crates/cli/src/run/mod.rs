@@ -60,7 +60,7 @@ could not be set up, and the program was not started; 2: wrong use.";
 /// Run a program and watch its I/O
 #[derive(clap::Args)]
 #[command(after_help = format!("{}\n\n{EXAMPLES}", settings::variables_without_flag()))]
-pub struct Arguments {
+pub struct RunArguments {
     /// The program and its arguments
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
@@ -103,7 +103,7 @@ pub struct Arguments {
     settings: Settings,
 }
 
-impl Arguments {
+impl RunArguments {
     /// Where the summary of this rank is written to.
     fn summary_file(&self, place: Option<RankInJob>) -> Option<PathBuf> {
         own_file(self.summary.as_deref()?, place)
@@ -132,7 +132,7 @@ struct Ran {
 }
 
 /// Runs the subcommand; the exit code is the program's.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let found = find(&arguments.command[0], std::env::var_os("PATH").as_deref());
     let done = match found {
         Ok(path) => RunPlan::make(arguments, path)?.perform()?,
@@ -153,7 +153,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Prints or writes the summary wherever it was asked for. If that fails somewhere, a
 /// message says so, but the run does not count as failed.
-fn deliver(arguments: &Arguments, summary: &RunSummary) {
+fn deliver(arguments: &RunArguments, summary: &RunSummary) {
     let place = summary.rank.map(|rank| RankInJob { rank, world_size: summary.world_size });
     if !arguments.settings.quiet {
         output::print_error_text(&summary::render(summary, Screen::of_stderr()));

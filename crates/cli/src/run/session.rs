@@ -32,7 +32,7 @@ use super::signals::Signals;
 use super::status::StatusPublisher;
 use super::supervise::supervise;
 use super::watch::RunObserver;
-use super::{Arguments, Ran, settings};
+use super::{Ran, RunArguments, settings};
 use crate::live;
 use crate::prefetch::Prefetcher;
 use crate::shared::executable::ExecutableKind;
@@ -51,7 +51,7 @@ const SYMBOLS_TIME: Duration = Duration::from_secs(1);
 
 /// What is going to be done.
 pub struct RunPlan<'a> {
-    arguments: &'a Arguments,
+    arguments: &'a RunArguments,
     path: PathBuf,
     kind: ExecutableKind,
     place: Option<RankInJob>,
@@ -66,7 +66,7 @@ pub struct RunPlan<'a> {
 
 impl RunPlan<'_> {
     /// Checks everything that may be missing, and creates nothing.
-    pub fn make(arguments: &Arguments, path: PathBuf) -> Result<RunPlan<'_>> {
+    pub fn make(arguments: &RunArguments, path: PathBuf) -> Result<RunPlan<'_>> {
         let kind = ExecutableKind::of(&path);
         let place = RankInJob::of_environment();
         let mut libraries = Vec::new();
@@ -341,7 +341,7 @@ impl RunPlan<'_> {
 
     /// What the run is in the knowledge repository, if that is wanted.
     fn knowledge(&self) -> Option<KnowledgeRun> {
-        let Arguments { settings, no_knowledge, .. } = self.arguments;
+        let RunArguments { settings, no_knowledge, .. } = self.arguments;
         let file = match settings.knowledge() {
             Ok(file) => file.filter(|_| !no_knowledge)?,
             Err(error) => {

@@ -65,7 +65,7 @@ was joined is not known, and 0 is given.";
 /// Run a server, say which load it is under, and tune it accordingly
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct WatchArguments {
     /// The server and its arguments; it must stay in the foreground
     #[arg(
         value_name = "SERVER",
@@ -98,7 +98,7 @@ pub struct Arguments {
 }
 
 /// Runs the subcommand; the exit code is the server's.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &WatchArguments) -> Result<ExitCode> {
     let tune = arguments.tune.as_deref().map(TuneFile::read).transpose()?;
     if let Some(known) = &arguments.known {
         check_place(known)?;
@@ -134,7 +134,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// Watches a job that runs already, until it ends or somebody asks us to.
-fn join(arguments: &Arguments, word: &str, tune: Option<TuneFile>) -> Result<ExitCode> {
+fn join(arguments: &WatchArguments, word: &str, tune: Option<TuneFile>) -> Result<ExitCode> {
     let found = jobs::named(word, arguments.settings.dir.as_deref())?;
     let n_found = found.len();
     let Ok([job]) = <[FoundJob; 1]>::try_from(found) else {
@@ -166,7 +166,7 @@ fn join(arguments: &Arguments, word: &str, tune: Option<TuneFile>) -> Result<Exi
 
 /// A follower that knows what earlier runs have learned.
 fn prepare(
-    arguments: &Arguments,
+    arguments: &WatchArguments,
     tune: Option<TuneFile>,
     ended: &Arc<AtomicBool>,
 ) -> Result<Following> {
@@ -182,7 +182,7 @@ fn prepare(
 }
 
 /// Keeps what was learned and says what was seen.
-fn report(arguments: &Arguments, following: &Following) {
+fn report(arguments: &WatchArguments, following: &Following) {
     if let Some(known) = &arguments.known
         && let Err(error) = following.save(known)
     {
@@ -194,7 +194,7 @@ fn report(arguments: &Arguments, following: &Following) {
 }
 
 fn with_job(
-    arguments: &Arguments,
+    arguments: &WatchArguments,
     tune: Option<TuneFile>,
     path: &Path,
     library: &Path,
