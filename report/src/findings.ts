@@ -12,7 +12,7 @@ export function findings(report: Report): HTMLElement {
   const high = found.filter((finding) => finding.severity === "high").length;
   const lead = found.length === 0
     ? "No rule found anything worth changing."
-    : `${high > 0 ? `${count(high)} of high severity, ` : ""}${counted(found.length - high, "warning")}. Seconds are those of the calls concerned, over all threads: at most that much is saved.`;
+    : `${high > 0 ? `${count(high)} of high severity, ` : ""}${counted(found.length - high, "warning")}. Times are those of all calls concerned, over all threads: the most that can be saved.`;
   const fine = report.fine;
   return section("findings", "What to change", lead,
     h("ol", { class: "findings" }, ...found.map(card)),

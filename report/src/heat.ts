@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Ranks against time: the darker, the more bytes.
+// Ranks against time: the stronger the colour, the more bytes.
 
 import { choice, colour, h, hideTip, onColours, onWidth, section, showTip, sized } from "./dom";
 import type { Report, Row } from "./data";
@@ -124,7 +124,7 @@ export function heat(report: Report, onRow: (row: number) => void): HTMLElement 
   const alike = report.summary.ranks;
   const lead = alike && folded ? (alike.kinds === 1 ? `${count(alike.ranks)} ranks that all behave alike.` : `${count(alike.ranks)} ranks of ${count(alike.kinds)} kinds.`) : null;
   return section("heat", report.has_ranks ? "Ranks over time" : "Processes over time",
-    `${lead ?? ""} The darker, the more bytes (by the logarithm).`.trim(),
+    `${lead ?? ""} The stronger the colour, the more bytes (logarithmic scale).`.trim(),
     h("div", { class: "tools" },
       choice("Show", [["both", "read and written"], ["read", "read"], ["written", "written"]], "both", (now) => { what = now; draw(); }),
       folded && h("label", { class: "check" }, h("input", { type: "checkbox", checked: isFolded, onchange: (event: Event) => { isFolded = (event.target as HTMLInputElement).checked; at = [0, 0]; draw(); } }), "Fold ranks that behave alike"),

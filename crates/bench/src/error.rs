@@ -26,9 +26,9 @@ pub enum BenchError {
     )]
     NotWritable { path: PathBuf, reason: String },
     #[error(
-        "the benchmark needs {needed} bytes in '{}', where {free} are free, and takes at most half \
-         of that; free more space, or use smaller blocks or fewer tasks",
-        path.display()
+        "the benchmark needs {:.1} MB in '{}', where {:.1} MB are free, and takes at most half of \
+         that; free more space, or use smaller blocks or fewer tasks",
+        *needed as f64 / 1e6, path.display(), *free as f64 / 1e6
     )]
     NoRoom { path: PathBuf, needed: u64, free: u64 },
     #[error("the file system of '{}' is full; free some space, or use smaller blocks", .0.display())]

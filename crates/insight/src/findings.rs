@@ -23,7 +23,7 @@ use self::rules::{
 };
 use crate::file_groups::{FileGroup, FileGroups, FileKind, UNKNOWN};
 use crate::frames::{Frames, StackFrame};
-use crate::numbers::seconds;
+use crate::numbers::{seconds, whole_percent};
 use crate::rank_groups::RankBytes;
 use crate::summary::{Finding, Severity};
 use crate::tally::{CountedLibrary, JobTally, TransferTally};
@@ -218,7 +218,8 @@ impl Run {
         let from = from.map(|place| format!(" from {place}")).unwrap_or_default();
         let time = seconds(Some(io_time_s));
         let of = if self.is_parallel { "of the run per thread" } else { "of the run" };
-        let sentence = format!("{seen}{from}, taking {time} ({share:.0} % {of}{cheap}): {remedy}");
+        let percent = whole_percent(share);
+        let sentence = format!("{seen}{from}, taking {time} ({percent} {of}{cheap}): {remedy}");
         let files = n_files as u64;
         Finding {
             kind,

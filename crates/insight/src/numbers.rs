@@ -20,6 +20,14 @@ pub fn percent(value: Option<f64>) -> String {
     value.map_or_else(none, |value| format!("{value:.2}"))
 }
 
+/// A percentage without decimals, for sentences: what is there is never 0 %.
+pub fn whole_percent(percent: f64) -> String {
+    match percent {
+        it if it > 0.0 && it <= 0.5 => "under 1 %".to_owned(),
+        it => format!("{it:.0} %"),
+    }
+}
+
 /// Seconds in the unit that leaves one to three digits before the point.
 pub fn seconds(value: Option<f64>) -> String {
     let Some(value) = value else { return none() };
@@ -93,6 +101,14 @@ mod tests {
         assert_eq!(counted(1, "process"), "1 process");
         assert_eq!(counted(0, "process"), "0 processes");
         assert_eq!(counted(2000, "call"), "2,000 calls");
+    }
+
+    #[test]
+    fn a_small_part_is_not_nothing() {
+        assert_eq!(whole_percent(0.0), "0 %");
+        assert_eq!(whole_percent(0.2), "under 1 %");
+        assert_eq!(whole_percent(0.6), "1 %");
+        assert_eq!(whole_percent(99.6), "100 %");
     }
 
     #[test]

@@ -68,7 +68,7 @@ settings! {
     PREFETCH_REQUESTS "--prefetch-requests" "number" "4"
         "How many reads run ahead of the program at a time.";
     KNOWLEDGE "--knowledge" "file, 0 or 1" "1 with --prefetch, else 0"
-        "Accumulates what the application reads and writes over its runs in this repository, 1 for the user's own ($XDG_DATA_HOME/ioracle/knowledge.db), and predicts from it whatever the inputs.";
+        "Learns over many runs what the application reads and writes, and predicts from that whatever the inputs; the file is the repository, 1 the user's own ($XDG_DATA_HOME/ioracle/knowledge.db).";
     CHECK_STACKS "" "0 or 1" "0"
         "Compares every call stack with the result of backtrace(); slow.";
     APP "--name" "name" "what each process runs"

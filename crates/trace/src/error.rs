@@ -175,7 +175,7 @@ pub enum Error {
         reason: Box<str>,
     },
     /// There is not a single event.
-    #[error("'{path}' contains no events{}; record the application again", but_skipped(*.skipped))]
+    #[error("'{path}' contains no events{}; 'ioracle doctor PROGRAM' says whether the program can be watched", but_skipped(*.skipped))]
     Empty {
         /// The file.
         path: Arc<str>,

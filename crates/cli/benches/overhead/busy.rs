@@ -88,7 +88,7 @@ fn keeping(tools: &Tools) {
         serde_json::from_slice(&shown.expect("ioracle starts").stdout).expect("JSON");
     // All calls of the program are operations.
     let recorded = shown["io"]["operations"].as_u64().expect("the operations of the trace");
-    println!("## A busy node: what is kept\n");
+    println!("## A busy node: what is recorded\n");
     println!(
         "{THREADS} threads write at full speed for {seconds} s beside {} others, on {} processors, \
          with `--record` on a disk. 'Behind' is the time until what the program did at an instant \

@@ -25,6 +25,7 @@ use super::warnings::BenchWarning;
 use super::{BenchArguments, Interruption};
 use crate::replay::{Interrupted, Performed, ReplayPlace, ReplaySettings, perform_plan, storage};
 use crate::shared::failure::open_trace;
+use crate::shared::numbers::bytes;
 
 /// The share of the time of a benchmark that replays may take.
 const SHARE: f64 = 0.5;
@@ -100,10 +101,8 @@ fn plan(
         Ok(plan) => plan,
     };
     if plan.bytes_needed > arguments.disk_limit {
-        let (needed, limit) = (plan.bytes_needed, arguments.disk_limit);
-        return Ok(Err(format!(
-            "it needs {needed} bytes, more than --disk-limit allows ({limit})"
-        )));
+        let (needed, limit) = (bytes(plan.bytes_needed), bytes(arguments.disk_limit));
+        return Ok(Err(format!("it needs {needed}, more than --disk-limit allows ({limit})")));
     }
     Ok(match place.check_room(plan.bytes_needed) {
         Ok(()) => Ok(plan),

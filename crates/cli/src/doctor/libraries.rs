@@ -36,8 +36,8 @@ const LIBRARIES: [Library; 4] = [
             ("libhdf5_mpich.so.", "parallel with MPICH"),
             ("libhdf5_openmpi.so.", "parallel with Open MPI"),
         ],
-        captured: "files, datasets and attributes are captured, also of the copies that Python \
-                   modules bring",
+        captured: "files, datasets and attributes are captured, including copies bundled in \
+                   Python wheels",
     },
     Library {
         name: "netCDF",
@@ -46,8 +46,8 @@ const LIBRARIES: [Library; 4] = [
             ("libnetcdf_mpi.so.", "parallel"),
             ("libnetcdff.so.", "its Fortran library"),
         ],
-        captured: "files and variables are captured in C and Fortran, also of the copies that \
-                   Python modules bring",
+        captured: "files and variables are captured in C and Fortran, including copies \
+                   bundled in Python wheels",
     },
     Library {
         name: "PnetCDF",

@@ -39,6 +39,9 @@ fn hindrance(kind: ExecutableKind) -> Option<&'static str> {
     match kind {
         ExecutableKind::Ordinary => None,
         ExecutableKind::Static => Some("it is statically linked; link it dynamically"),
+        ExecutableKind::Go => {
+            Some("it is written in Go, which makes system calls without the C library")
+        }
         ExecutableKind::Musl => Some("it is linked against musl; build it against glibc"),
         ExecutableKind::Foreign => {
             Some("it is for another architecture or word size; build it for this machine")

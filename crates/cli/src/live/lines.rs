@@ -288,10 +288,15 @@ impl Lines {
     fn operation(&mut self, next: &NextStatus) {
         let at = next.offset.map_or_else(String::new, |it| format!(" at {}", grouped(it)));
         let probability = format!("{} %", whole(next.probability * 100.0).min(100));
-        let (when, size) = (soon(next.in_s), bytes(next.size));
+        let when = soon(next.in_s);
+        // Without an offset and bytes it is an open or a close, which has no size.
+        let size = match next.size > 0 || next.offset.is_some() {
+            true => format!(" {}", bytes(next.size)),
+            false => String::new(),
+        };
         let before = match self.width < WIDE {
-            true => format!("  {when}: {} {size}{at}, {probability} ", next.function),
-            false => format!("  {when:<12} {:<10} {size:>9} {probability:>6}  ", next.function),
+            true => format!("  {when}: {}{size}{at}, {probability} ", next.function),
+            false => format!("  {when:<12} {:<10}{size:>10} {probability:>6}  ", next.function),
         };
         let after = if self.width < WIDE { String::new() } else { at };
         let left = self.width.saturating_sub(before.chars().count() + after.chars().count());
@@ -386,6 +391,23 @@ mod tests {
         ] {
             assert!(text.contains(part), "no '{part}' in\n{text}");
         }
+    }
+
+    #[test]
+    fn an_open_has_no_size_and_an_empty_read_has() {
+        let mut status = busy(1);
+        let next = &status.busiest[0].next[0];
+        let open =
+            NextStatus { function: "open".to_owned(), offset: None, size: 0, ..next.clone() };
+        let read =
+            NextStatus { function: "read".to_owned(), offset: Some(0), size: 0, ..next.clone() };
+        status.busiest[0].next = vec![open, read];
+        let view = view(status);
+        let wide = shown(&view, 90, 24).join("\n");
+        assert!(wide.contains("open                   97 %  /scratch"), "{wide}");
+        assert!(wide.contains("read             0 B   97 %  /scratch"), "{wide}");
+        let narrow = shown(&view, 50, 24).join("\n");
+        assert!(narrow.contains("in 250.0 ms: open, 97 %"), "{narrow}");
     }
 
     #[test]

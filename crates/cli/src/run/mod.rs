@@ -48,7 +48,7 @@ Examples:
   ioracle run --record trace -- ./simulation      keep the trace for 'ioracle eval'
   ioracle run --model sim.model -- ./simulation   start from what earlier runs learned
   ioracle run --learn later -- ./simulation       do not learn until it has ended
-  ioracle run --knowledge runs.db -- ./simulation accumulate what runs read and write
+  ioracle run --knowledge runs.db -- ./simulation learn what runs read and write
   ioracle run --live -- ./simulation              watch it in the terminal while it runs
   ioracle run -- mpirun -n 4 ./simulation         all ranks on this machine
   mpirun -n 4 ioracle run -- ./simulation         each rank on its own, on many machines

@@ -8,7 +8,11 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object};
+
 use super::elf::Elf;
+use super::module_file::ModuleFile;
 
 /// Interpreters followed from script to script, as many as Linux allows.
 const MAX_INTERPRETERS: usize = 5;
@@ -16,6 +20,8 @@ const MAX_INTERPRETERS: usize = 5;
 const MAX_LINE: u64 = 256;
 const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;
+/// The section that the linker of Go leaves in every program, even a stripped one.
+const GO_SECTION: &str = ".note.go.buildid";
 
 /// What capture can do with a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +30,9 @@ pub enum ExecutableKind {
     Ordinary,
     /// Statically linked: no library can be preloaded.
     Static,
+    /// Written in Go: its runtime makes system calls itself, so at most what it does
+    /// through C libraries passes the capture library.
+    Go,
     /// Linked against musl: with a glibc library preloaded it would not start.
     Musl,
     /// For another architecture or word size; the library does not fit into it.
@@ -76,13 +85,22 @@ fn of_program(path: &Path, file: &File) -> ExecutableKind {
         return ExecutableKind::Foreign;
     }
     match elf.interpreter {
+        None if is_in_go(file) => ExecutableKind::Go,
         None => ExecutableKind::Static,
         Some(linker) if linker.contains("ld-musl") => ExecutableKind::Musl,
         Some(_) if file.metadata().is_ok_and(|about| gains_privileges(path, &about)) => {
             ExecutableKind::Privileged
         }
+        Some(_) if is_in_go(file) => ExecutableKind::Go,
         Some(_) => ExecutableKind::Ordinary,
     }
+}
+
+fn is_in_go(file: &File) -> bool {
+    let Ok(file) = file.try_clone() else { return false };
+    let cache = ModuleFile::cache(file);
+    let elf = ElfFile64::<Endianness, _>::parse(&cache);
+    elf.is_ok_and(|elf| elf.section_by_name(GO_SECTION).is_some())
 }
 
 /// Whether the program runs with more than its caller's rights. For the
@@ -145,6 +163,40 @@ mod tests {
         foreign[18] ^= 0xff;
         check(&foreign, 0o755, ExecutableKind::Foreign);
         check(b"echo a shell script without a first line", 0o755, ExecutableKind::Ordinary);
+    }
+
+    /// A program with one section, of this name.
+    fn with_section(mut program: Vec<u8>, name: &str) -> Vec<u8> {
+        let names = format!("\0{name}\0");
+        let names_at = program.len() as u64;
+        program.extend(names.as_bytes());
+        program.resize(program.len().next_multiple_of(8), 0);
+        program[6] = 1;
+        let table_at = program.len() as u64;
+        program[40..48].copy_from_slice(&table_at.to_le_bytes());
+        // The size of a section header, three of them, the names in the second.
+        for (place, number) in [(58, 64u16), (60, 3), (62, 1)] {
+            program[place..place + 2].copy_from_slice(&number.to_le_bytes());
+        }
+        for (name, kind, size) in [(0u32, 0u32, 0u64), (0, 3, names.len() as u64), (1, 7, 0)] {
+            let mut header = [0; 64];
+            header[..4].copy_from_slice(&name.to_le_bytes());
+            header[4..8].copy_from_slice(&kind.to_le_bytes());
+            header[24..32].copy_from_slice(&names_at.to_le_bytes());
+            header[32..40].copy_from_slice(&size.to_le_bytes());
+            program.extend(header);
+        }
+        program
+    }
+
+    #[test]
+    fn a_program_in_go_is_recognised_whether_it_is_static_or_not() {
+        for interpreter in [None, Some(LINKER)] {
+            let go = with_section(program(interpreter), GO_SECTION);
+            check(&go, 0o755, ExecutableKind::Go);
+        }
+        let other = with_section(program(Some(LINKER)), ".note.gnu.build-id");
+        check(&other, 0o755, ExecutableKind::Ordinary);
     }
 
     #[test]

@@ -78,8 +78,8 @@ pub fn left_behind(base: &Path) -> Vec<PathBuf> {
 /// a recording that is finished first takes no more events.
 pub fn how_to_recover(directory: &Path) -> String {
     format!(
-        "'ioracle recover {} -o TRACE' turns what it left into a trace (after 'run --record DIR', \
-         name DIR as TRACE, before any 'ioracle recover DIR')",
+        "'ioracle recover {} -o TRACE' turns what it left into a trace (if it was recorded with \
+         --record DIR, name DIR as TRACE, and do this before any 'ioracle recover DIR')",
         shell_quoted(directory)
     )
 }

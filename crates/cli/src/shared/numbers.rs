@@ -3,7 +3,7 @@
 //! Numbers as people read and write them.
 
 pub use ioracle_insight::numbers::{
-    bytes, counted, grouped, nanoseconds, none, noun_for, percent, seconds,
+    bytes, counted, grouped, nanoseconds, none, noun_for, percent, seconds, whole_percent,
 };
 
 /// Seconds that are known.
@@ -13,7 +13,7 @@ pub fn duration(value: f64) -> String {
 
 /// A fraction as a percentage without decimals.
 pub fn share(fraction: f64) -> String {
-    format!("{:.0} %", 100.0 * fraction)
+    whole_percent(100.0 * fraction)
 }
 
 /// Prefixes of units, each 1,000 or 1,024 times the one before.

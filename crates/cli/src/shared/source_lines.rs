@@ -192,13 +192,22 @@ impl Module {
         if places.is_empty()
             && let Some(site) = tables.symbols.as_ref().and_then(|symbols| symbols.find(offset))
         {
-            let function = addr2line::demangle_auto(Cow::from(site.function), None);
-            places.push(SourcePlace { function: cut(&function), ..SourcePlace::default() });
+            let function = cut(&demangled(site.function));
+            places.push(SourcePlace { function, ..SourcePlace::default() });
         }
         if !places.is_empty() {
             // If nobody waits any more, this process is about to end.
             let _ = found.send((format!("{}+{offset:#x}", self.name), places));
         }
+    }
+}
+
+/// The name of a symbol as it stands in the source. Only names that are mangled are
+/// taken apart: a C function named `f` would otherwise become the C++ type `float`.
+fn demangled(symbol: &str) -> Cow<'_, str> {
+    match symbol.starts_with("_Z") || symbol.starts_with("_R") {
+        true => addr2line::demangle_auto(Cow::from(symbol), None),
+        false => Cow::from(symbol),
     }
 }
 
@@ -268,6 +277,17 @@ mod tests {
         let elf = ElfFile64::<Endianness, _>::parse(&cache).unwrap();
         let build_id = elf.build_id().unwrap().unwrap_or_default().to_vec();
         (path, build_id)
+    }
+
+    #[test]
+    fn a_short_name_of_c_stays_what_it_is() {
+        assert_eq!(demangled("f"), "f");
+        assert_eq!(demangled("main"), "main");
+        assert_eq!(demangled("_ZN2io4readEi"), "io::read(int)");
+        assert_eq!(
+            demangled("_ZN4core3fmt5Write9write_str17h0123456789abcdefE"),
+            "core::fmt::Write::write_str"
+        );
     }
 
     fn resolve(build_id: &[u8], path: &Path, frames: &str, at_most: Duration) -> Vec<Found> {

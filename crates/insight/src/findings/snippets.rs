@@ -148,7 +148,7 @@ for (int step = 0; step < n_steps; step++)
 nc_close(ncid);";
 
 const READ_ONCE: &str = "\
-static char *values;   /* read at the first use, kept for the others */
+static char *values;   /* read once, then reused */
 if (values == NULL) {
     values = malloc(size);
     pread(fd, values, size, 0);

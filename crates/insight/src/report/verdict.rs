@@ -5,7 +5,7 @@
 
 use ioracle_events::readable;
 
-use crate::numbers::{bytes, counted, seconds};
+use crate::numbers::{bytes, counted, seconds, whole_percent};
 use crate::summary::{BusyGroup, Calls, Summary};
 
 /// The three sentences. `program` is what ran, and how long it took.
@@ -31,9 +31,9 @@ fn share(program: &str, wall_s: f64, summary: &Summary) -> String {
     }
     let of_thread =
         if io.io_time_s > io.busiest_thread_s * 1.001 { " of its busiest thread" } else { "" };
-    let percent = (100.0 * io.busiest_thread_s / wall_s).min(100.0);
+    let percent = whole_percent((100.0 * io.busiest_thread_s / wall_s).min(100.0));
     format!(
-        "I/O took {} of {}, {percent:.0} % of the run{of_thread}: {program} {moved} in {operations} \
+        "I/O took {} of {}, {percent} of the run{of_thread}: {program} {moved} in {operations} \
          on {files}.",
         seconds(Some(io.busiest_thread_s)),
         seconds(Some(wall_s)),
@@ -52,7 +52,7 @@ fn dominated(summary: &Summary) -> String {
         let percent = 100.0 * metadata.io_time_s / time;
         let calls = counted(metadata.n_calls, "call");
         return format!(
-            "{}, {percent:.0} %, went to {calls} on metadata{}.",
+            "{} went to {calls} on metadata{}.",
             part(percent),
             main_of(&metadata.calls)
         );
@@ -65,11 +65,15 @@ fn dominated(summary: &Summary) -> String {
         return format!("Most operations were on {files}.");
     }
     let percent = 100.0 * group.io_time_s / time;
-    format!("{}, {percent:.0} %, went to {files}{}.", part(percent), main_call(group))
+    format!("{} went to {files}{}.", part(percent), main_call(group))
 }
 
-fn part(percent: f64) -> &'static str {
-    if percent >= 50.0 { "Most of that" } else { "The largest part of that" }
+fn part(percent: f64) -> String {
+    match percent {
+        99.5.. => "All of that".to_owned(),
+        50.0.. => format!("Most of that, {percent:.0} %,"),
+        _ => format!("The largest part of that, {percent:.0} %,"),
+    }
 }
 
 fn main_call(group: &BusyGroup) -> String {
@@ -103,6 +107,13 @@ mod tests {
     #[test]
     fn a_run_without_operations_has_one_sentence() {
         assert_eq!(verdict("app", 1.0, &Summary::default()).len(), 1);
+    }
+
+    #[test]
+    fn what_takes_all_of_the_time_has_no_percentage() {
+        assert_eq!(part(99.7), "All of that");
+        assert_eq!(part(72.0), "Most of that, 72 %,");
+        assert_eq!(part(40.0), "The largest part of that, 40 %,");
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn introduction(how: &str) -> String {
          The rows are the paper's algorithm with its constants (`paper`), its counts alone \
          (`counts`), nearest neighbours over simple features (`features`) and the algorithm that \
          `ioracle` uses (`ours`, [described here](pattern.md#how-it-works)). Each server or node is \
-         judged on its own, reads and writes apart; figures are means over {ORDERS} random orders of \
+         evaluated separately, and so are reads and writes; figures are means over {ORDERS} random orders of \
          the runs ({SWEEP_ORDERS} in sweeps). As in the paper, every run accesses files of its own; \
          `ours` uses this to see where a run begins, the other algorithms do not.\n\n"
     )
@@ -633,9 +633,9 @@ fn opposite_loads(set: &PatternDataSet, goals: &mut Goals) -> String {
         "## Two loads with opposite best options\n\n`{}` (best under TO, {:.1} s per run) and `{}` (best \
          under SJF, {:.1} s per run) take turns 200 times; learning starts from nothing. The table has \
          the share of seconds in the second half that ran under the right option, which should be at \
-         least 95 %. A choice is in force from the next second on, so one that is made for the present \
-         pattern is wrong for the first second of every turn; one that is made for the pattern that the \
-         grammar predicts need not be. The difference is what the prediction adds.\n\n{}",
+         least 95 %. A choice takes effect in the next second: if it is made for the present pattern, \
+         it is wrong in the first second of every turn; if it is made for the pattern that the grammar \
+         predicts, it need not be. The difference is what the prediction adds.\n\n{}",
         set.labels[one.label as usize],
         mean(&ones),
         set.labels[other.label as usize],
@@ -652,7 +652,7 @@ fn recorded_servers(sets: &[(String, PatternDataSet)], goals: &mut Goals) -> Str
     let config = PatternConfig::server();
     let mut text = "\n## Recorded servers\n\nThe requests of GlusterFS bricks while `fio` ran \
                     benchmarks, recorded by `scripts/record-server-traces`. In the second column of \
-                    each kind, labels do not count the processes (the paper's second method): a brick \
+                    each kind, labels leave out the number of processes (the paper's second method): a brick \
                     that holds one of two shared files sees the same requests whether the other file \
                     has many readers or few.\n\n"
         .to_owned();

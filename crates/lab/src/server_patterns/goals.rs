@@ -130,7 +130,8 @@ impl Goals {
         }
         text.push_str(
             "\nPrecision and recall are in percent. Times are those of `cargo bench -p ioracle-pattern` \
-             on the machine that wrote this page, busy or not; they need a quiet one.\n\n",
+             on the machine that wrote this page, however busy it was; they are meaningful only on an \
+             idle one.\n\n",
         );
         text
     }

@@ -153,13 +153,13 @@ fn a_trace_without_events_is_refused() {
     check(
         rows(""),
         expect![[r#"
-            error: 'events.csv' contains no events; record the application again
+            error: 'events.csv' contains no events; 'ioracle doctor PROGRAM' says whether the program can be watched
         "#]],
     );
     check_lenient(
         rows("0,0,0\n"),
         expect![[r#"
-            error: 'events.csv' contains no events (bad rows skipped: 1); record the application again
+            error: 'events.csv' contains no events (bad rows skipped: 1); 'ioracle doctor PROGRAM' says whether the program can be watched
             skipped 1: events.csv:2: only 3 of 15 fields; correct the row, or skip bad rows with --lenient
         "#]],
     );

@@ -388,7 +388,7 @@ mod tests {
             ("period_s = \"x\"\n", &["line 1"]),
             ("[[option]]\nname = \"a\"\n", &["apply"]),
             ("period_s = 1\n", &["option"]),
-            ("[[option]]\nname = \"a\"\napply = \"true\"\n", &["1 options", "from 2"]),
+            ("[[option]]\nname = \"a\"\napply = \"true\"\n", &["its options is 1", "from 2"]),
             (&format!("period_s = 0\n{TWO}"), &["period_s"]),
             (&format!("timeout_s = nan\n{TWO}"), &["timeout_s"]),
             (&format!("settle_s = -1\n{TWO}"), &["settle_s"]),

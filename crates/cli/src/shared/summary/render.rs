@@ -104,7 +104,7 @@ fn fill(summary: &RunSummary, page: &mut TextPage) {
         if summary.unrecorded.is_too_much() {
             page.say(
                 "what to do",
-                "have all calls recorded first; on a part of them nothing is advised",
+                "first solve what 'not recorded' says: with so many calls missing, there is no advice",
             );
         }
     }
@@ -300,7 +300,7 @@ fn what_is_missing(summary: &RunSummary, page: &mut TextPage) {
             "in process",
             &format!(
                 "{threads} could not be learned to the end (too little memory, or a fault); this \
-                 command answers what they ask instead"
+                 command answers their questions instead"
             ),
         );
     }

@@ -17,6 +17,8 @@ pub enum Unseen {
     Disabled,
     /// The program is statically linked.
     Static,
+    /// The program is written in Go, which makes system calls itself.
+    Go,
     /// The program is linked against musl and was run without the library.
     Musl,
     /// The program is for another architecture and was run without the library.
@@ -48,6 +50,7 @@ impl Unseen {
             Circumstances { kind: ExecutableKind::Musl, .. } => Unseen::Musl,
             Circumstances { kind: ExecutableKind::Foreign, .. } => Unseen::Foreign,
             Circumstances { unrecorded: 1.., .. } => Unseen::NothingRecorded,
+            Circumstances { kind: ExecutableKind::Go, .. } => Unseen::Go,
             Circumstances { processes: 1.., .. } => Unseen::NoFileIo,
             Circumstances { kind: ExecutableKind::Static, .. } => Unseen::Static,
             Circumstances { kind: ExecutableKind::Privileged, .. } => Unseen::Privileged,
@@ -61,12 +64,16 @@ impl Unseen {
             Unseen::NoFileIo => {
                 "no I/O on regular files was seen; not watched are terminals, pipes, sockets, /proc, \
                  /sys, files that --include or --exclude leaves out, and programs that are static, \
-                 set-user-ID, for musl or started with a cleared environment"
+                 set-user-ID, written in Go, for musl or started with a cleared environment"
             }
             Unseen::Disabled => "IORACLE_DISABLE is set; unset it to record",
             Unseen::Static => {
                 "the program is statically linked, so no library can be preloaded into it; link \
                  it dynamically, or use 'strace -f'"
+            }
+            Unseen::Go => {
+                "the program is written in Go, which makes system calls without the C library, so \
+                 they are not seen; use 'strace -f'"
             }
             Unseen::Musl => {
                 "the program is linked against musl, and a library for glibc would keep it from \
@@ -106,6 +113,9 @@ mod tests {
         check(ExecutableKind::Static, 0, Unseen::Static);
         // A static program may start others that are not.
         check(ExecutableKind::Static, 1, Unseen::NoFileIo);
+        // The runtime of Go loads the library with libc, and passes both by.
+        check(ExecutableKind::Go, 1, Unseen::Go);
+        check(ExecutableKind::Go, 0, Unseen::Go);
         check(ExecutableKind::Musl, 0, Unseen::Musl);
         check(ExecutableKind::Foreign, 0, Unseen::Foreign);
         check(ExecutableKind::Privileged, 0, Unseen::Privileged);

@@ -256,11 +256,11 @@ fn predicted_in_words(predicted: &Predicted, of_variables: Option<Predicted>) ->
 
 fn bursts_in_words(bursts: &Bursts) -> String {
     let mut text = format!(
-        "{} of {} and {} on average, {} {}",
+        "{}, each of {} and {} on average, {} {}",
         grouped(bursts.seen),
         counted(bursts.operations.round() as u64, "operation"),
         bytes(bursts.bytes.round() as u64),
-        if bursts.is_periodic { "every" } else { "no period, on average every" },
+        if bursts.is_periodic { "every" } else { "at irregular times, on average every" },
         seconds(Some(bursts.period_s))
     );
     if let Some(next) = bursts.next.filter(|next| next.confidence >= LIKELY) {

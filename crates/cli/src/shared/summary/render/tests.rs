@@ -187,8 +187,8 @@ fn a_run_is_reported_on_one_screen() {
                             2 to 9 iterations of read on 'in.nc', 'grid.nc' and others, 40 times over
               predicted     99.1 % of the next operations, 98.0 % of their files, 97.5 % of their offsets (hit
                             ratio 96.4 %); the time to the next operation is off by 1.2 ms on average
-              bursts        12 of 240 operations and 12.6 MB on average, every 3.20 s; the next one, of 240
-                            operations and 12.6 MB, was expected 1.10 s after the last operation
+              bursts        12, each of 240 operations and 12.6 MB on average, every 3.20 s; the next one, of
+                            240 operations and 12.6 MB, was expected 1.10 s after the last operation
               trace         'trace'; 'ioracle show trace' prints this summary again
         "#]],
     );
@@ -300,8 +300,8 @@ fn calls_of_libraries_and_variables_are_reported_and_still_fit() {
                             2 to 9 iterations of read on 'in.nc', 'grid.nc' and others, 40 times over
               predicted     99.1 % of the next operations, 98.0 % of their files, 97.5 % of their offsets (hit
                             ratio 96.4 %); the time to the next operation is off by 1.2 ms on average
-              bursts        12 of 240 operations and 12.6 MB on average, every 3.20 s; the next one, of 240
-                            operations and 12.6 MB, was expected 1.10 s after the last operation
+              bursts        12, each of 240 operations and 12.6 MB on average, every 3.20 s; the next one, of
+                            240 operations and 12.6 MB, was expected 1.10 s after the last operation
               trace         'trace'; 'ioracle show trace' prints this summary again
         "#]],
     );
@@ -331,7 +331,7 @@ fn a_program_that_was_killed_is_reported_with_its_signal_and_what_was_kept() {
             ioracle: app was killed by SIGSEGV (11) after 3.20 s; this is everything up to then
               nothing seen  no I/O on regular files was seen; not watched are terminals, pipes, sockets, /proc,
                             /sys, files that --include or --exclude leaves out, and programs that are static,
-                            set-user-ID, for musl or started with a cleared environment
+                            set-user-ID, written in Go, for musl or started with a cleared environment
         "#]],
     );
 }
@@ -397,7 +397,7 @@ fn what_is_missing_is_reported_by_cause() {
                             '1-1-ff.stream': its header is cut off
               not learned   400,000 recorded calls, which came faster than they could be learned
               in process    1 thread could not be learned to the end (too little memory, or a fault); this
-                            command answers what they ask instead
+                            command answers their questions instead
               still running 1 process, no longer recorded
               not seen      4 of 8 ranks, which run on other machines; use 'mpirun … ioracle run -- app' to
                             record them, too
@@ -411,7 +411,7 @@ fn where_much_is_missing_nothing_is_advised() {
     let text = render(&RunSummary { unrecorded, ..busy() }, Screen::plain());
     let first = text.lines().next().unwrap_or_default();
     assert!(first.ends_with("; 20,000 of 20,005 calls not recorded"), "{first}");
-    assert!(text.contains("have all calls recorded first"), "{text}");
+    assert!(text.contains("there is no advice"), "{text}");
 }
 
 #[test]
@@ -436,8 +436,9 @@ fn ranks_mark_their_lines_and_only_the_first_tells_all() {
             [rank 0]   predicted     99.1 % of the next operations, 98.0 % of their files, 97.5 % of their
             [rank 0]                 offsets (hit ratio 96.4 %); the time to the next operation is off by 1.2 ms
             [rank 0]                 on average
-            [rank 0]   bursts        12 of 240 operations and 12.6 MB on average, every 3.20 s; the next one, of
-            [rank 0]                 240 operations and 12.6 MB, was expected 1.10 s after the last operation
+            [rank 0]   bursts        12, each of 240 operations and 12.6 MB on average, every 3.20 s; the next
+            [rank 0]                 one, of 240 operations and 12.6 MB, was expected 1.10 s after the last
+            [rank 0]                 operation
             [rank 0]   trace         'trace'; 'ioracle show trace' prints this summary again
         "#]],
     );
@@ -487,8 +488,8 @@ fn the_text_follows_the_width_of_the_terminal() {
             98.0 % of their files, 97.5 % of their offsets
             (hit ratio 96.4 %); the time to the next
             operation is off by 1.2 ms on average
-          bursts: 12 of 240 operations and 12.6 MB on
-            average, every 3.20 s; the next one, of 240
+          bursts: 12, each of 240 operations and 12.6 MB
+            on average, every 3.20 s; the next one, of 240
             operations and 12.6 MB, was expected 1.10 s
             after the last operation
           trace: 'trace'; 'ioracle show trace' prints
