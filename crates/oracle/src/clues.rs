@@ -315,7 +315,7 @@ impl Clues {
         let old = std::mem::replace(&mut self.slots, vec![ClueSlot::default(); n_slots]);
         self.n_used = 0;
         for slot in old.into_iter().filter(|slot| slot.check != 0) {
-            let at = slot.check as usize / 2 * 2 & (n_slots - 1);
+            let at = pair_of(slot.check, n_slots);
             let free = if self.slots[at].check == 0 { at } else { at ^ 1 };
             self.n_used += u32::from(self.slots[free].check == 0);
             self.slots[free] = slot;
@@ -368,7 +368,12 @@ fn cell_of(order: usize, count: usize, share: usize, top: f64, contest: Contest)
 /// enough to find the place in a larger table.
 fn place_of(key: u64, n_slots: usize) -> Option<(usize, u32)> {
     let check = ((key >> 32) as u32 ^ key as u32) | 1;
-    (n_slots > 0).then(|| (check as usize / 2 * 2 & (n_slots - 1), check))
+    (n_slots > 0).then(|| (pair_of(check, n_slots), check))
+}
+
+/// The first of two places.
+fn pair_of(check: u32, n_slots: usize) -> usize {
+    (check & !1) as usize & (n_slots - 1)
 }
 
 /// Names in the order in which they were first used, the oldest forgotten.

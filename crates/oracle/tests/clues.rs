@@ -51,7 +51,9 @@ fn files_are_opened_in_the_order_in_which_they_were_listed() {
     let (mut program, mut noise) = (Program::new(), Noise(1));
     let files: Vec<String> = (0..100).map(|_| name(&mut noise)).collect();
     program.open(2, "first").read(7, "first", 0, 100).close(8, "first");
-    files.iter().for_each(|file| drop(program.stat(1, file)));
+    for file in &files {
+        program.stat(1, file);
+    }
     let mut right = 0;
     for file in &files {
         right += usize::from(program.top_name() == *file);
