@@ -220,14 +220,14 @@ impl Engine {
             }
             let nested = &mut intake.nested;
             if nested.all.is_empty() {
-                return intake.filter.push(event, mpi, |operation| learning.observe(&operation));
+                return learning.push(&mut intake.filter, event, mpi);
             }
             if nested.all.remove(&event.sequence) {
                 nested.data.remove(&event.sequence);
             } else if nested.is_around_data(event) {
                 mpi.observe(event);
             } else {
-                intake.filter.push(event, mpi, |operation| learning.observe(&operation));
+                learning.push(&mut intake.filter, event, mpi);
             }
         });
         if is_followed.is_none() {
@@ -264,7 +264,7 @@ impl Engine {
             if nested.is_around_data(event) {
                 mpi.observe(event);
             } else {
-                filter.push(event, mpi, |operation| learning.observe(&operation));
+                learning.push(filter, event, mpi);
             }
             nested.all.insert(event.sequence);
             if event.function.access().is_data() && !event.failed() {

@@ -224,6 +224,14 @@ impl PathAhead {
         }
     }
 
+    /// What is predicted next has changed before it came.
+    pub(crate) fn reconsider(&mut self, oracle: &mut Oracle, names: &Names) {
+        if !self.renew_first(oracle, names) {
+            self.derive(oracle);
+            self.extend(oracle, STEPS_PER_OPERATION);
+        }
+    }
+
     /// Adds at most this many steps.
     pub(crate) fn extend(&mut self, oracle: &mut Oracle, n_steps: usize) {
         if self.steps.is_empty() {

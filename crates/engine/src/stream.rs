@@ -4,7 +4,9 @@
 //! [`StreamLearner::observe`]: it is compared with what was predicted, then
 //! learned.
 
-use ioracle_events::{FastMap, Level, Operation, StreamId};
+use ioracle_events::{
+    Clue, Event, FastMap, Layer, Level, MpiInternals, Operation, OperationFilter, StreamId,
+};
 use ioracle_oracle::{Behaviour, Config, LearnedStream, Model, Oracle, Role};
 
 use crate::names::{Meaning, Names, Settled};
@@ -173,10 +175,41 @@ pub(crate) struct StreamIntake<'a, W> {
 }
 
 impl<W: Watcher> StreamIntake<'_, W> {
+    /// The next event of the stream.
+    pub(crate) fn push(
+        &mut self,
+        filter: &mut OperationFilter,
+        event: &Event,
+        mpi: &mut MpiInternals,
+    ) {
+        if let Some(clue) = filter.push(event, mpi, |operation| self.observe(&operation)) {
+            self.notice(&clue);
+        }
+    }
+
+    /// A call of the stream that is no operation, and comes before the next one.
+    fn notice(&mut self, clue: &Clue) {
+        let path = self.names.files.get(&clue.file).map(|path| &**path);
+        let stack = match self.names.contexts.get(&clue.context) {
+            Some(&Meaning::Is(stack) | &Meaning::OneOf { new: stack, .. }) => Some(stack),
+            None => None,
+        };
+        let StreamLearner { oracle, path: ahead, .. } = &mut *self.learner;
+        if oracle.notice(clue, stack, path)
+            && let Some(ahead) = ahead
+        {
+            ahead.reconsider(oracle, self.names);
+        }
+    }
+
     /// The next operation of the stream.
     pub(crate) fn observe(&mut self, operation: &Operation) {
         if !self.watcher.admits(operation) {
             return;
+        }
+        // What was called inside a call of a library came after its beginning.
+        if !matches!(operation.function.layer(), Layer::Posix | Layer::Stdio) {
+            self.learner.oracle.forget_clues();
         }
         let settled = self.define_context(operation);
         let path = self.names.files.get(&operation.file).map(|path| &**path);

@@ -14,6 +14,7 @@
 mod application;
 mod buffered;
 mod classic_netcdf;
+mod clue;
 mod escape;
 mod event;
 mod extent;
@@ -25,6 +26,7 @@ mod variable;
 
 pub use application::{APPLICATION_VARIABLES, ProcessIdentity, application, is_interpreter};
 pub use classic_netcdf::{ClassicHeader, ClassicHeaderError, ClassicVariable};
+pub use clue::Clue;
 pub use escape::{escape_into, path_text, plain, readable, unescaped};
 pub use event::{ContextId, Event, FileId, MappedFor, StreamId, Whence};
 pub use extent::{AccessExtents, Extent, ExtentSet, LibraryAccess};

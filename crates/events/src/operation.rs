@@ -12,6 +12,7 @@
 //! happened inside the call happened for all of them.
 
 use crate::buffered::BufferedOutput;
+use crate::clue::Clue;
 use crate::event::{ContextId, Event, FileId};
 use crate::mpi::MpiInternals;
 use ioracle_functions::{Access, Function, Layer};
@@ -108,10 +109,16 @@ struct Held {
 
 impl OperationFilter {
     /// Takes the next event of the stream and hands each operation that is now
-    /// known to `emit`. `mpi` is what all streams of the source share.
-    pub fn push(&mut self, event: &Event, mpi: &mut MpiInternals, emit: impl FnMut(Operation)) {
+    /// known to `emit`. `mpi` is what all streams of the source share. Gives back what
+    /// an event tells that is no operation.
+    pub fn push(
+        &mut self,
+        event: &Event,
+        mpi: &mut MpiInternals,
+        emit: impl FnMut(Operation),
+    ) -> Option<Clue> {
         let is_internal = mpi.observe(event);
-        self.push_known(event, is_internal, emit);
+        self.push_known(event, is_internal, emit)
     }
 
     /// The same, where it is known whether MPI made the call for itself.
@@ -120,18 +127,20 @@ impl OperationFilter {
         event: &Event,
         is_internal: bool,
         mut emit: impl FnMut(Operation),
-    ) {
+    ) -> Option<Clue> {
         let mut is_operation = !event.is_further_part();
         if let Some(held) = self.held.take_if(|held| held.depth >= event.depth) {
             is_operation |= held.depth == event.depth;
             emit(held.operation);
         }
-        if is_internal || event.failed() || !self.buffered.observe(event) {
-            return;
+        if is_internal {
+            return None;
         }
-        // The descriptor it is given has been opened before.
-        if event.function == Function::Fdopen {
-            return;
+        // The descriptor that `fdopen` is given has been opened before.
+        let is_nothing =
+            event.failed() || !self.buffered.observe(event) || event.function == Function::Fdopen;
+        if is_nothing {
+            return Clue::of(event);
         }
         let access = event.function.access();
         match event.function.layer() {
@@ -145,8 +154,9 @@ impl OperationFilter {
                 let operation = Operation::from(event);
                 self.held = Some(Held { depth: event.depth, operation });
             }
-            _ => {}
+            _ => return Clue::of(event),
         }
+        None
     }
 
     /// Hands over what is still held back at the end of the stream.
@@ -172,7 +182,9 @@ mod tests {
         mpi.define_context(ContextId(2), "libmpi.so.40+0x1;app+0x2");
         let mut names = Vec::new();
         let mut emit = |operation: Operation| names.push(operation.function.name());
-        events.into_iter().for_each(|event| filter.push(&event, &mut mpi, &mut emit));
+        for event in events {
+            filter.push(&event, &mut mpi, &mut emit);
+        }
         filter.finish(emit);
         names.join(" ")
     }
@@ -208,6 +220,26 @@ mod tests {
         check("H5Dwrite H5Dwrite+ H5Dwrite+ close", "H5Dwrite H5Dwrite H5Dwrite close");
         check("H5Dwrite .pwrite H5Dwrite+ H5Dwrite", "pwrite H5Dwrite");
     }
+
+    /// A call that encloses others comes before it has ended, so it is no clue.
+    #[test]
+    fn what_is_no_operation_is_a_clue_if_it_has_ended() {
+        let (mut filter, mut mpi) = (OperationFilter::default(), MpiInternals::default());
+        mpi.define_context(ContextId(2), "libmpi.so.40+0x1;app+0x2");
+        let mut clue = |event: Event| filter.push(&event, &mut mpi, |_| ());
+        let of = |name| event(function(name));
+        let seek = clue(Event { result: 70, ..of("lseek") });
+        assert_eq!(seek.map(|clue| (clue.position, clue.by_path)), Some((Some(70), false)));
+        let failed = clue(Event { result: -1, handle: -1, ..of("open") });
+        assert_eq!(failed.map(|clue| (clue.failed, clue.by_path)), Some((true, true)));
+        assert!(clue(of("stat")).is_some() && clue(of("fflush")).is_some());
+        for name in ["open", "read", "H5Dread", "H5Dopen", "nc_enddef", "mpi_wait", "lio_listio"] {
+            assert_eq!(clue(of(name)), None, "{name}");
+        }
+        let by_mpi = Event { context: ContextId(2), ..of("open") };
+        assert_eq!(clue(by_mpi), None, "MPI's own");
+    }
+
     /// Names with the digit of their file behind them; writes move 8 bytes.
     fn check_flushes(calls: &str, expected: &str) {
         let events = calls.split(' ').map(|call| {

@@ -39,10 +39,11 @@ impl<'a> Ahead<'a> {
     pub(crate) fn new(
         grammar: &'a Grammar,
         predictors: &'a Predictors,
-        candidate: usize,
+        first: Option<Candidate>,
     ) -> Ahead<'a> {
         let now = now(grammar, predictors);
-        Ahead { grammar, now, cursor: Cursor::new(grammar, predictors, candidate) }
+        let cursor = first.map(|first| Cursor::new(grammar, predictors, first));
+        Ahead { grammar, now, cursor: cursor.unwrap_or_default() }
     }
 }
 
@@ -73,10 +74,9 @@ fn heaviest<'a>(
 }
 
 impl Cursor {
-    /// Before one of the candidates.
-    pub(crate) fn new(grammar: &Grammar, predictors: &Predictors, candidate: usize) -> Cursor {
-        let Some(first) = predictors.candidates.get(candidate) else { return Cursor::default() };
-        let path = match heaviest(grammar, predictors, first) {
+    /// Before a symbol.
+    pub(crate) fn new(grammar: &Grammar, predictors: &Predictors, first: Candidate) -> Cursor {
+        let path = match heaviest(grammar, predictors, &first) {
             Some(predictor) => predictor.path.clone(),
             // It was proposed by counts, not by a place: use its latest place.
             None => latest_place(grammar, first.terminal).into_iter().collect(),

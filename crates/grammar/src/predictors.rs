@@ -437,9 +437,9 @@ impl Predictors {
         self.active.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     }
 
-    /// Begins a reading at one of the candidates.
-    pub fn begin_reading(&mut self, grammar: &Grammar, candidate: usize) {
-        let cursor = Cursor::new(grammar, self, candidate);
+    /// Begins a reading at a symbol.
+    pub fn begin_reading(&mut self, grammar: &Grammar, first: Candidate) {
+        let cursor = Cursor::new(grammar, self, first);
         self.marks.note_path(&cursor.path);
         self.reading = Some(cursor);
     }

@@ -129,14 +129,20 @@ impl StarSequitur {
     /// The end of the history is now: there it goes on with what comes next.
     /// Nothing comes for a candidate that does not exist.
     pub fn ahead(&self, candidate: usize) -> Ahead<'_> {
-        Ahead::new(&self.grammar, &self.predictors, candidate)
+        Ahead::new(&self.grammar, &self.predictors, self.next().get(candidate).copied())
+    }
+
+    /// The same from any symbol, also one that is no candidate: someone who knows more
+    /// expects it. Then it is read on from its latest place.
+    pub fn ahead_from(&self, first: Candidate) -> Ahead<'_> {
+        Ahead::new(&self.grammar, &self.predictors, Some(first))
     }
 
     /// Begins a reading that goes on while the stream grows: like
-    /// [`ahead`](Self::ahead), but it is kept here and updated with every rewrite, so
-    /// that what was read need not be read again. There is one at a time.
-    pub fn begin_reading(&mut self, candidate: usize) {
-        self.predictors.begin_reading(&self.grammar, candidate);
+    /// [`ahead_from`](Self::ahead_from), but it is kept here and updated with every
+    /// rewrite, so that what was read need not be read again. There is one at a time.
+    pub fn begin_reading(&mut self, first: Candidate) {
+        self.predictors.begin_reading(&self.grammar, first);
     }
 
     /// The next symbol of that reading; `None` if there is none.

@@ -24,7 +24,7 @@ pub struct Ablation {
 type Switch = (&'static str, fn(&mut Config));
 
 /// Everything that can be switched off.
-const SWITCHES: [Switch; 14] = [
+const SWITCHES: [Switch; 15] = [
     ("absolute or relative", |on| on.improvements.absolute_or_relative = false),
     ("file names", |on| on.improvements.name_templates = false),
     ("interleaved files", |on| on.improvements.interleaved_files = false),
@@ -36,6 +36,7 @@ const SWITCHES: [Switch; 14] = [
     ("middle sizes", |on| on.improvements.middle_sizes = false),
     ("relatives", |on| on.improvements.relatives = false),
     ("stated together", |on| on.improvements.stated_together = false),
+    ("clues between", |on| on.improvements.clues = false),
     ("trusted waits", |on| on.improvements.trusted_waits = false),
     ("shared rest", |on| on.grammar.shares_rest = false),
     ("all of them", |on| {
@@ -53,6 +54,7 @@ const SWITCHES: [Switch; 14] = [
             relatives: false,
             renamed_files: false,
             stated_together: false,
+            clues: false,
             trusted_waits: false,
         };
     }),

@@ -112,6 +112,8 @@ pub struct Improvements {
     pub renamed_files: bool,
     /// What is stated of operation and place together, by how often that held.
     pub stated_together: bool,
+    /// What is called between operations, as clues to the next one.
+    pub clues: bool,
 }
 
 impl Default for Improvements {
@@ -130,6 +132,7 @@ impl Default for Improvements {
             relatives: true,
             renamed_files: true,
             stated_together: true,
+            clues: true,
         }
     }
 }

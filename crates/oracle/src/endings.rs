@@ -15,16 +15,9 @@ use ioracle_grammar::Candidate;
 use serde::{Deserialize, Serialize};
 
 use crate::file_motion::FileMotion;
+use crate::followers::{Contest, ContestCell, Followers};
 use crate::motion::{Move, reserve_some};
 
-/// Different symbols that are counted after one symbol at one position.
-const MAX_FOLLOWERS: usize = 3;
-/// Counts are halved where one reaches this, so that the recent past weighs more.
-const MAX_TIMES: u16 = 1 << 8;
-/// How many outcomes the grammar's own probability is worth in a fresh cell.
-const PRIOR: f32 = 4.0;
-/// Outcomes after which a cell forgets half of them, to follow changes.
-const MAX_OUTCOMES: f32 = 1024.0;
 /// Steps of how much was counted, of the share of the most frequent follower,
 /// and of what the grammar holds probable.
 const N_COUNTS: usize = 3;
@@ -37,7 +30,7 @@ const N_CELLS: usize = N_COUNTS * N_SHARES * N_STEPS * 2;
 pub(crate) struct Endings {
     /// Of symbols whose files had known lengths, in the order of symbols.
     symbols: Vec<(u32, Branches)>,
-    cells: Vec<EndingCell>,
+    cells: Vec<ContestCell>,
     /// Where the last operation has left its file, if that is known.
     position: Option<(u32, FilePosition)>,
     /// The cell that the last statement counts for, with what the grammar and what
@@ -58,65 +51,11 @@ enum FilePosition {
 const N_POSITIONS: usize = 3;
 
 /// What followed a symbol, by position.
-type Branches = [EndingFollowers; N_POSITIONS];
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct EndingFollowers([(u32, u16); MAX_FOLLOWERS]);
-
-impl EndingFollowers {
-    fn count(&mut self, symbol: u32) {
-        let known = self.0.iter().position(|&(known, times)| times > 0 && known == symbol);
-        let at = known.unwrap_or_else(|| {
-            let least = (0..MAX_FOLLOWERS).min_by_key(|&at| self.0[at].1).unwrap_or(0);
-            self.0[least] = (symbol, 0);
-            least
-        });
-        self.0[at].1 += 1;
-        if self.0[at].1 >= MAX_TIMES {
-            self.0.iter_mut().for_each(|(_, times)| *times /= 2);
-        }
-    }
-
-    /// The most frequent one, and how often it and all came.
-    fn best(&self) -> Option<(u32, u16, u16)> {
-        let &(symbol, times) = self.0.iter().max_by_key(|(_, times)| *times)?;
-        (times > 0).then(|| (symbol, times, self.0.iter().map(|(_, times)| times).sum()))
-    }
-}
-
-/// How often each of the two was right.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct EndingCell {
-    outcomes: f32,
-    grammar: f32,
-    counts: f32,
-}
-
-impl EndingCell {
-    fn learn(&mut self, grammar: bool, counts: bool) {
-        if self.outcomes >= MAX_OUTCOMES {
-            self.outcomes /= 2.0;
-            self.grammar /= 2.0;
-            self.counts /= 2.0;
-        }
-        self.outcomes += 1.0;
-        self.grammar += f32::from(u8::from(grammar));
-        self.counts += f32::from(u8::from(counts));
-    }
-
-    fn estimate(&self, right: f32, expected: f32) -> f64 {
-        f64::from((right + PRIOR * expected) / (self.outcomes + PRIOR)).clamp(0.0, 1.0)
-    }
-
-    fn is_valid(&self) -> bool {
-        let of_all = 0.0..=self.outcomes;
-        self.outcomes.is_finite() && of_all.contains(&self.grammar) && of_all.contains(&self.counts)
-    }
-}
+type Branches = [Followers; N_POSITIONS];
 
 impl Endings {
     pub fn new() -> Endings {
-        let cells = vec![EndingCell::default(); N_CELLS];
+        let cells = vec![ContestCell::default(); N_CELLS];
         Endings { symbols: Vec::new(), cells, position: None, asked: None }
     }
 
@@ -153,33 +92,16 @@ impl Endings {
     }
 
     /// Weighs the candidates of the grammar, the most probable first, anew where the
-    /// position tells more; each comes with its number. False where it does not.
-    pub fn weigh(&mut self, stated: &[Candidate], weighed: &mut Vec<(usize, Candidate)>) -> bool {
+    /// position tells more.
+    pub fn weigh(&mut self, candidates: &mut Vec<Candidate>) {
         self.asked = None;
-        let (Some(position), Some(first)) = (self.position, stated.first()) else { return false };
-        let Some((symbol, times, all)) = self.decided_by(position) else { return false };
-        // What the grammar does not name cannot be read on from.
-        let Some(at) = stated.iter().position(|it| it.terminal == symbol) else { return false };
-        let probability = first.probability;
-        let cell = cell_of(at == 0, times, all, probability);
+        let (Some(position), Some(first)) = (self.position, candidates.first()) else { return };
+        let Some((symbol, times, all)) = self.decided_by(position) else { return };
+        // It only decides between ways that the grammar knows.
+        let Some(at) = candidates.iter().position(|it| it.terminal == symbol) else { return };
+        let cell = cell_of(at == 0, times, all, first.probability);
         self.asked = Some((cell, first.terminal, symbol));
-        let cell = &self.cells[cell];
-        weighed.clear();
-        weighed.extend(stated.iter().copied().enumerate());
-        if at == 0 {
-            let counted = cell.estimate(cell.counts, probability as f32);
-            scale(weighed, (1.0 - counted) / (1.0 - probability).max(1e-9));
-            weighed[0].1.probability = counted;
-        } else {
-            let counted = cell.estimate(cell.counts, (1.0 - probability as f32) / 2.0);
-            let kept = cell.estimate(cell.grammar, probability as f32).min(1.0 - counted);
-            let others = 1.0 - probability - stated[at].probability;
-            scale(weighed, (1.0 - counted - kept).max(0.0) / others.max(1e-9));
-            weighed[0].1.probability = kept;
-            weighed[at].1.probability = counted;
-        }
-        weighed.sort_by(|a, b| b.1.probability.total_cmp(&a.1.probability));
-        true
+        self.cells[cell].apply(Contest::of(Some(at)), symbol, candidates);
     }
 
     /// What followed most often at this position, how often, and how often anything
@@ -187,7 +109,7 @@ impl Endings {
     fn decided_by(&self, (last, position): (u32, FilePosition)) -> Option<(u32, u16, u16)> {
         let (_, branches) = &self.symbols[self.place_of(last).ok()?];
         let best = branches[position as usize].best()?;
-        let differs = |other: &EndingFollowers| other.best().is_some_and(|it| it.0 != best.0);
+        let differs = |other: &Followers| other.best().is_some_and(|it| it.0 != best.0);
         branches.iter().any(differs).then_some(best)
     }
 
@@ -198,27 +120,19 @@ impl Endings {
 
     pub fn memory_bytes(&self) -> usize {
         self.symbols.capacity() * size_of::<(u32, Branches)>()
-            + self.cells.capacity() * size_of::<EndingCell>()
+            + self.cells.capacity() * size_of::<ContestCell>()
     }
 
     /// Whether it could have been made by this code.
     pub fn is_valid(&self, n_symbols: usize) -> bool {
-        let is_known = |&(symbol, times): &(u32, u16)| {
-            times == 0 || ((symbol as usize) < n_symbols && times < MAX_TIMES)
-        };
-        let followers = self.symbols.iter().flat_map(|(_, branches)| branches);
-        let mut followers = followers.flat_map(|followers| &followers.0);
+        let mut followers = self.symbols.iter().flat_map(|(_, branches)| branches);
         self.symbols.is_sorted_by(|a, b| a.0 < b.0)
             && self.symbols.last().is_none_or(|&(last, _)| (last as usize) < n_symbols)
             && self.cells.len() == N_CELLS
-            && self.cells.iter().all(EndingCell::is_valid)
-            && followers.all(is_known)
+            && self.cells.iter().all(ContestCell::is_valid)
+            && followers.all(|followers| followers.is_valid(n_symbols))
             && self.position.is_none_or(|(symbol, _)| (symbol as usize) < n_symbols)
     }
-}
-
-fn scale(candidates: &mut [(usize, Candidate)], factor: f64) {
-    candidates.iter_mut().for_each(|(_, it)| it.probability *= factor);
 }
 
 fn cell_of(agree: bool, times: u16, all: u16, probability: f64) -> usize {
@@ -255,9 +169,9 @@ mod tests {
         }
     }
 
-    fn candidates() -> [Candidate; 2] {
+    fn candidates() -> Vec<Candidate> {
         let candidate = |terminal, probability| Candidate { terminal, probability };
-        [candidate(READ, 0.6), candidate(CLOSE, 0.3)]
+        vec![candidate(READ, 0.6), candidate(CLOSE, 0.3)]
     }
 
     /// Files of changing length are read piece by piece and closed.
@@ -267,7 +181,7 @@ mod tests {
             let pieces = 1 + n * 7 % 5;
             for piece in 1..=pieces {
                 endings.advance(&read(), &file(piece, pieces));
-                endings.weigh(&candidates(), &mut Vec::new());
+                endings.weigh(&mut candidates());
                 endings.learn(if piece < pieces { READ } else { CLOSE });
             }
         }
@@ -279,11 +193,11 @@ mod tests {
         let mut endings = after(100);
         for (end, expected) in [(2, READ), (3, CLOSE)] {
             endings.advance(&read(), &file(end, 3));
-            let mut weighed = Vec::new();
-            assert!(endings.weigh(&candidates(), &mut weighed));
-            assert_eq!(weighed[0].1.terminal, expected);
-            assert!(weighed[0].1.probability > 0.9, "{weighed:?}");
-            let stated: f64 = weighed.iter().map(|(_, it)| it.probability).sum();
+            let mut weighed = candidates();
+            endings.weigh(&mut weighed);
+            assert_eq!(weighed[0].terminal, expected);
+            assert!(weighed[0].probability > 0.9, "{weighed:?}");
+            let stated: f64 = weighed.iter().map(|it| it.probability).sum();
             assert!(stated <= 1.0 + 1e-9, "{weighed:?}");
         }
         assert!(endings.is_valid(2));
@@ -295,6 +209,8 @@ mod tests {
         let mut endings = after(100);
         let unknown = FileMotion { size_known: false, ..file(3, 3) };
         endings.advance(&read(), &unknown);
-        assert!(!endings.weigh(&candidates(), &mut Vec::new()));
+        let mut weighed = candidates();
+        endings.weigh(&mut weighed);
+        assert_eq!(weighed, candidates());
     }
 }

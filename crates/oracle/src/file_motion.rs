@@ -15,6 +15,8 @@ pub struct FileMotion {
     pub tag: u32,
     /// End of the last access; where a contiguous one would start.
     pub end: u64,
+    /// Where a seek has put it since the last access.
+    pub sought: Option<u64>,
     /// The size, as far as accesses, opens and truncations show it.
     pub size: u64,
     /// Whether nothing can be read beyond `size`: the file was cut or made by
@@ -55,6 +57,7 @@ impl FileMotion {
     pub const NEW: FileMotion = FileMotion {
         tag: 0,
         end: 0,
+        sought: None,
         size: 0,
         size_known: false,
         n_open: 0,
@@ -113,6 +116,7 @@ impl FileMotion {
         push(&mut self.distances, distance);
         self.distance_run.advance(&self.distances);
         self.end = offset.saturating_add(size);
+        self.sought = None;
         self.size = self.size.max(self.end);
         if let Some(gap) = self.gaps.iter_mut().find(|gap| gap.length > 0 && gap.start == offset) {
             gap.start = gap.start.saturating_add(size);

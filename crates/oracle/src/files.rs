@@ -356,11 +356,8 @@ impl KnownFiles {
     }
 }
 
-/// Stands for a file that has no number yet and is expected by its name.
-pub const NEW_FILE: i64 = -1;
-
-/// The same for a neighbour of the last one.
-pub const NEW_NEIGHBOUR: i64 = -2;
+/// How many names a file may be expected by.
+pub const N_NAMES: usize = 7;
 
 /// Number of the hypothesis that a variable follows its neighbour: programs go from
 /// one file to the next with all that is in it.
@@ -384,7 +381,7 @@ fn variable(name: &str) -> Option<&str> {
 pub fn possible(
     motions: &impl Motions,
     names: bool,
-    named: [Option<i64>; 2],
+    named: [Option<i64>; N_NAMES],
 ) -> impl Fn(i64) -> bool {
     move |file| {
         names
@@ -393,12 +390,12 @@ pub fn possible(
     }
 }
 
-/// The hypotheses on the file of a symbol's next operation. `named` is the file
-/// that an open is expected to name, and the neighbour of the last one.
+/// The hypotheses on the file of a symbol's next operation. `named` are the files
+/// that an open is expected to name: see [`ExpectedNames`](crate::knowledge::ExpectedNames).
 pub fn put_evidence(
     motions: &impl Motions,
     symbol: u32,
-    named: [Option<i64>; 2],
+    named: [Option<i64>; N_NAMES],
     recalled_ranks: [Option<i64>; 2],
     evidence: &mut Evidence,
 ) {
@@ -426,4 +423,6 @@ pub fn put_evidence(
     // Who names files by using them goes on to the next where it left the last.
     let (end, left_at) = (motions.file(now.file).end, motions.file(now.used[1]).end);
     evidence.computed(named[0].filter(|_| end > 0 && end == left_at));
+    evidence.computed(named[2].or(known(now.hinted)));
+    named[3..].iter().for_each(|&name| evidence.computed(name));
 }

@@ -4,7 +4,7 @@
 //! accesses within a span of time. All of it is read along the most probable
 //! path, and the confidence is the probability of that path.
 
-use ioracle_events::{Burst, Prediction, WithinTime};
+use ioracle_events::{Burst, ContextSymbol, Prediction, WithinTime};
 
 use crate::oracle::Oracle;
 
@@ -84,7 +84,7 @@ impl Oracle {
     /// waits, so what is expected before the first step counts here even where the
     /// prediction itself states no wait.
     fn path(&self) -> impl Iterator<Item = Prediction> + '_ {
-        let best = self.candidates.iter().position(Option::is_some);
+        let best = self.predictions.iter().position(|it| it.symbol != ContextSymbol::UNSEEN);
         let mut wait = Some(self.expected_wait);
         let path = best.into_iter().flat_map(|first| self.ahead(first));
         let path = path.map(move |step| match wait.take() {

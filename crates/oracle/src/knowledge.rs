@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Rates;
 use crate::config::{Config, Improvements, Naming};
-use crate::files::{self, NEW_FILE, NEW_NEIGHBOUR};
+use crate::derivation::Derivations;
+use crate::files::{self, N_NAMES};
 use crate::hash::{SeedlessMap, combine};
 use crate::motion::{Motions, Move, NONE, reserve_some};
 use crate::names::Opener;
@@ -140,23 +141,38 @@ pub struct ExpectedName {
     pub name: String,
 }
 
-/// The files that an operation may name.
+/// The files that an operation may name, in this order: as the names before it go on;
+/// where variables take the place of files, the same variable as last time in the file
+/// of the operation before; the names that other calls have used last and before that;
+/// the one that they used after the file opened last; and two made from the first of
+/// these and from the file opened last.
 #[derive(Clone, Debug, Default)]
-pub struct ExpectedNames {
-    /// As the names before it go on.
-    pub next: Option<ExpectedName>,
-    /// Where variables take the place of files: the same variable as last time,
-    /// in the file of the operation before.
-    pub neighbour: Option<ExpectedName>,
-}
+pub struct ExpectedNames(Vec<Option<ExpectedName>>);
 
 impl ExpectedNames {
-    /// Their numbers, or what stands for those that have none.
-    fn files(&self) -> [Option<i64>; 2] {
-        [(&self.next, NEW_FILE), (&self.neighbour, NEW_NEIGHBOUR)].map(|(expected, new)| {
-            let number = |it: &ExpectedName| if it.file == NONE { new } else { i64::from(it.file) };
-            expected.as_ref().map(number)
+    /// All of them; where an operation names none, nothing is stored.
+    pub fn new(names: [Option<ExpectedName>; N_NAMES]) -> ExpectedNames {
+        ExpectedNames(names.into())
+    }
+
+    /// Their numbers; those that have none get one below 0, equal names the same.
+    fn files(&self) -> [Option<i64>; N_NAMES] {
+        std::array::from_fn(|at| {
+            let expected = self.0.get(at)?.as_ref()?;
+            if expected.file != NONE {
+                return Some(i64::from(expected.file));
+            }
+            let is_same =
+                |it: &Option<ExpectedName>| it.as_ref().is_some_and(|it| it.name == expected.name);
+            let first = self.0.iter().position(is_same).unwrap_or(at);
+            Some(-1 - first as i64)
         })
+    }
+
+    /// Takes out the name that such a number stands for.
+    fn take(mut self, number: i64) -> Option<String> {
+        let at = usize::try_from(-1 - number).ok()?;
+        self.0.get_mut(at)?.take().map(|expected| expected.name)
     }
 }
 
@@ -169,6 +185,8 @@ pub struct Knowledge {
     pub transitions: Transitions,
     /// Names by the symbol that opens them.
     pub openers: SeedlessMap<u32, Opener>,
+    /// Names that were made from others, by any symbol.
+    pub made: Derivations,
     sizes: Tracker,
     offsets: Offsets,
     files: Tracker,
@@ -186,6 +204,7 @@ impl Knowledge {
             symbols: Vec::new(),
             transitions: Transitions::new(config.max_transitions),
             openers: SeedlessMap::default(),
+            made: Derivations::default(),
             sizes: Tracker::new(config.max_contexts / 2),
             offsets: Offsets::new(config.max_contexts),
             files: Tracker::new(config.max_contexts / 4),
@@ -256,13 +275,11 @@ impl Knowledge {
             self.look_for_file(motions, symbol, names.files(), &mut outlook.file);
             outlook.file.choose_before(files::NEIGHBOUR, rates)
         });
-        let (file, new) = match expected_file {
-            Some(NEW_FILE) => (NONE, names.next),
-            Some(NEW_NEIGHBOUR) => (NONE, names.neighbour),
+        let (file, new_name) = match expected_file {
+            Some(new) if new < 0 => (NONE, names.take(new)),
             Some(file) => (u32::try_from(file).unwrap_or(same_file), None),
             None => (same_file, None),
         };
-        let new_name = new.map(|new| new.name);
         let always = after_all_of(known.io_time.count());
         let file_certainty = match &known.file {
             Some(_) => f64::from(outlook.file.certainty()),
@@ -298,6 +315,7 @@ impl Knowledge {
         self.symbols.capacity() * size_of::<SymbolKnowledge>()
             + self.symbols.iter().map(boxed).sum::<usize>()
             + self.openers.values().map(Opener::memory_bytes).sum::<usize>()
+            + self.made.memory_bytes()
             + self.transitions.memory_bytes()
             + self.sizes.memory_bytes()
             + self.offsets.memory_bytes()
@@ -309,6 +327,7 @@ impl Knowledge {
     pub fn is_valid(&self) -> bool {
         self.transitions.is_valid()
             && self.openers.values().all(Opener::is_valid)
+            && self.made.is_valid()
             && self.sizes.is_valid()
             && self.offsets.is_valid()
             && self.files.is_valid()
@@ -408,7 +427,7 @@ impl Knowledge {
         &self,
         motions: &impl Motions,
         symbol: u32,
-        named: [Option<i64>; 2],
+        named: [Option<i64>; N_NAMES],
         looked: &mut Looked,
     ) {
         let known = self.symbols.get(symbol as usize);

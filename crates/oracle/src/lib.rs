@@ -47,13 +47,16 @@
 mod behaviour;
 mod burst;
 mod choice;
+mod clues;
 mod config;
 mod contexts;
 mod contiguity;
+mod derivation;
 mod endings;
 mod error;
 mod file_motion;
 mod files;
+mod followers;
 mod future;
 mod hash;
 mod header;

@@ -44,6 +44,10 @@ pub struct Now {
     pub used: [u32; RECENT],
     /// Operations since the last quiet spell.
     pub since_quiet: u32,
+    /// The file that a call named last which was no operation, if it is known.
+    pub hinted: u32,
+    /// Opens since then.
+    pub opens_since_hint: u8,
 }
 
 impl Default for Now {
@@ -59,11 +63,26 @@ impl Default for Now {
             opened: [NONE; RECENT],
             used: [NONE; RECENT],
             since_quiet: 0,
+            hinted: NONE,
+            opens_since_hint: 0,
         }
     }
 }
 
+/// Opens for which the names that were used before them count.
+const MAX_HINTED_OPENS: u8 = 2;
+
 impl Now {
+    /// Whether the names that other calls have used may be of files opened next.
+    pub fn heeds_hints(&self) -> bool {
+        self.opens_since_hint < MAX_HINTED_OPENS
+    }
+
+    /// No call has used a name.
+    pub fn forget_hints(&mut self) {
+        (self.hinted, self.opens_since_hint) = (NONE, MAX_HINTED_OPENS);
+    }
+
     /// The tag of the last symbol, for contexts.
     pub fn last_tag(&self) -> u64 {
         u64::from(self.recent[0])
@@ -205,6 +224,7 @@ pub trait Motions {
         if is_open {
             now.opened.copy_within(..RECENT - 1, 1);
             now.opened[0] = step.file;
+            now.opens_since_hint = now.opens_since_hint.saturating_add(1);
         }
         if now.used[0] != step.file {
             let rank = now.used.iter().position(|&file| file == step.file).unwrap_or(RECENT - 1);
@@ -226,6 +246,7 @@ pub trait Motions {
                 file.n_open = file.n_open.saturating_add(1);
                 file.was_opened = true;
                 file.opener = step.symbol;
+                file.sought = None;
                 file.end = if step.append { file.size } else { 0 };
             }
             Access::Close => file.n_open = file.n_open.saturating_sub(1),
@@ -328,6 +349,7 @@ impl RealMotions {
         for file in &mut self.files {
             file.n_open = 0;
             file.end = 0;
+            file.sought = None;
         }
     }
 }

@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::derivation::Derivations;
 use crate::stamp::{DateStamp, StampToken, tokens};
 
 const MAX_PERIOD: usize = 8;
@@ -41,6 +42,8 @@ pub struct Opener {
     /// What is expected next, where it is asked for far more often than names
     /// come: see [`prepare`](Opener::prepare).
     upcoming: Option<Box<str>>,
+    /// Names that were made from others.
+    pub made: Derivations,
 }
 
 impl Default for Opener {
@@ -52,6 +55,7 @@ impl Default for Opener {
             last_first: Vec::new(),
             first_rate: TRUSTED + (TRUSTED >> 1),
             upcoming: None,
+            made: Derivations::default(),
         }
     }
 }
@@ -117,6 +121,7 @@ impl Opener {
         self.names.len() <= 2 * MAX_PERIOD
             && self.first.len().max(self.last_first.len()) <= MAX_FIRST
             && self.all_names().all(|name| name.len() <= MAX_NAME_BYTES)
+            && self.made.is_valid()
     }
 
     /// Bytes in memory.
@@ -125,6 +130,7 @@ impl Opener {
             + self.names.capacity() * size_of::<Box<str>>()
             + (self.first.capacity() + self.last_first.capacity()) * size_of::<Box<str>>()
             + self.all_names().map(str::len).sum::<usize>()
+            + self.made.memory_bytes()
     }
 
     fn all_names(&self) -> impl Iterator<Item = &str> {
@@ -149,7 +155,7 @@ impl Opener {
     }
 }
 
-fn learn_rate(rate: &mut u16, is_right: bool) {
+pub(crate) fn learn_rate(rate: &mut u16, is_right: bool) {
     if is_right {
         *rate += (u16::MAX - *rate) >> 2;
     } else {

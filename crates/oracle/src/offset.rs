@@ -45,6 +45,9 @@ struct RoleRates {
 
 const N_RATES: usize = 512;
 
+/// Number of the hypothesis that an access starts where a seek has put the position.
+const SOUGHT: usize = 17;
+
 /// Whose offset is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct OffsetContext {
@@ -103,7 +106,11 @@ impl Offsets {
             if known.role != role {
                 *known = RoleRates { role, rates: self.tracker.overall() };
             }
-            let expected = if is_fresh { looked.expected() } else { looked.choose(&known.rates) };
+            let expected = if is_fresh {
+                looked.expected()
+            } else {
+                looked.choose_before(SOUGHT, &known.rates)
+            };
             self.tracker.learn(looked, &mut known.rates, offset as i64, knowledge.n < YOUNG);
             knowledge.count(expected.map_or(0.0, |expected| offset as f64 - expected as f64));
         }
@@ -126,8 +133,8 @@ impl Offsets {
         let role = role(motions.symbol(step.symbol).tag, step.size);
         let found = self.rates.get(role as usize % N_RATES).filter(|found| found.role == role);
         let expected = match found {
-            Some(found) => looked.choose(&found.rates),
-            None => looked.choose(&self.tracker.overall()),
+            Some(found) => looked.choose_before(SOUGHT, &found.rates),
+            None => looked.choose_before(SOUGHT, &self.tracker.overall()),
         };
         expected.map_or(contiguous, |offset| offset as u64)
     }
@@ -205,4 +212,5 @@ fn put_evidence(motions: &impl Motions, step: OffsetContext, evidence: &mut Evid
     let role_end = motions.role_end(step.symbol, step.size);
     evidence.computed(role_end.map(|end| end as i64));
     evidence.computed(file.gap_for(step.size).map(|gap| gap.start as i64));
+    evidence.computed(file.sought.map(|position| position as i64));
 }

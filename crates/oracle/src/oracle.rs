@@ -3,19 +3,21 @@
 //! The oracle of one stream.
 
 use ioracle_events::{
-    Access, ContextId, ContextSymbol, FileId, Function, Operation, PredictedFile, Prediction,
+    Access, Clue, ContextId, ContextSymbol, FileId, Function, Operation, PredictedFile, Prediction,
     PredictionSource, Spread,
 };
 use ioracle_grammar::{Candidate, StarSequitur};
 use serde::{Deserialize, Serialize};
 
 use crate::burst::QuietLine;
+use crate::clues::Clues;
 use crate::config::{Config, Naming};
 use crate::contexts::Contexts;
 use crate::contiguity::Contiguity;
+use crate::derivation::NameOrigin;
 use crate::endings::Endings;
 use crate::files::{KnownFiles, neighbour};
-use crate::hash::Seedless;
+use crate::hash::{Seedless, combine};
 use crate::knowledge::{
     ExpectationSource, Expected, ExpectedName, ExpectedNames, Knowledge, SymbolKnowledge,
 };
@@ -38,6 +40,7 @@ pub struct Oracle {
     pub(crate) motions: RealMotions,
     pub(crate) contiguity: Contiguity,
     pub(crate) endings: Endings,
+    pub(crate) clues: Clues,
     pub(crate) places: PlaceCalibration,
     pub(crate) quiet: QuietLine,
     pub(crate) wait_trust: WaitTrust,
@@ -45,10 +48,8 @@ pub struct Oracle {
     pub(crate) expected_wait: ExpectedWait,
     pub(crate) clock: RunState,
     pub(crate) predictions: Vec<Prediction>,
-    /// Room for the candidates of the grammar weighed anew, each with its number.
-    pub(crate) weighed: Vec<(usize, Candidate)>,
-    /// For each prediction, which candidate of the grammar it comes from.
-    pub(crate) candidates: Vec<Option<usize>>,
+    /// Room for the candidates of the grammar weighed anew.
+    pub(crate) weighed: Vec<Candidate>,
     /// For each prediction, what its place counts for.
     pub(crate) place_cells: Vec<PlaceCell>,
     /// What is stated first, before it is corrected by how often that held.
@@ -95,6 +96,7 @@ impl Oracle {
             motions: RealMotions::new(config.max_contexts / 4),
             contiguity: Contiguity::default(),
             endings: Endings::new(),
+            clues: Clues::new(config.max_contexts / 2),
             places: PlaceCalibration::new(),
             quiet: QuietLine::default(),
             wait_trust: WaitTrust::default(),
@@ -106,7 +108,6 @@ impl Oracle {
             },
             predictions: Vec::new(),
             weighed: Vec::new(),
-            candidates: Vec::new(),
             place_cells: Vec::new(),
             stated: 0.0,
             outlook: Box::default(),
@@ -202,6 +203,7 @@ impl Oracle {
         self.motions.begin_run();
         self.contiguity.begin_run();
         self.endings.begin_run();
+        self.clues.begin_run();
         self.places.begin_run();
         self.knowledge.openers.values_mut().for_each(Opener::begin_run);
         if self.clock.last_end_ns.take().is_some() {
@@ -215,6 +217,57 @@ impl Oracle {
     /// others are counted elsewhere: this oracle began as a copy of another.
     pub fn count_operations(&mut self, n_operations: u64) {
         self.clock.n_observed = n_operations;
+    }
+
+    /// Takes in a call that is no operation and has ended: it may tell what comes
+    /// next. `stack` is its call stack, and `path` that of its file, as far as the
+    /// source gave them. True if predictions have been made anew.
+    pub fn notice(&mut self, clue: &Clue, stack: Option<StackId>, path: Option<&str>) -> bool {
+        if !self.config.improvements.clues {
+            return false;
+        }
+        let stack = stack.map_or(u64::from(clue.context.0), |stack| stack.0);
+        let function = (u64::from(u16::from(clue.function)) << 1) | u64::from(clue.failed);
+        let path = path.filter(|_| clue.by_path);
+        let has_new_name = self.clues.notice(combine(stack, function), path);
+        let file = self.files.by_source(clue.file);
+        if let (Some(file), Some(position)) = (file, clue.position) {
+            self.motions.file_mut(file).sought = Some(position);
+        }
+        let now = &mut self.motions.now;
+        let is_other_file = has_new_name || now.hinted != file.unwrap_or(NONE);
+        (now.hinted, now.opens_since_hint) = (file.unwrap_or(NONE), 0);
+        // Most calls change nothing about what is predicted.
+        let has_position = clue.position.is_some();
+        let moves = |stated: &Prediction| match self.knowledge.symbols.get(stated.symbol.0 as usize)
+        {
+            Some(known) => {
+                is_other_file && known.file.is_some() || has_position && known.offset.is_some()
+            }
+            None => has_new_name,
+        };
+        let is_moved = self.predictions.iter().any(moves);
+        if !is_moved {
+            self.weigh_by_grammar();
+            if !self.clues.has_changed(&self.weighed) {
+                return false;
+            }
+        }
+        self.prepare();
+        true
+    }
+
+    /// Takes back that calls have come since the last operation, for an operation that
+    /// may have begun before them.
+    pub fn forget_clues(&mut self) {
+        if !self.clues.forget() {
+            return;
+        }
+        if let Some(file) = self.motions.files.get_mut(self.motions.now.hinted as usize) {
+            file.sought = None;
+        }
+        self.motions.now.forget_hints();
+        self.prepare();
     }
 
     /// Learns from the operation that came, and prepares the next predictions.
@@ -250,6 +303,10 @@ impl Oracle {
         if let Some(steps) = self.made_in_this_run.as_mut().filter(|it| it.len() < MAX_STEPS) {
             steps.insert((self.motions.now.symbol, symbol));
         }
+        if known_symbol.is_none() && self.config.improvements.clues {
+            let is_same = file == self.motions.now.file;
+            self.clues.learn_new_file(is_same, self.named_since(), self.files.name(file));
+        }
         let names = self.expected_names(symbol);
         self.knowledge.learn(&self.motions, &step, &names, &mut self.outlook);
         self.learn_name(&step);
@@ -261,6 +318,9 @@ impl Oracle {
             if matches!(step.access, Access::Read | Access::Open) {
                 self.endings.advance(&step, self.motions.file(file));
             }
+        }
+        if self.config.improvements.clues {
+            self.clues.learn(symbol, known_symbol.is_none());
         }
         self.contiguity.learn(operation);
         self.contiguity.advance(symbol, operation);
@@ -294,8 +354,8 @@ impl Oracle {
     /// item is that prediction. The probabilities of each are those of the whole
     /// path up to it. Nothing comes after an operation of an unseen symbol.
     pub fn ahead(&self, first: usize) -> impl Iterator<Item = Prediction> + '_ {
-        let candidate = self.candidates.get(first).copied().flatten();
-        let known = candidate.into_iter().flat_map(|candidate| self.grammar.ahead(candidate));
+        let candidate = self.predictions.get(first).and_then(candidate_of);
+        let known = candidate.into_iter().flat_map(|it| self.grammar.ahead_from(it));
         let mut supposed = Supposed::new(self);
         let path =
             known.map_while(move |step| supposed.step(self, step.terminal, step.probability));
@@ -311,7 +371,7 @@ impl Oracle {
     pub fn begin_path(&mut self) -> Option<Prediction> {
         self.end_path();
         let stated = self.predictions.first()?.clone();
-        let candidate = self.candidates.first().copied().flatten()?;
+        let candidate = candidate_of(&stated)?;
         self.grammar.begin_reading(candidate);
         self.path = Some(Box::new(Supposed::new(self)));
         self.read_on().map(|_| stated)
@@ -374,6 +434,7 @@ impl Oracle {
             + self.knowledge.memory_bytes()
             + self.contiguity.memory_bytes()
             + self.endings.memory_bytes()
+            + self.clues.memory_bytes()
             + self.places.memory_bytes()
             + self.motions.symbols.capacity() * size_of::<SymbolMotion>()
             + self.motions.roles.memory_bytes()
@@ -475,9 +536,10 @@ impl Oracle {
                 None => ExpectedName { file: NONE, name: files.name_now(&name).unwrap_or(name) },
             }
         };
+        let companion = name_of(self.companion(motions));
         let next = opener.and_then(|opener| {
             if self.always_names(symbol) {
-                return opener.expect(name_of(self.companion(motions)));
+                return opener.expect(companion);
             }
             opener.upcoming().map(str::to_string)
         });
@@ -487,7 +549,23 @@ impl Oracle {
                 .zip(name_of(motions.symbol(symbol).file))
                 .and_then(|(last, own)| neighbour(last, own)),
         };
-        ExpectedNames { next: next.map(numbered), neighbour: neighbour.map(numbered) }
+        let mut names = [next, neighbour, None, None, None, None, None];
+        if self.config.improvements.clues && self.config.naming == Naming::Opens {
+            let is_heeded = motions.now().heeds_hints();
+            let mut hints = self.clues.names().filter(|name| is_heeded && !name.is_empty());
+            let hint = hints.next();
+            names[2] = hint.map(str::to_string);
+            names[3] = hints.next().map(str::to_string);
+            let last = name_of(motions.symbol(symbol).file);
+            names[4] = last.and_then(|last| self.clues.name_after(last)).map(str::to_string);
+            let made = |from: Option<&str>, origin| {
+                let own = opener.and_then(|opener| opener.made.expect(origin, from?));
+                own.or_else(|| self.knowledge.made.expect(origin, from?))
+            };
+            names[5] = made(hint, NameOrigin::Hint);
+            names[6] = made(companion, NameOrigin::Companion);
+        }
+        ExpectedNames::new(names.map(|name| name.map(numbered)))
     }
 
     /// The file that was named last, by any symbol.
@@ -508,6 +586,13 @@ impl Oracle {
         let companion = self.files.name(self.companion(&self.motions));
         let opener = self.knowledge.openers.entry(step.symbol).or_default();
         opener.learn(name, companion, self.files.former_name(step.file));
+        if self.config.improvements.clues {
+            let hint = self.clues.names().next();
+            for (origin, from) in [(NameOrigin::Hint, hint), (NameOrigin::Companion, companion)] {
+                opener.made.learn(origin, from, name);
+                self.knowledge.made.learn(origin, from, name);
+            }
+        }
         if !self.config.naming.is_by(step.access) {
             opener.prepare();
         }
@@ -560,22 +645,25 @@ impl Oracle {
         if corrected < stated { corrected / stated } else { 1.0 }
     }
 
+    /// The candidates of the grammar, weighed by where the last operation has left its
+    /// file.
+    fn weigh_by_grammar(&mut self) {
+        self.weighed.clear();
+        self.weighed.extend(self.grammar.next().iter().take(self.config.max_predictions));
+        self.endings.weigh(&mut self.weighed);
+    }
+
     /// Makes the predictions that [`predict`](Self::predict) gives.
     pub(crate) fn prepare(&mut self) {
         let mut predictions = std::mem::take(&mut self.predictions);
         predictions.clear();
-        self.candidates.clear();
         let mut left = 1.0;
         self.outlook.forget();
         self.expected_wait = ExpectedWait::default();
-        let n_candidates = self.grammar.next().len().min(self.config.max_predictions);
-        let is_weighed =
-            self.endings.weigh(&self.grammar.next()[..n_candidates], &mut self.weighed);
-        for i in 0..n_candidates {
-            let (candidate, Candidate { terminal: symbol, probability }) = match is_weighed {
-                true => self.weighed[i],
-                false => (i, self.grammar.next()[i]),
-            };
+        self.weigh_by_grammar();
+        let mut weighed = std::mem::take(&mut self.weighed);
+        self.clues.weigh(&mut weighed);
+        for (i, &Candidate { terminal: symbol, probability }) in weighed.iter().enumerate() {
             let names = self.expected_names(symbol);
             let outlook = if i == 0 { &mut self.outlook } else { &mut self.other_outlook };
             let expected = self.knowledge.expect(&self.motions, symbol, names, outlook);
@@ -592,14 +680,13 @@ impl Oracle {
                 }
                 left -= probability;
                 predictions.push(Prediction { operation_probability: probability, ..prediction });
-                self.candidates.push(Some(candidate));
             }
         }
+        self.weighed = weighed;
         if left > 1e-9 {
             let unseen = Prediction { operation_probability: left, ..self.unseen() };
             let rank = predictions.partition_point(|known| known.operation_probability >= left);
             predictions.insert(rank, unseen);
-            self.candidates.insert(rank, None);
         }
         self.contiguity.apply(&mut predictions);
         self.calibrate_places(&mut predictions);
@@ -644,7 +731,15 @@ impl Oracle {
         }
     }
 
-    /// With nothing to go by: same file, contiguous, last size, no wait.
+    /// The file named since the last operation, and the one of a name made from that.
+    fn named_since(&self) -> [Option<String>; 2] {
+        let named = self.clues.name_since();
+        let made = named.and_then(|name| self.knowledge.made.expect(NameOrigin::Hint, name));
+        [named.map(str::to_string), made]
+    }
+
+    /// With nothing to go by: same file, contiguous, last size, no wait. If a file was
+    /// named since the last operation, that may be opened.
     fn unseen(&self) -> Prediction {
         let file = self.motions.now.file;
         let known_file = self.motions.file(file);
@@ -654,7 +749,7 @@ impl Oracle {
             true => self.motions.now.size.min(left),
             false => self.motions.now.size,
         };
-        Prediction {
+        let unseen = Prediction {
             symbol: ContextSymbol::UNSEEN,
             function: self.clock.last_data_function,
             file: self.predicted_file(file, None),
@@ -670,7 +765,14 @@ impl Oracle {
             probability: 0.5,
             operation_probability: 1.0,
             source: PredictionSource::ThisRun,
-        }
+        };
+        let Some((name, rate)) = self.clues.new_file(self.named_since()) else { return unseen };
+        let file = match self.files.by_name(&name) {
+            Some(file) => self.predicted_file(file, None),
+            None => PredictedFile::New(name),
+        };
+        let (function, offset, size) = (Function::Open, None, 0);
+        Prediction { function, file, offset, size, probability: rate, ..unseen }
     }
 
     fn predicted_file(&self, file: u32, new_name: Option<String>) -> PredictedFile {
@@ -684,6 +786,13 @@ impl Oracle {
             (None, None, None) => PredictedFile::Known(FileId::UNKNOWN),
         }
     }
+}
+
+/// What the grammar can read on from.
+fn candidate_of(stated: &Prediction) -> Option<Candidate> {
+    let is_known = stated.symbol != ContextSymbol::UNSEEN;
+    let (terminal, probability) = (stated.symbol.0, stated.operation_probability);
+    is_known.then_some(Candidate { terminal, probability })
 }
 
 /// Stands for a data access before the first was seen.

@@ -11,6 +11,7 @@ use ioracle_grammar::StarSequitur;
 use serde::{Deserialize, Serialize};
 
 use crate::burst::QuietLine;
+use crate::clues::Clues;
 use crate::config::Config;
 use crate::contexts::Contexts;
 use crate::contiguity::Contiguity;
@@ -26,11 +27,23 @@ use crate::place_calibration::PlaceCalibration;
 use crate::time::{ExpectedWait, WaitTrust};
 
 /// The version of a file that holds one oracle.
-pub(crate) const VERSION: u32 = 9;
+pub(crate) const VERSION: u32 = 10;
 
 /// What is written; borrowed for writing, owned after reading.
 #[derive(Serialize, Deserialize)]
-struct Saved<Limits, Grammar, Names, Table, Trackers, State, Assumption, Ends, Places, Line> {
+struct Saved<
+    Limits,
+    Grammar,
+    Names,
+    Table,
+    Trackers,
+    State,
+    Assumption,
+    Ends,
+    Between,
+    Places,
+    Line,
+> {
     config: Limits,
     grammar: Grammar,
     contexts: Names,
@@ -39,6 +52,7 @@ struct Saved<Limits, Grammar, Names, Table, Trackers, State, Assumption, Ends, P
     motions: State,
     contiguity: Assumption,
     endings: Ends,
+    clues: Between,
     places: Places,
     quiet: Line,
     wait_trust: WaitTrust,
@@ -54,6 +68,7 @@ type Read = Saved<
     RealMotions,
     Contiguity,
     Endings,
+    Clues,
     PlaceCalibration,
     QuietLine,
 >;
@@ -70,6 +85,7 @@ impl Oracle {
             motions: &self.motions,
             contiguity: &self.contiguity,
             endings: &self.endings,
+            clues: &self.clues,
             places: &self.places,
             quiet: &self.quiet,
             wait_trust: self.wait_trust,
@@ -104,6 +120,7 @@ impl Oracle {
             motions: model.motions,
             contiguity: model.contiguity,
             endings: model.endings,
+            clues: model.clues,
             places: model.places,
             quiet: model.quiet,
             wait_trust: model.wait_trust,
@@ -111,7 +128,6 @@ impl Oracle {
             clock: model.clock,
             predictions: Vec::new(),
             weighed: Vec::new(),
-            candidates: Vec::new(),
             place_cells: Vec::new(),
             stated: 0.0,
             outlook: Box::default(),
@@ -121,6 +137,7 @@ impl Oracle {
         };
         oracle.contexts.index();
         oracle.files.index();
+        oracle.clues.index();
         oracle.knowledge.transitions.index();
         oracle.prepare();
         Ok(oracle)
@@ -141,6 +158,7 @@ fn check(model: &Read) -> Result<(), Error> {
         (model.knowledge.is_valid(), "its trackers are out of range"),
         (model.contiguity.is_valid(n_symbols), "its contiguous accesses are out of range"),
         (model.endings.is_valid(n_symbols), "its ends of files are out of range"),
+        (model.clues.is_valid(n_symbols), "its clues are out of range"),
         (model.places.is_valid(n_symbols), "its probabilities of places are out of range"),
         (model.quiet.is_valid(), "its bursts are out of range"),
         (model.wait_trust.is_valid(), "its waits are out of range"),

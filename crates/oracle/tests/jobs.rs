@@ -169,9 +169,9 @@ fn every_flipped_byte_and_every_cut_of_a_job_is_refused() {
         assert!(Model::load(&bytes[..place]).is_err(), "cut at {place}");
     }
     let mut newer = bytes;
-    newer[8] = 10;
+    newer[8] = 11;
     let error = Model::load(&newer).expect_err("refused");
-    assert_eq!(error, Error::Version { found: 10, supported: 9 });
+    assert_eq!(error, Error::Version { found: 11, supported: 10 });
 }
 
 #[test]

@@ -162,8 +162,8 @@ fn what_is_no_model_is_refused_with_a_sentence() {
     assert_eq!(refuse(b""), Error::NotAModel);
     assert_eq!(refuse(b"PK\x03\x04 something else entirely"), Error::NotAModel);
     let mut newer = bytes.clone();
-    newer[8] = 10;
-    assert_eq!(refuse(&newer), Error::Version { found: 10, supported: 9 });
+    newer[8] = 11;
+    assert_eq!(refuse(&newer), Error::Version { found: 11, supported: 10 });
     let cut = &bytes[..bytes.len() - 1];
     assert!(matches!(refuse(cut), Error::Length { .. }));
     let mut damaged = bytes;

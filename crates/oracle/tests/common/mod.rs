@@ -3,8 +3,10 @@
 //! A small program that makes I/O calls, for tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use ioracle_events::{ContextId, FileId, Function, Layer, Operation, PredictedFile, Prediction};
-use ioracle_oracle::{Config, Oracle};
+use ioracle_events::{
+    Clue, ContextId, FileId, Function, Layer, Operation, PredictedFile, Prediction,
+};
+use ioracle_oracle::{Config, Oracle, StackId};
 
 /// Makes operations as a program would, and shows them to an oracle.
 pub struct Program {
@@ -91,6 +93,34 @@ impl Program {
         self.call("pread", context, file, Some(offset), size)
     }
 
+    /// Asks for the metadata of a path, which is no operation.
+    pub fn stat(&mut self, context: u32, name: &str) -> &mut Program {
+        let file = self.number(name);
+        self.notice("stat", context, file, None, Some(name))
+    }
+
+    /// Moves the position in a file.
+    pub fn seek(&mut self, context: u32, name: &str, position: u64) -> &mut Program {
+        let file = self.number(name);
+        self.notice("lseek", context, file, Some(position), None)
+    }
+
+    fn notice(
+        &mut self,
+        function: &str,
+        context: u32,
+        file: FileId,
+        position: Option<u64>,
+        path: Option<&str>,
+    ) -> &mut Program {
+        let function = Function::from_name(Layer::Posix, function).expect("a known function");
+        let (context, by_path) = (ContextId(context), path.is_some());
+        let clue = Clue { function, context, file, by_path, failed: false, position };
+        let stack = StackId::of(&format!("app+{:#x}", context.0));
+        self.oracle.notice(&clue, Some(stack), path);
+        self
+    }
+
     /// Writes where the position is not known.
     pub fn send(&mut self, context: u32, name: &str, size: u64) -> &mut Program {
         let file = self.file(name);
@@ -133,14 +163,18 @@ impl Program {
     }
 
     fn file(&mut self, name: &str) -> FileId {
+        let id = self.number(name);
+        self.oracle.define_file(id, name);
+        id
+    }
+
+    fn number(&mut self, name: &str) -> FileId {
         let known = self.names.iter().position(|known| known == name);
         let place = known.unwrap_or_else(|| {
             self.names.push(name.to_string());
             self.names.len() - 1
         });
-        let id = FileId(place as u32 + 1);
-        self.oracle.define_file(id, name);
-        id
+        FileId(place as u32 + 1)
     }
 
     fn call(
