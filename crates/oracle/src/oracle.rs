@@ -591,7 +591,8 @@ impl Oracle {
                     self.expected_wait = expected.wait;
                 }
                 left -= probability;
-                predictions.push(Prediction { operation_probability: probability, ..prediction });
+                prediction.operation_probability = probability;
+                predictions.push(prediction);
                 self.candidates.push(Some(candidate));
             }
         }
