@@ -11,7 +11,7 @@ use ioracle_events::{
 };
 use ioracle_oracle::{Candidates, Model, Oracle, Role, StackId};
 
-use crate::config::Config;
+use crate::config::{Config, Levels};
 use crate::graph_source::GraphSource;
 use crate::names::{Meaning, Names};
 use crate::path::PathAhead;
@@ -71,6 +71,34 @@ struct NestedIntake {
 
 /// Events inside a call that are taken in before it ends; those beyond wait.
 const MAX_NESTED: usize = 1 << 14;
+
+impl Intake {
+    /// The next event of the stream.
+    fn observe<W: Watcher>(
+        &mut self,
+        event: &Event,
+        levels: Levels,
+        mpi: &mut MpiInternals,
+        learning: &mut StreamIntake<'_, W>,
+    ) {
+        self.last_sequence = self.last_sequence.max(event.sequence);
+        self.first_start_ns.get_or_insert(event.start_ns);
+        if !levels.includes(Level::Bytes) {
+            return;
+        }
+        let nested = &mut self.nested;
+        if nested.all.is_empty() {
+            return learning.push(&mut self.filter, event, mpi);
+        }
+        if nested.all.remove(&event.sequence) {
+            nested.data.remove(&event.sequence);
+        } else if nested.is_around_data(event) {
+            mpi.observe(event);
+        } else {
+            learning.push(&mut self.filter, event, mpi);
+        }
+    }
+}
 
 impl NestedIntake {
     /// Whether an event is a call around such a data access: then it is not an
@@ -206,42 +234,29 @@ impl Engine {
     }
 
     /// The same, watched: `watcher` sees each operation that the event makes
-    /// known, at the levels that are learned.
-    pub fn observe_with(&mut self, event: &Event, watcher: &mut impl Watcher) {
+    /// known, at the levels that are learned. Returns whether there was one among the
+    /// [`operations`](Engine::operations) of the stream.
+    pub fn observe_with(&mut self, event: &Event, watcher: &mut impl Watcher) -> bool {
         if let Some(source) = &mut self.graph {
             source.observe(event);
         }
         let levels = self.config.levels;
-        let is_followed = self.with_stream(event.stream, watcher, |intake, mpi, learning| {
-            intake.last_sequence = intake.last_sequence.max(event.sequence);
-            intake.first_start_ns.get_or_insert(event.start_ns);
-            if !levels.includes(Level::Bytes) {
-                return;
-            }
-            let nested = &mut intake.nested;
-            if nested.all.is_empty() {
-                return learning.push(&mut intake.filter, event, mpi);
-            }
-            if nested.all.remove(&event.sequence) {
-                nested.data.remove(&event.sequence);
-            } else if nested.is_around_data(event) {
-                mpi.observe(event);
-            } else {
-                learning.push(&mut intake.filter, event, mpi);
-            }
+        let is_operation = self.with_stream(event.stream, watcher, |intake, mpi, learning| {
+            let n_before = learning.learner.n_operations();
+            intake.observe(event, levels, mpi, learning);
+            learning.learner.n_operations() > n_before
         });
-        if is_followed.is_none() {
+        let Some(is_operation) = is_operation else {
             self.n_dropped += 1;
-            return;
+            return false;
+        };
+        if levels.includes(Level::Variables) {
+            match watcher.watches(Level::Variables) {
+                true => self.observe_variable(event, watcher),
+                false => self.observe_variable(event, &mut ()),
+            }
         }
-        if !levels.includes(Level::Variables) {
-            return;
-        }
-        if watcher.watches(Level::Variables) {
-            self.observe_variable(event, watcher);
-        } else {
-            self.observe_variable(event, &mut ());
-        }
+        is_operation
     }
 
     /// Takes an event in at once that ended inside a call which has not ended. It

@@ -5,7 +5,9 @@
 //! are counted for every possible threshold, each a power of two, and the summary uses
 //! the one found in the end.
 
-use ioracle_events::{Event, FastMap, StreamId};
+use ioracle_events::{Event, StreamId};
+
+use crate::tally::RowTable;
 
 /// Threads that are followed, as many as the engine follows.
 const MAX_STREAMS: usize = 1024;
@@ -21,7 +23,7 @@ const REGULAR: f64 = 0.35;
 /// The bursts of all threads.
 #[derive(Debug, Default)]
 pub struct BurstTally {
-    streams: FastMap<StreamId, Stream>,
+    streams: RowTable<StreamId, Stream>,
 }
 
 /// The bursts of one thread.
@@ -77,8 +79,8 @@ struct Stream {
 impl BurstTally {
     /// Counts an operation.
     pub fn add(&mut self, event: &Event) {
-        if self.streams.len() < MAX_STREAMS || self.streams.contains_key(&event.stream) {
-            self.streams.entry(event.stream).or_default().add(event);
+        if let Some(stream) = self.streams.entry(event.stream, MAX_STREAMS) {
+            stream.add(event);
         }
     }
 

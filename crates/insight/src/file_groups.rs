@@ -59,7 +59,7 @@ impl FileGroups {
     /// Groups the files of a job.
     pub fn new<'a>(tally: &'a JobTally, path: &dyn Fn(FileId) -> Option<&'a str>) -> FileGroups {
         let mut alike: BTreeMap<(FileKind, String), Vec<Named>> = BTreeMap::new();
-        for (&id, file) in &tally.files {
+        for (&id, file) in tally.files.iter() {
             let (kind, path) = match path(id) {
                 None => (FileKind::Unknown, UNKNOWN),
                 Some(path) if file.written.moved.operations == 0 && is_code(path) => {

@@ -212,16 +212,8 @@ impl Run {
         debug_assert!(rules::RULES.iter().any(|rule| rule.kind == held.kind), "{}", held.kind);
         let Held { kind, path, n_files, variable, calls, bytes, functions, .. } = held;
         let (io_time_s, share) = (held.io_ns as f64 * 1e-9, self.share(held.io_ns));
-        let cheap = if is_cheap_here { "; little here, more on a busy file system" } else { "" };
-        let (seen, remedy) = (held.seen, held.remedy);
-        let from = stack.first().and_then(StackFrame::in_words);
-        let from = from.map(|place| format!(" from {place}")).unwrap_or_default();
-        let time = seconds(Some(io_time_s));
-        let of = if self.is_parallel { "of the run per thread" } else { "of the run" };
-        let percent = whole_percent(share);
-        let sentence = format!("{seen}{from}, taking {time} ({percent} {of}{cheap}): {remedy}");
         let files = n_files as u64;
-        Finding {
+        let mut finding = Finding {
             kind,
             severity,
             path: path.map(|path| ioracle_events::plain(&path).into_owned()),
@@ -234,12 +226,38 @@ impl Run {
             saves_at_most_s: io_time_s / self.n_alike,
             share_of_run: share,
             is_cheap_here,
-            seen,
-            remedy,
+            seen: held.seen,
+            remedy: held.remedy,
             snippet: snippets::snippet(kind, held.library),
             stack,
-            sentence,
+            sentence: String::new(),
+            is_of_several: self.is_parallel,
+        };
+        finding.put_into_words();
+        finding
+    }
+}
+
+impl Finding {
+    /// Looks up what is known by now about the places that it names.
+    pub(crate) fn locate(&mut self, frames: &Frames) {
+        for frame in &mut self.stack {
+            *frame = frames.frame(&frame.frame);
         }
+        self.put_into_words();
+    }
+
+    fn put_into_words(&mut self) {
+        let (seen, remedy, percent) = (&self.seen, &self.remedy, whole_percent(self.share_of_run));
+        let cheap = match self.is_cheap_here {
+            true => "; little here, more on a busy file system",
+            false => "",
+        };
+        let from = self.stack.first().and_then(StackFrame::in_words);
+        let from = from.map(|place| format!(" from {place}")).unwrap_or_default();
+        let time = seconds(Some(self.io_time_s));
+        let of = if self.is_of_several { "of the run per thread" } else { "of the run" };
+        self.sentence = format!("{seen}{from}, taking {time} ({percent} {of}{cheap}): {remedy}");
     }
 }
 

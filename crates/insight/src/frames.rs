@@ -117,7 +117,8 @@ impl Frames {
         stack.into_iter().map(|frame| self.frame(frame)).collect()
     }
 
-    fn frame(&self, frame: &str) -> StackFrame {
+    /// A frame, with what is known about it.
+    pub(crate) fn frame(&self, frame: &str) -> StackFrame {
         let known = self.sources.get(frame);
         let source = known.and_then(|known| {
             let line = known.line.map(|line| format!(":{line}")).unwrap_or_default();

@@ -7,7 +7,7 @@ use ioracle_events::{ContextId, Event, FastMap, FileId, StreamId};
 use crate::file_groups::FileGroups;
 use crate::frames::{FrameSource, Frames};
 use crate::summarise::{Surroundings, summarise};
-use crate::summary::Summary;
+use crate::summary::{Finding, Summary};
 use crate::tally::JobTally;
 
 /// Paths that are kept; files beyond them have no name in the summary.
@@ -82,7 +82,22 @@ impl Insight {
 
     /// The summary of all events so far.
     pub fn summarise(&self, surroundings: &Surroundings) -> Summary {
+        self.summarise_with(surroundings, |_| ())
+    }
+
+    /// The same; `advised` gets the advice as soon as there is any, to look up its places
+    /// while the rest is put together. [`locate`](Insight::locate) adds them.
+    pub fn summarise_with(
+        &self,
+        surroundings: &Surroundings,
+        advised: impl FnOnce(&[Finding]),
+    ) -> Summary {
         let path = |file: FileId| self.paths.get(&file).map(|path| &**path);
-        summarise(&self.tally, &path, &self.frames, surroundings)
+        summarise(&self.tally, &path, &self.frames, surroundings, advised)
+    }
+
+    /// Puts places that were defined after advice was given into it.
+    pub fn locate(&self, advice: &mut [Finding]) {
+        advice.iter_mut().for_each(|finding| finding.locate(&self.frames));
     }
 }

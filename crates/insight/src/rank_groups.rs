@@ -40,12 +40,12 @@ impl RankTallies {
     pub fn of(tally: &JobTally, rank_of: &HashMap<u32, u32>) -> RankTallies {
         let mut ranks: BTreeMap<u32, Rank> =
             rank_of.values().map(|rank| (*rank, Rank::default())).collect();
-        for (&number, done) in &tally.processes {
+        for (&number, done) in tally.processes.iter() {
             if let Some(rank) = rank_of.get(&number).and_then(|rank| ranks.get_mut(rank)) {
                 rank.done.join(done);
             }
         }
-        for (stream, done) in &tally.streams {
+        for (stream, done) in tally.streams.iter() {
             if let Some(rank) = rank_of.get(&stream.rank).and_then(|rank| ranks.get_mut(rank)) {
                 rank.io_ns = rank.io_ns.saturating_add(done.io_ns);
                 rank.threads.push(done.behaviour);

@@ -16,9 +16,9 @@ use crate::frames::Frames;
 use crate::loops::loops_of;
 use crate::rank_groups::RankTallies;
 use crate::summary::{
-    Bursts, BusyFile, BusyGroup, Calls, Io, LibraryCalls, LoopSeen, MappedFile, MappedTotals,
-    MetadataTotals, MpiInternalTotals, NextBurst, Predicted, PredictedBySource, SourceScore,
-    Summary,
+    Bursts, BusyFile, BusyGroup, Calls, Finding, Io, LibraryCalls, LoopSeen, MappedFile,
+    MappedTotals, MetadataTotals, MpiInternalTotals, NextBurst, Predicted, PredictedBySource,
+    SourceScore, Summary,
 };
 use crate::tally::{self, CountedLibrary, FileTally, JobTally, LibraryTally, TransferTally};
 use crate::variables::{busiest_variables, series};
@@ -51,12 +51,13 @@ pub struct Surroundings<'a> {
     pub is_whole: bool,
 }
 
-/// The summary of a job.
+/// The summary of a job. `advised` gets the advice before the rest is put together.
 pub fn summarise<'a>(
     tally: &'a JobTally,
     known_path: &dyn Fn(FileId) -> Option<&'a str>,
     frames: &Frames,
     surroundings: &Surroundings,
+    advised: impl FnOnce(&[Finding]),
 ) -> Summary {
     let path: &dyn Fn(FileId) -> String = &|file| known_path(file).unwrap_or(UNKNOWN).to_owned();
     let &Surroundings { engine, bursts, wall_s, is_whole, .. } = surroundings;
@@ -66,8 +67,10 @@ pub fn summarise<'a>(
     let groups = FileGroups::new(tally, known_path);
     let (series, groups, rank_bytes) = (&series, &groups, &ranks.bytes());
     let measured = Measured { tally, groups, series, wall_s, ranks: rank_bytes, frames };
+    let advice = if is_whole { findings(&measured) } else { Vec::new() };
+    advised(&advice);
     Summary {
-        advice: if is_whole { findings(&measured) } else { Vec::new() },
+        advice,
         ranks: ranks.groups(),
         io: io(tally),
         mapped: mapped(tally, path),

@@ -423,6 +423,9 @@ pub struct Finding {
     pub stack: Vec<StackFrame>,
     /// Both in one sentence, with the time.
     pub sentence: String,
+    /// Whether the share is that of several threads side by side.
+    #[serde(skip)]
+    pub is_of_several: bool,
 }
 
 /// How much a finding matters.

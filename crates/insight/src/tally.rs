@@ -8,7 +8,7 @@
 //! twice, but each function's time on a file for all of them, so that they can be
 //! compared. A call of several parts is one, but an access to each of its variables.
 //! Everything is kept per file, and also per thread and process; each table has a
-//! bound, beyond which only the totals continue. It costs a few hash lookups per event.
+//! bound, beyond which only the totals continue.
 
 mod behaviour;
 mod call_places;
@@ -17,6 +17,7 @@ mod libraries;
 mod metadata;
 mod mpi_own;
 mod requests;
+mod table;
 mod variables;
 
 use std::hash::Hash;
@@ -33,6 +34,7 @@ pub use self::libraries::{CountedLibrary, Libraries, LibraryTally};
 pub use self::metadata::MetadataTally;
 pub use self::mpi_own::MpiInternalTally;
 use self::requests::{PendingRequests, RequestOutcome};
+pub use self::table::RowTable;
 pub use self::variables::{SelectionPattern, Touched, VariableTallies, VariableTally};
 
 /// Files counted separately.
@@ -67,15 +69,15 @@ pub struct JobTally {
     pub variables: VariableTallies,
     extents: AccessExtents,
     /// By file; not all if there were more than the bound.
-    pub files: FastMap<FileId, FileTally>,
+    pub files: RowTable<FileId, FileTally>,
     /// By thread.
-    pub streams: FastMap<StreamId, StreamTally>,
+    pub streams: RowTable<StreamId, StreamTally>,
     /// By process, by its number.
-    pub processes: FastMap<u32, ProcessTally>,
+    pub processes: RowTable<u32, ProcessTally>,
     mpi: MpiInternals,
-    filters: FastMap<StreamId, OperationFilter>,
+    filters: RowTable<StreamId, OperationFilter>,
     requests: PendingRequests,
-    places: FastMap<(StreamId, FileId, Access), u64>,
+    places: RowTable<(StreamId, FileId, Access), Option<u64>>,
     /// Files by the place of the call, to name those of a loop.
     pub files_by_call: FilesByCall,
     /// The places of the program that access files.
@@ -149,7 +151,7 @@ impl JobTally {
         }
         let own_ns = self.add_time(event, io_ns);
         let is_metadata = event.function.is_metadata();
-        if let Some(stream) = entry(&mut self.streams, event.stream, MAX_STREAMS) {
+        if let Some(stream) = self.streams.entry(event.stream, MAX_STREAMS) {
             stream.io_ns = stream.io_ns.saturating_add(io_ns);
             if !is_metadata {
                 stream.behaviour.add(event);
@@ -194,7 +196,7 @@ impl JobTally {
         }
         self.read.join(&process.read);
         self.written.join(&process.written);
-        if let Some(sum) = entry(&mut self.processes, event.stream.rank, MAX_STREAMS) {
+        if let Some(sum) = self.processes.entry(event.stream.rank, MAX_STREAMS) {
             sum.join(&process);
         }
         match access {
@@ -236,31 +238,24 @@ impl JobTally {
     /// itself, of the layers that move the data. Threads beyond the bound share a
     /// filter.
     fn add_operations(&mut self, event: &Event) -> bool {
-        let has_room = self.filters.len() < MAX_STREAMS || self.filters.contains_key(&event.stream);
+        let JobTally { filters, operations, files_by_call, processes, files, .. } = self;
+        let has_room = filters.entry(event.stream, MAX_STREAMS).is_some();
         let key = if has_room { event.stream } else { OTHER_STREAMS };
-        let mut operations = [None, None];
-        let filter = self.filters.entry(key).or_default();
+        let Some(filter) = filters.entry(key, MAX_STREAMS + 1) else { return false };
+        let mut counts = OperationCounts { operations, files_by_call, processes, files };
+        let mut is_one = false;
         // What MPI does for itself does not come here.
         filter.push_known(event, false, |operation| {
-            let place = usize::from(operations[0].is_some());
-            operations[place] = Some(operation);
+            counts.add(event.stream, &operation);
+            is_one = matches!(operation.function.layer(), Layer::Posix | Layer::Stdio);
         });
-        let operations = operations.into_iter().flatten();
-        operations.fold(false, |_, operation| {
-            self.count(event.stream, &operation);
-            matches!(operation.function.layer(), Layer::Posix | Layer::Stdio)
-        })
+        is_one
     }
 
+    /// Counts an operation that was held back.
     fn count(&mut self, stream: StreamId, operation: &Operation) {
-        self.operations += 1;
-        self.files_by_call.add(operation);
-        if let Some(process) = entry(&mut self.processes, stream.rank, MAX_STREAMS) {
-            process.operations += 1;
-        }
-        if let Some(file) = self.file(operation.file) {
-            file.operations += 1;
-        }
+        let JobTally { operations, files_by_call, processes, files, .. } = self;
+        OperationCounts { operations, files_by_call, processes, files }.add(stream, operation);
     }
 
     /// Adds the time of an event; returns the part that the file system took.
@@ -296,7 +291,7 @@ impl JobTally {
     }
 
     fn file(&mut self, file: FileId) -> Option<&mut FileTally> {
-        entry(&mut self.files, file, MAX_FILES)
+        self.files.entry(file, MAX_FILES)
     }
 
     /// Time in I/O of the thread that spent most.
@@ -313,8 +308,30 @@ impl JobTally {
             self.places.clear();
         }
         let key = (event.stream, event.file, event.function.access());
-        let left_off = self.places.insert(key, offset.saturating_add(bytes));
+        let Some(place) = self.places.entry(key, MAX_PLACES) else { return false };
+        let left_off = place.replace(offset.saturating_add(bytes));
         offset > 0 && left_off.is_some_and(|left_off| left_off != offset)
+    }
+}
+
+/// Where operations are counted, whatever they do.
+struct OperationCounts<'a> {
+    operations: &'a mut u64,
+    files_by_call: &'a mut FilesByCall,
+    processes: &'a mut RowTable<u32, ProcessTally>,
+    files: &'a mut RowTable<FileId, FileTally>,
+}
+
+impl OperationCounts<'_> {
+    fn add(&mut self, stream: StreamId, operation: &Operation) {
+        *self.operations += 1;
+        self.files_by_call.add(operation);
+        if let Some(process) = self.processes.entry(stream.rank, MAX_STREAMS) {
+            process.operations += 1;
+        }
+        if let Some(file) = self.files.entry(operation.file, MAX_FILES) {
+            file.operations += 1;
+        }
     }
 }
 

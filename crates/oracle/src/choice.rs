@@ -105,6 +105,10 @@ impl Rate {
     }
 }
 
+/// A hypothesis that is right this many times more seldom than the best one is not worth
+/// finding out what it suggests.
+const HOPELESS: u16 = 4;
+
 /// Confidence from which a guess counts as proven.
 const PROVEN: u8 = 2;
 
@@ -153,6 +157,14 @@ impl Rates {
             all_right &= value == actual;
         }
         all_right
+    }
+
+    /// Whether a hypothesis may be chosen soon. One that may not suggests nothing, and
+    /// comes back if the best one begins to fail.
+    pub fn may_matter(&self, kind: usize) -> bool {
+        let share = |kind: usize| self.untried[kind].share().max(self.proven[kind].share());
+        let most = (0..MAX_HYPOTHESES).map(share).max().unwrap_or(0);
+        share(kind) >= most / HOPELESS
     }
 
     fn most_agreed(&self, guesses: &Guesses, most: u16) -> Option<i64> {

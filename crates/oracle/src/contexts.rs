@@ -23,6 +23,10 @@ pub struct Contexts {
     by_identity: SeedlessMap<ContextIdentity, u32>,
     #[serde(skip)]
     by_source: SeedlessMap<(ContextId, Function), u32>,
+    /// Some of the same, by the lowest bits of the context: each operation asks for its
+    /// symbol several times.
+    #[serde(skip)]
+    recent: [Option<RecentContext>; N_RECENT],
     /// Hashes of the frames given for ids.
     frames: SeedlessMap<ContextId, u64>,
     max_symbols: usize,
@@ -38,6 +42,17 @@ pub struct ContextIdentity {
     /// The function.
     pub function: Function,
 }
+
+/// What was found for a context and function whose frames are known.
+#[derive(Clone, Copy, Debug)]
+struct RecentContext {
+    context: ContextId,
+    function: Function,
+    symbol: u32,
+}
+
+/// Contexts that are found without the table.
+const N_RECENT: usize = 16;
 
 impl ContextIdentity {
     /// A hash that is the same in every model.
@@ -59,6 +74,7 @@ impl Contexts {
             identities: Vec::new(),
             by_identity: SeedlessMap::default(),
             by_source: SeedlessMap::default(),
+            recent: [None; N_RECENT],
             frames: SeedlessMap::default(),
             max_symbols: max_symbols.clamp(1, 1 << 24),
             n_anonymous: 0,
@@ -72,6 +88,7 @@ impl Contexts {
             return;
         }
         self.frames.insert(context, frames);
+        self.recent = [None; N_RECENT];
         // What the number stood for before is not what it stands for now. Most
         // were never used before, and then there is nothing to look for.
         if known.is_some() || self.n_anonymous > 0 {
@@ -81,15 +98,18 @@ impl Contexts {
 
     /// Whether the frames of the id are known.
     pub fn knows(&self, context: ContextId) -> bool {
-        self.frames.contains_key(&context)
+        let recent = self.recent[place_of(context)];
+        recent.is_some_and(|recent| recent.context == context) || self.frames.contains_key(&context)
     }
 
     /// The symbol of a context and function, if it was seen before.
     pub fn get(&self, context: ContextId, function: Function) -> Option<u32> {
-        self.by_source
-            .get(&(context, function))
-            .or_else(|| self.by_identity.get(&self.identity(context, function)))
-            .copied()
+        self.recent(context, function).or_else(|| {
+            self.by_source
+                .get(&(context, function))
+                .or_else(|| self.by_identity.get(&self.identity(context, function)))
+                .copied()
+        })
     }
 
     /// Whether the function was ever called with these frames.
@@ -109,7 +129,14 @@ impl Contexts {
 
     /// The symbol of a context and function; the next free number if it is new.
     pub fn get_or_add(&mut self, context: ContextId, function: Function) -> u32 {
+        if let Some(symbol) = self.recent(context, function) {
+            return symbol;
+        }
         if let Some(&symbol) = self.by_source.get(&(context, function)) {
+            if self.frames.contains_key(&context) {
+                let recent = RecentContext { context, function, symbol };
+                self.recent[place_of(context)] = Some(recent);
+            }
             return symbol;
         }
         self.n_anonymous += u64::from(!self.knows(context));
@@ -149,6 +176,7 @@ impl Contexts {
     /// Forgets the numbers of the source: a new run will give its own.
     pub fn begin_run(&mut self) {
         self.by_source.clear();
+        self.recent = [None; N_RECENT];
         self.frames.clear();
     }
 
@@ -172,9 +200,19 @@ impl Contexts {
         self.by_identity = self.identities.iter().copied().zip(0..).collect();
     }
 
+    fn recent(&self, context: ContextId, function: Function) -> Option<u32> {
+        let recent = self.recent[place_of(context)]?;
+        (recent.context == context && recent.function == function).then_some(recent.symbol)
+    }
+
     fn identity(&self, context: ContextId, function: Function) -> ContextIdentity {
         let defined = self.frames.get(&context).copied();
         let frames = defined.unwrap_or_else(|| combine(8, u64::from(context.0)).max(1));
         ContextIdentity { frames, function }
     }
+}
+
+/// Where a context is among those found last.
+fn place_of(context: ContextId) -> usize {
+    context.0 as usize % N_RECENT
 }

@@ -107,6 +107,8 @@ pub struct ExpectationSource {
     symbol: u32,
     expected_file: u32,
     expected_size: u64,
+    /// The files that it could name, as they were numbered then.
+    named: [Option<i64>; N_NAMES],
     file: Looked,
     size: Looked,
     offset: Looked,
@@ -125,6 +127,7 @@ impl Default for ExpectationSource {
             symbol: NONE,
             expected_file: NONE,
             expected_size: 0,
+            named: [None; N_NAMES],
             file: Looked::default(),
             size: Looked::default(),
             offset: Looked::default(),
@@ -240,7 +243,10 @@ impl Knowledge {
         let same_symbol = outlook.symbol == step.symbol;
         let same_file = same_symbol && outlook.expected_file == step.file;
         let same_size = same_file && outlook.expected_size == step.size;
-        self.learn_file(motions, step, names, &mut outlook.file, same_symbol);
+        // A file that was new when it was expected has its number by now.
+        let named = names.files();
+        let is_fresh = same_symbol && outlook.named == named;
+        self.learn_file(motions, step, named, &mut outlook.file, is_fresh);
         let Some(known) = self.symbols.get_mut(step.symbol as usize) else { return };
         let (symbol, file, size) = (step.symbol, step.file, step.size);
         if step.access.is_data() && step.is_cut_short {
@@ -271,8 +277,9 @@ impl Knowledge {
         let known = self.symbols.get(symbol as usize)?;
         outlook.symbol = symbol;
         let same_file = motions.now().file;
+        outlook.named = names.files();
         let expected_file = known.file.as_ref().and_then(|rates| {
-            self.look_for_file(motions, symbol, names.files(), &mut outlook.file);
+            self.look_for_file(motions, symbol, outlook.named, &mut outlook.file);
             outlook.file.choose_before(files::NEIGHBOUR, rates)
         });
         let (file, new_name) = match expected_file {
@@ -442,7 +449,7 @@ impl Knowledge {
         &mut self,
         motions: &impl Motions,
         step: &Move,
-        names: &ExpectedNames,
+        named: [Option<i64>; N_NAMES],
         looked: &mut Looked,
         is_fresh: bool,
     ) {
@@ -451,10 +458,8 @@ impl Knowledge {
         if known.file.is_none() && follows {
             return;
         }
-        // A file that was new when it was expected has its number by now.
-        let may_name = self.naming.is_by(step.access) || known.names_files;
-        if !is_fresh || known.file.is_none() || may_name {
-            self.look_for_file(motions, step.symbol, names.files(), looked);
+        if !is_fresh || known.file.is_none() {
+            self.look_for_file(motions, step.symbol, named, looked);
         }
         if let Some(known) = self.symbols.get_mut(step.symbol as usize) {
             let prior = || Box::new(self.files.overall());

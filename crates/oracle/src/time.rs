@@ -97,21 +97,12 @@ impl TimeStatistics {
 
     /// The estimate with the smallest recent error.
     pub fn best(&self, contextual: [Option<f32>; 3]) -> u64 {
-        let estimates = self.estimates(contextual);
-        let best = self
-            .errors
-            .iter()
-            .zip(estimates)
-            .filter_map(|(&error, estimate)| estimate.map(|estimate| (error, estimate)))
-            .min_by(|a, b| a.0.total_cmp(&b.0));
-        best.map_or(0, |(_, estimate)| estimate as u64)
+        self.best_from(AT_ONCE, contextual)
     }
 
     /// The same of spans that are never nothing, as that of a call.
     pub fn best_of_call(&self) -> u64 {
-        let estimates = self.estimates([None; 3]).into_iter().zip(self.errors).skip(HALVING);
-        let made = estimates.filter_map(|(estimate, error)| Some((estimate?, error)));
-        made.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(estimate, _)| estimate as u64)
+        self.best_from(HALVING, [None; 3])
     }
 
     /// Equation 1 of the report, which the report predicts by.
@@ -159,6 +150,19 @@ impl TimeStatistics {
     pub fn is_valid(&self) -> bool {
         let numbers = [self.min, self.max, self.mean, self.squares, self.halving, self.last];
         numbers.iter().chain(&self.errors).chain([&self.median]).all(|x| x.is_finite())
+    }
+
+    /// The first one with the smallest error, of those from `first` on. A plain loop: the
+    /// compiler made calls of a chain of iterators, for each operation and prediction.
+    fn best_from(&self, first: usize, contextual: [Option<f32>; 3]) -> u64 {
+        let estimates = self.estimates(contextual);
+        let (mut best, mut least) = (None, f32::INFINITY);
+        for (estimate, error) in estimates[first..].iter().zip(&self.errors[first..]) {
+            if estimate.is_some() && (best.is_none() || *error < least) {
+                (best, least) = (*estimate, *error);
+            }
+        }
+        best.map_or(0, |estimate| estimate as u64)
     }
 
     fn estimates(&self, contextual: [Option<f32>; 3]) -> [Option<f32>; N_ESTIMATES] {

@@ -119,7 +119,9 @@ impl Transitions {
     }
 
     fn contextual(&self, contexts: [u64; 3]) -> [Option<f32>; 3] {
-        contexts.map(|context| self.recall.get(context).map(|guess| guess.value as f32))
+        let [short, long, last] = contexts;
+        let remembered = |context| self.recall.get(context).map(|guess| guess.value as f32);
+        [remembered(short), remembered(long), remembered(last)]
     }
 
     fn place_of(&mut self, transition: Transition) -> usize {

@@ -208,7 +208,7 @@ impl Learner {
         if acts_at_once || self.publisher.is_urgent(event) {
             let n_before = self.engine.operations(event.stream);
             self.engine.observe_nested(event);
-            self.learned(event, n_before);
+            self.learned(event, self.engine.operations(event.stream) > n_before);
         }
     }
 
@@ -279,16 +279,14 @@ impl Learner {
     fn learn_from(&mut self, event: &Event) {
         let may_be_known = self.publisher.is_asked() || self.prefetcher.is_some();
         let is_known = may_be_known && self.engine.has_observed(event);
-        let n_before = self.engine.operations(event.stream);
-        self.engine.observe(event);
+        let is_operation = self.engine.observe_with(event, &mut ());
         if !is_known {
-            self.learned(event, n_before);
+            self.learned(event, is_operation);
         }
     }
 
-    /// An event was learned, of a stream that had this many operations before it.
-    fn learned(&mut self, event: &Event, n_before: u64) {
-        let is_operation = self.engine.operations(event.stream) > n_before;
+    /// An event was learned, which made an operation known or not.
+    fn learned(&mut self, event: &Event, is_operation: bool) {
         if is_operation {
             self.bursts.add(event);
         }

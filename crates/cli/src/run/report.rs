@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
-use ioracle_insight::{Summary, Surroundings};
+use ioracle_insight::{Finding, Summary, Surroundings};
 use ioracle_trace::{JobProcess, JobTotals};
 
 use super::Ran;
@@ -19,7 +19,7 @@ use crate::shared::summary::{
 };
 
 /// The summary of a run. Functions and source lines are looked up for at most this
-/// long.
+/// long, while the rest is put together.
 pub fn summarise(
     ran: &Ran,
     watch: &mut RunObserver,
@@ -29,10 +29,12 @@ pub fn summarise(
 ) -> RunSummary {
     let unrecorded = unrecorded(watch, totals);
     let is_whole = !unrecorded.is_too_much() && watch.n_left_raw == 0;
-    let mut job = job(ran, watch, processes, is_whole);
-    if watch.look_up_places(symbols, &job.advice) {
-        job = self::job(ran, watch, processes, is_whole);
-    }
+    let mut lookup = None;
+    let mut job = job(ran, watch, processes, is_whole, |advice| {
+        lookup = (!symbols.is_zero()).then(|| watch.lookup_for(advice)).flatten();
+    });
+    let linked_in = linked_in(watch, processes);
+    watch.look_up_places(symbols, lookup, &mut job.advice);
     let watch = &*watch;
     let circumstances = Circumstances {
         kind: ran.kind,
@@ -51,7 +53,7 @@ pub fn summarise(
         processes: who_took_part(ran, processes, totals),
         job,
         unrecorded,
-        linked_in: linked_in(watch, processes),
+        linked_in,
         stacks: stacks(totals),
         unseen: (watch.insight.events() == 0 && watch.n_left_raw == 0)
             .then(|| Unseen::why(&circumstances)),
@@ -64,15 +66,23 @@ pub fn summarise(
     }
 }
 
-fn job(ran: &Ran, watch: &RunObserver, processes: &[JobProcess], is_whole: bool) -> Summary {
+/// What was counted and learned. `advised` gets the advice before the rest is there.
+fn job(
+    ran: &Ran,
+    watch: &RunObserver,
+    processes: &[JobProcess],
+    is_whole: bool,
+    advised: impl FnOnce(&[Finding]),
+) -> Summary {
     let ranks = (0..).zip(processes).filter_map(|(n, process)| Some((n, process.rank?))).collect();
-    watch.insight.summarise(&Surroundings {
+    let surroundings = Surroundings {
         engine: &watch.learner.engine,
         bursts: &watch.learner.bursts,
         ranks: &ranks,
         wall_s: ran.wall_s,
         is_whole,
-    })
+    };
+    watch.insight.summarise_with(&surroundings, advised)
 }
 
 fn who_took_part(ran: &Ran, processes: &[JobProcess], totals: &JobTotals) -> ProcessTotals {

@@ -256,8 +256,15 @@ impl RunPlan<'_> {
         let build = build_of(&self.path, &watch.modules);
         summary.knowledge = watch.learner.finish_knowing(build.as_deref());
         summary.trace = self.finish_recording(&mut watch, &summary);
-        summary.model =
-            model.map(|model| model.finish(watch.learner.engine, watch.recognition.take()));
+        match model {
+            Some(model) => {
+                let recognition = watch.recognition.take();
+                summary.model = Some(model.finish(watch.learner.engine, recognition));
+            }
+            // This process is about to end, which frees memory faster than going through
+            // all that was learned.
+            None => std::mem::forget(watch),
+        }
         Ok(summary)
     }
 

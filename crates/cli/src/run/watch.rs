@@ -369,31 +369,32 @@ impl<'a> RunObserver<'a> {
     }
 
     /// Looks up functions and source lines, for at most this long: the remaining ones for a
-    /// recording, or else those that advice is about. Returns whether there are any for
-    /// advice.
-    pub fn look_up_places(&mut self, at_most: Duration, advice: &[Finding]) -> bool {
-        if at_most.is_zero() {
-            return false;
-        }
-        let of_recording = self.source_lookup.take();
-        let Some(lookup) = of_recording.or_else(|| self.lookup_for(advice)) else { return false };
+    /// recording, or else those of `lookup`, which was begun for advice. They are added to
+    /// the advice.
+    pub fn look_up_places(
+        &mut self,
+        at_most: Duration,
+        lookup: Option<SourceLookup>,
+        advice: &mut [Finding],
+    ) {
+        let Some(lookup) = self.source_lookup.take().or(lookup) else { return };
         let is_recorded = self.not_recorded.is_none();
-        let mut is_any = false;
         lookup.finish(at_most, |frame, places| {
             if let Some(recorder) = self.recorder.as_mut().filter(|_| is_recorded) {
                 recorder.symbol(frame, places);
             }
             if let Some(place) = places.first() {
                 self.insight.define_source(frame, frame_source(place));
-                is_any = true;
             }
         });
-        is_any && !advice.is_empty()
+        self.insight.locate(advice);
     }
 
-    /// A lookup of the frames that advice is about.
-    fn lookup_for(&self, advice: &[Finding]) -> Option<SourceLookup> {
-        let mut lookup = (!advice.is_empty()).then(SourceLookup::begin)??;
+    /// A lookup of the frames that advice is about, unless those of all calls are looked
+    /// up for a recording.
+    pub fn lookup_for(&self, advice: &[Finding]) -> Option<SourceLookup> {
+        let is_needed = self.source_lookup.is_none() && !advice.is_empty();
+        let mut lookup = is_needed.then(SourceLookup::begin)??;
         for (name, path) in &self.module_names {
             let build_id = self.modules.get(path).map(Vec::as_slice).unwrap_or_default();
             lookup.module(name, build_id, path);

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use ioracle_events::{Access, ContextId, Event, FastMap, FastSet, FileId, Function, Operation};
 
-use super::{TransferTally, duration_ns, entry};
+use super::{RowTable, TransferTally, duration_ns, entry};
 
 /// Calls in files that are counted separately.
 const MAX_PLACES: usize = 1 << 16;
@@ -25,7 +25,7 @@ pub const LOCKED_BYTES: u64 = 1 << 20;
 
 /// Calls by file, call stack and function.
 #[derive(Debug, Default)]
-pub struct CallPlaces(FastMap<(FileId, ContextId, Function), TransferTally>);
+pub struct CallPlaces(RowTable<(FileId, ContextId, Function), TransferTally>);
 
 impl CallPlaces {
     /// Counts a call that has not failed.
@@ -40,7 +40,7 @@ impl CallPlaces {
 
     fn add_on(&mut self, file: FileId, event: &Event) {
         let key = (file, event.context, event.function);
-        if let Some(calls) = entry(&mut self.0, key, MAX_PLACES) {
+        if let Some(calls) = self.0.entry(key, MAX_PLACES) {
             calls.add(event.transferred(), duration_ns(event));
         }
     }
@@ -54,7 +54,7 @@ impl CallPlaces {
 /// Which processes write each block of the files. The answer does not depend on the
 /// order in which processes are looked at.
 #[derive(Debug, Default)]
-pub struct WrittenBlocks(FastMap<(FileId, u64), BlockWriters>);
+pub struct WrittenBlocks(RowTable<(FileId, u64), BlockWriters>);
 
 #[derive(Debug, Default)]
 struct BlockWriters {
@@ -68,7 +68,7 @@ impl WrittenBlocks {
     pub fn add(&mut self, event: &Event, bytes: u64, own_ns: u64) {
         let Some(offset) = event.offset else { return };
         let key = (event.file, offset / LOCKED_BYTES);
-        let Some(block) = entry(&mut self.0, key, MAX_BLOCKS) else { return };
+        let Some(block) = self.0.entry(key, MAX_BLOCKS) else { return };
         let first = *block.first.get_or_insert(event.stream.rank);
         block.is_shared |= first != event.stream.rank;
         block.writes.add(bytes, own_ns);
@@ -115,13 +115,13 @@ impl OpenFiles {
 
 /// The files of each call.
 #[derive(Debug, Default)]
-pub struct FilesByCall(FastMap<(ContextId, Function), Vec<FileId>>);
+pub struct FilesByCall(RowTable<(ContextId, Function), Vec<FileId>>);
 
 impl FilesByCall {
     /// Takes in an operation.
     pub fn add(&mut self, operation: &Operation) {
         let call = (operation.context, operation.function);
-        let Some(files) = entry(&mut self.0, call, MAX_CALLS) else { return };
+        let Some(files) = self.0.entry(call, MAX_CALLS) else { return };
         let is_known = files.last() == Some(&operation.file) || files.contains(&operation.file);
         if !is_known && files.len() < MAX_FILES {
             files.push(operation.file);

@@ -83,6 +83,7 @@ fn finding(severity: Severity, sentence: &str) -> Finding {
         snippet: None,
         stack: Vec::new(),
         sentence: sentence.to_owned(),
+        is_of_several: false,
     }
 }
 
