@@ -102,7 +102,8 @@ pub struct LoadProfile {
     pub(crate) scalars: [f32; N_SCALARS],
     /// The share of requests to files that were in use in the slice before, of all
     /// or of the first ones, whichever is larger: a server that keeps a large file in
-    /// many small ones goes on with those that it was in, and then takes others.
+    /// many small ones goes on with those that it was in, and then takes others. Of all
+    /// slices since the last one of the same kind, the least.
     pub(crate) carried: f32,
     /// How much files are replaced by others all the time: 0 if all that came into use
     /// did so at the beginning, a half if they did so all over the slice.
