@@ -54,6 +54,8 @@ struct OpenSlice {
     /// One for each kind.
     series: [SeriesBuilder; 2],
     n_of: [u64; 2],
+    /// Requests of all slices.
+    n_requests: u64,
     streams: StreamTable,
     profile: ProfileBuilder,
     /// File and end of the request before, in this slice.
@@ -103,6 +105,7 @@ impl PatternBuilder {
                 infinite: config.infinite,
                 series: [series(config.read_compression), series(config.write_compression)],
                 n_of: [0; 2],
+                n_requests: 0,
                 streams: StreamTable::new(),
                 profile: ProfileBuilder::new(),
                 previous: None,
@@ -120,7 +123,7 @@ impl PatternBuilder {
     #[inline]
     pub fn observe(&mut self, request: &Request) {
         let file = self.files.get(request.file);
-        let use_of_file = file.use_in(self.open.number);
+        let use_of_file = file.use_in(self.open.number, self.open.n_requests);
         if use_of_file.is_carried {
             self.waiting.n_carried += 1;
         } else if self.waiting.holds_back() && self.may_wait {
@@ -187,7 +190,7 @@ impl PatternBuilder {
 
     fn add(&mut self, request: &Request) {
         let file = self.files.get(request.file);
-        let use_of_file = file.use_in(self.open.number);
+        let use_of_file = file.use_in(self.open.number, self.open.n_requests);
         self.open.add(request, file, use_of_file);
     }
 
@@ -277,7 +280,8 @@ impl OpenSlice {
 
         let found = self.streams.observe(file.serial, request.offset, end, self.number);
         self.profile.observe(request, step, file, use_of_file, found);
-        file.observe(self.number, use_of_file, request.offset, end);
+        file.observe(self.number, self.n_requests, use_of_file, request.offset, end);
+        self.n_requests += 1;
     }
 
     fn end(&mut self, elapsed_ns: u64) -> Option<Pattern> {
