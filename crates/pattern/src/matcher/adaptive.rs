@@ -91,6 +91,9 @@ const N_SAMPLES: u64 = 3;
 /// Patterns whose first slices are nearer than this are merged.
 const MERGED: f32 = 0.25;
 
+/// Patterns and families that are merged in one go at most.
+const MERGED_AT_ONCE: usize = 16;
+
 /// Known patterns are compared again when this many episodes have changed the
 /// scales.
 const N_UNSETTLED: u32 = 16;
@@ -127,7 +130,7 @@ pub struct KnownPattern {
 /// What an [`AdaptiveMatcher`] may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdaptiveConfig {
-    /// Known patterns of each kind at most. Beyond it those are discarded that
+    /// Known patterns at most, of both kinds. Beyond it those are discarded that
     /// were seen rarely and not for long.
     pub max_known: usize,
 }
@@ -315,23 +318,26 @@ impl AdaptiveMatcher {
         }
     }
 
-    fn discard(&mut self, kind: RequestKind) {
-        let known = &mut self.sides[kind.index()].known;
-        if known.len() <= self.config.max_known.max(1) {
+    fn discard(&mut self) {
+        let max_known = self.config.max_known.max(1);
+        if self.known() <= max_known {
             return;
         }
         // A hundredth at a time, so that it is rarely done.
-        let n_gone = 1 + self.config.max_known / 100;
+        let n_gone = 1 + max_known / 100;
         let now = self.now;
         let worth = |pattern: &KnownPattern| {
             pattern.n_seen as f64 / (1 + now.saturating_sub(pattern.last_seen)) as f64
         };
         let mut order: Vec<(f64, PatternId)> =
-            known.iter().map(|pattern| (worth(pattern), pattern.id)).collect();
+            self.patterns().map(|pattern| (worth(pattern), pattern.id)).collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let gone: Vec<PatternId> = order.iter().take(n_gone).map(|(_, id)| *id).collect();
-        known.retain(|pattern| !gone.contains(&pattern.id));
-        self.sides[kind.index()].recompared = None;
+        let mut gone: Vec<PatternId> = order.iter().take(n_gone).map(|(_, id)| *id).collect();
+        gone.sort_unstable();
+        for side in &mut self.sides {
+            side.known.retain(|pattern| gone.binary_search(&pattern.id).is_err());
+            side.recompared = None;
+        }
         self.discarded.extend(gone);
     }
 }
@@ -388,12 +394,12 @@ impl PatternMatcher for AdaptiveMatcher {
             }
         };
         side.advance(profile, turnover, recognition, begins);
-        self.discard(kind);
+        self.discard();
         recognition
     }
 
     fn known(&self) -> usize {
-        self.patterns().count()
+        self.sides.iter().map(|side| side.known.len()).sum()
     }
 
     fn memory_bytes(&self) -> usize {
@@ -715,8 +721,13 @@ impl AdaptiveSide {
             self.recompared = (self.known.len() > 1).then_some((0, 1));
             self.n_unsettled = 0;
         }
+        let n_before = merged.len() + self.joined_families.len();
         for _ in 0..n_pairs {
             let Some((older, newer)) = self.recompared else { return };
+            // Each of these looks at all known patterns.
+            if merged.len() + self.joined_families.len() >= n_before + MERGED_AT_ONCE {
+                return;
+            }
             if newer >= self.known.len() {
                 let next = older + 1;
                 self.recompared = (next + 1 < self.known.len()).then_some((next, next + 1));
