@@ -105,6 +105,32 @@ fn labels_may_be_given_apart_and_renaming_them_changes_nothing() {
 }
 
 #[test]
+fn rows_of_a_run_need_not_be_sorted() {
+    let runs = labelled();
+    let evaluate = || {
+        let done = ioracle([
+            "pattern",
+            "evaluate",
+            runs.path().to_str().unwrap(),
+            "--json",
+            "--orders",
+            "2",
+        ]);
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        let rows = done.json();
+        let figures = |row: &serde_json::Value| (row["precision"].clone(), row["patterns"].clone());
+        rows.as_array().unwrap().iter().map(figures).collect::<Vec<_>>()
+    };
+    let sorted = evaluate();
+    let path = runs.path().join("one-reader/0/server0.csv");
+    let table = fs::read_to_string(&path).unwrap();
+    let (header, rows) = table.split_once('\n').unwrap();
+    let last_first: Vec<&str> = rows.lines().rev().collect();
+    fs::write(&path, format!("{header}\n{}\n", last_first.join("\n"))).unwrap();
+    assert_eq!(evaluate(), sorted);
+}
+
+#[test]
 fn what_is_wrong_is_reported_with_file_and_line() {
     let runs = labelled();
     let path = runs.path().to_str().unwrap();

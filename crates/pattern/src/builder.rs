@@ -54,10 +54,14 @@ struct OpenSlice {
     /// One for each kind.
     series: [SeriesBuilder; 2],
     n_of: [u64; 2],
+    /// Requests of all slices.
+    n_requests: u64,
     streams: StreamTable,
     profile: ProfileBuilder,
     /// File and end of the request before, in this slice.
     previous: Option<(u64, u64)>,
+    /// The least that slices have carried on since the last one of each kind.
+    least_carried: [f32; 2],
     /// The first files of this slice, and of the one before.
     first_files: FirstFiles,
     files_before: FirstFiles,
@@ -101,9 +105,11 @@ impl PatternBuilder {
                 infinite: config.infinite,
                 series: [series(config.read_compression), series(config.write_compression)],
                 n_of: [0; 2],
+                n_requests: 0,
                 streams: StreamTable::new(),
                 profile: ProfileBuilder::new(),
                 previous: None,
+                least_carried: [1.0; 2],
                 first_files: FirstFiles::default(),
                 files_before: FirstFiles::default(),
             },
@@ -117,7 +123,7 @@ impl PatternBuilder {
     #[inline]
     pub fn observe(&mut self, request: &Request) {
         let file = self.files.get(request.file);
-        let use_of_file = file.use_in(self.open.number);
+        let use_of_file = file.use_in(self.open.number, self.open.n_requests);
         if use_of_file.is_carried {
             self.waiting.n_carried += 1;
         } else if self.waiting.holds_back() && self.may_wait {
@@ -184,7 +190,7 @@ impl PatternBuilder {
 
     fn add(&mut self, request: &Request) {
         let file = self.files.get(request.file);
-        let use_of_file = file.use_in(self.open.number);
+        let use_of_file = file.use_in(self.open.number, self.open.n_requests);
         self.open.add(request, file, use_of_file);
     }
 
@@ -274,7 +280,8 @@ impl OpenSlice {
 
         let found = self.streams.observe(file.serial, request.offset, end, self.number);
         self.profile.observe(request, step, file, use_of_file, found);
-        file.observe(self.number, use_of_file, request.offset, end);
+        file.observe(self.number, self.n_requests, use_of_file, request.offset, end);
+        self.n_requests += 1;
     }
 
     fn end(&mut self, elapsed_ns: u64) -> Option<Pattern> {
@@ -291,7 +298,13 @@ impl OpenSlice {
         self.files_before = std::mem::take(&mut self.first_files);
         // Never the number that stands for no slice.
         self.number = (self.number + 1) % u32::MAX;
-        let profile = Box::new(self.profile.finish(n_of, elapsed_ns));
+        let mut profile = Box::new(self.profile.finish(n_of, elapsed_ns));
+        for least in &mut self.least_carried {
+            *least = least.min(profile.carried);
+        }
+        // Where reads and writes are mixed, slices are now of this kind, now of that. A
+        // load that has begun with the other kind has begun for this one, too.
+        profile.carried = std::mem::replace(&mut self.least_carried[kind.index()], 1.0);
         Some(Pattern { kind, counts, series, profile })
     }
 }
@@ -367,6 +380,20 @@ mod tests {
         serve(&mut builder, 1, 2, 4);
         let pattern = builder.tick().unwrap();
         assert_eq!((pattern.counts.requests(), pattern.counts.files), (2704, 52));
+    }
+
+    #[test]
+    fn a_load_that_begins_with_reads_has_begun_for_its_writes() {
+        let mut builder = builder();
+        let mut carried = |kind: RequestKind, file: u64| {
+            let request = Request { time_ns: 0, file, kind, offset: 0, size: 512 };
+            (0..100).for_each(|_| builder.observe(&request));
+            builder.tick().unwrap().profile.carried
+        };
+        let (read, write) = (RequestKind::Read, RequestKind::Write);
+        assert_eq!([carried(read, 1), carried(write, 1), carried(write, 1)], [0.0, 0.0, 1.0]);
+        assert_eq!([carried(read, 1), carried(write, 1)], [1.0, 1.0]);
+        assert_eq!([carried(write, 2), carried(read, 2), carried(write, 2)], [0.0, 0.0, 1.0]);
     }
 
     #[test]

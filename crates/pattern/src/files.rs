@@ -18,6 +18,10 @@ use hashbrown::hash_map::Entry;
 /// counts some of them twice.
 pub(crate) const MAX_FILES: usize = 1 << 16;
 
+/// A file is in use for so many requests, and in any case until the next slice has ended:
+/// a slow load over many files does not come to each of them in every slice.
+const N_IN_USE: u64 = 256;
+
 /// One file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownFile {
@@ -31,8 +35,10 @@ pub(crate) struct KnownFile {
     pub span: (u64, u64),
     /// Requests in that slice.
     pub n_requests: u32,
-    /// Whether the file was in use in the slice before that one, too.
+    /// Whether the file was in use before that slice, too.
     pub is_carried: bool,
+    /// Counts requests; that of the last one.
+    pub request: u64,
 }
 
 /// What a request to a file means for the slice it is in.
@@ -93,21 +99,31 @@ impl KnownFile {
             span: (0, 0),
             n_requests: 0,
             is_carried: false,
+            request: 0,
         }
     }
 
     /// What a request in this slice means.
     #[inline]
-    pub fn use_in(&self, slice: u32) -> FileUse {
+    pub fn use_in(&self, slice: u32, request: u64) -> FileUse {
         if self.slice == slice {
             return FileUse { is_again: true, is_carried: self.is_carried };
         }
-        FileUse { is_again: false, is_carried: slice.checked_sub(1) == Some(self.slice) }
+        let is_recent = self.slice != u32::MAX && request - self.request <= N_IN_USE;
+        let is_carried = slice.checked_sub(1) == Some(self.slice) || is_recent;
+        FileUse { is_again: false, is_carried }
     }
 
     /// Takes a request in, from its first byte to the one behind its last.
     #[inline]
-    pub fn observe(&mut self, slice: u32, use_of_file: FileUse, offset: u64, end: u64) {
+    pub fn observe(
+        &mut self,
+        slice: u32,
+        request: u64,
+        use_of_file: FileUse,
+        offset: u64,
+        end: u64,
+    ) {
         if use_of_file.is_again {
             self.span = (self.span.0.min(offset), self.span.1.max(end));
             self.n_requests = self.n_requests.saturating_add(1);
@@ -117,6 +133,7 @@ impl KnownFile {
             self.is_carried = use_of_file.is_carried;
         }
         self.slice = slice;
+        self.request = request;
         self.last_end = end;
     }
 }
@@ -140,6 +157,18 @@ mod tests {
         assert!(is_known(0) && is_known(1), "found in the old one");
         assert!((5..7).all(|file| !is_known(file)));
         assert!(!is_known(2), "forgotten with the old one");
+    }
+
+    #[test]
+    fn a_file_is_in_use_for_some_requests_or_until_the_next_slice_has_ended() {
+        let mut file = KnownFile::new(1);
+        assert!(!file.use_in(7, 0).is_carried, "never used");
+        let first = file.use_in(7, 1000);
+        file.observe(7, 1000, first, 0, 1);
+        assert!(file.use_in(7, 1001).is_again);
+        assert!(file.use_in(8, 1_000_000).is_carried);
+        assert!(file.use_in(10, 1000 + N_IN_USE).is_carried);
+        assert!(!file.use_in(10, 1001 + N_IN_USE).is_carried);
     }
 
     #[test]

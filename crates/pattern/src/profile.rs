@@ -84,11 +84,17 @@ pub(crate) struct ProfileBuilder {
     n_continued: u64,
     sum_lag: u64,
     last_time_ns: Option<u64>,
+    /// The time between the slice before and the first request; `None` without either.
+    pause_ns: Option<u64>,
     /// Tags of recently requested blocks, across slices.
     recent_blocks: Box<[u32]>,
 }
 
 const N_RECENT_BLOCKS: usize = 1 << 14;
+
+/// Nobody has requested anything for so long: a load that begins then is not one that
+/// goes on with other files.
+const PAUSE_NS: u64 = 1_000_000_000;
 
 /// Requests at the beginning of a slice that show whether the load before goes on.
 const N_FIRST: u64 = 32;
@@ -102,11 +108,14 @@ pub struct LoadProfile {
     pub(crate) scalars: [f32; N_SCALARS],
     /// The share of requests to files that were in use in the slice before, of all
     /// or of the first ones, whichever is larger: a server that keeps a large file in
-    /// many small ones goes on with those that it was in, and then takes others.
+    /// many small ones goes on with those that it was in, and then takes others. Of all
+    /// slices since the last one of the same kind, the least.
     pub(crate) carried: f32,
     /// How much files are replaced by others all the time: 0 if all that came into use
     /// did so at the beginning, a half if they did so all over the slice.
     pub(crate) turnover: f32,
+    /// Whether no slice came just before.
+    pub(crate) after_pause: bool,
 }
 
 impl ProfileBuilder {
@@ -127,6 +136,7 @@ impl ProfileBuilder {
             n_continued: 0,
             sum_lag: 0,
             last_time_ns: None,
+            pause_ns: None,
             recent_blocks: vec![0; N_RECENT_BLOCKS].into_boxed_slice(),
         }
     }
@@ -159,10 +169,11 @@ impl ProfileBuilder {
         let continues = matches!(continuation, Continuation::After { same_slice: true, .. });
         self.n_streams += u64::from(!continues);
         if let Some(last_time_ns) = self.last_time_ns {
-            self.count(
-                GAP,
-                octave(request.time_ns.saturating_sub(last_time_ns)).saturating_sub(10),
-            );
+            let gap_ns = request.time_ns.saturating_sub(last_time_ns);
+            self.count(GAP, octave(gap_ns).saturating_sub(10));
+            if self.n_requests == 1 {
+                self.pause_ns = Some(gap_ns);
+            }
         }
         self.last_time_ns = Some(request.time_ns);
         self.observe_block(file.serial, request.offset);
@@ -235,6 +246,7 @@ impl ProfileBuilder {
             carried: share(self.n_carried)
                 .max(self.n_first_carried as f32 / n_requests.min(N_FIRST as f32)),
             turnover: share(self.fresh_positions) / self.n_files.max(1) as f32,
+            after_pause: self.pause_ns.is_none_or(|pause_ns| pause_ns > PAUSE_NS),
         };
         for bins in HISTOGRAMS {
             let range = bins.first..bins.first + bins.n;
@@ -249,6 +261,7 @@ impl ProfileBuilder {
 
     pub fn clear(&mut self) {
         self.bins = [0; N_BINS];
+        self.pause_ns = None;
         self.n_bytes = 0;
         self.span = 0;
         self.n_files = 0;

@@ -191,10 +191,16 @@ impl PatternWatcher {
     fn recognise_used_by(&mut self, pattern: Pattern, user: Option<PatternId>) -> RecognisedSlice {
         let (kind, counts) = (pattern.kind, pattern.counts);
         let found = self.matcher.recognise(pattern);
-        for gone in self.matcher.take_discarded() {
+        let discarded = self.matcher.take_discarded();
+        if !discarded.is_empty() {
             // Others of the family may still be known.
-            if !self.matcher.patterns().any(|known| known.family == gone) {
-                self.decisions.forget(gone);
+            let mut families: Vec<PatternId> =
+                self.matcher.patterns().map(|known| known.family).collect();
+            families.sort_unstable();
+            for gone in discarded {
+                if families.binary_search(&gone).is_err() {
+                    self.decisions.forget(gone);
+                }
             }
         }
         let (mut id, mut family) = (found.id, found.family);

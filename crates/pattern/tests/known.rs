@@ -63,6 +63,23 @@ fn a_load_that_replaces_its_files_all_the_time_is_one_pattern() {
     assert_eq!((found.len(), matcher.known()), (20, 1), "{found:?}");
 }
 
+/// Slow writes to many files in turn: no second has a request to all of them.
+#[test]
+fn a_slow_load_over_many_files_is_one_pattern() {
+    let mut builder = PatternBuilder::new(PatternConfig::server());
+    let mut matcher = AdaptiveMatcher::new(AdaptiveConfig::default());
+    for n in 0..1000_u64 {
+        let (time_ns, kind) = (n * 50_000_000, RequestKind::Write);
+        let (file, offset) = (n % 100, (n / 100) << 18);
+        builder.observe(&Request { time_ns, file, kind, offset, size: 1 << 18 });
+        if n % 20 == 19 {
+            builder.tick().map(|pattern| matcher.recognise(pattern));
+        }
+    }
+    // Another may be that of the files' first requests.
+    assert!(matcher.known() <= 2, "{}", matcher.known());
+}
+
 #[test]
 fn renaming_files_changes_nothing() {
     let mut recognised = Vec::new();

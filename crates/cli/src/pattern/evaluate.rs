@@ -12,7 +12,9 @@ use anyhow::Result;
 use ioracle_pattern::evaluation::{
     Algorithm, LabelledRun, OrderReport, feed, largest_distance, shuffled,
 };
-use ioracle_pattern::{Pattern, PatternConfig, RequestKind, RequestReader, Slicer};
+use ioracle_pattern::{
+    Pattern, PatternConfig, PatternError, Request, RequestKind, RequestReader, Slicer,
+};
 use serde::Serialize;
 
 use crate::pattern::Preset;
@@ -173,12 +175,25 @@ fn evaluate_server(
     Ok(reports)
 }
 
-/// The patterns of a run.
+/// Requests of a run that are sorted by time.
+const MAX_SORTED: usize = 1 << 20;
+
+/// The patterns of a run. Some tools write one process after the other, so up to
+/// [`MAX_SORTED`] rows at a time are put in the order of time.
 fn patterns(file: &RunFile, config: PatternConfig) -> Result<Vec<Pattern>> {
     let mut slicer = Slicer::new(config);
     let mut patterns = Vec::new();
-    for request in RequestReader::open(&file.path)? {
-        patterns.extend(slicer.observe(&request?));
+    let mut reader = RequestReader::open(&file.path)?;
+    loop {
+        let rows = reader.by_ref().take(MAX_SORTED);
+        let mut requests = rows.collect::<Result<Vec<Request>, PatternError>>()?;
+        if requests.is_empty() {
+            break;
+        }
+        requests.sort_by_key(|request| request.time_ns);
+        for request in &requests {
+            patterns.extend(slicer.observe(request));
+        }
     }
     patterns.extend(slicer.finish());
     Ok(patterns)

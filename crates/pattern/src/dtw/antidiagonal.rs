@@ -35,20 +35,19 @@ const USUAL_WIDTH: usize = 48;
 const BLOCK: usize = 128;
 
 /// What series are padded with. Further from all values than any path is long.
-const OUTSIDE: f32 = 1e37;
+pub(crate) const OUTSIDE: f32 = 1e37;
 
 /// Memory of the kernel, reused from one comparison to the next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Antidiagonals {
-    forward: Wavefront,
-    backward: Wavefront,
+    front: Wavefront,
     /// All costs, where a path is wanted: antidiagonal by antidiagonal.
     costs: Vec<f32>,
     /// For each antidiagonal its first padded row and where its costs begin.
     starts: Vec<(u32, u32)>,
 }
 
-/// The last antidiagonals that were computed from one end of the matrix.
+/// The last antidiagonals that were computed.
 #[derive(Clone, Debug, Default)]
 struct Wavefront {
     /// Cells before the first row and after the last.
@@ -62,8 +61,6 @@ struct Wavefront {
     columns: Vec<f32>,
     n_rows: usize,
     n_columns: usize,
-    /// The cells of the last antidiagonal and of the one before.
-    last: [Cells; 2],
     /// What was subtracted from all costs.
     base: f64,
 }
@@ -78,57 +75,23 @@ struct Cells {
 }
 
 impl Antidiagonals {
-    /// The cost of the cheapest path through all cells, or those of a window;
-    /// infinite once every path costs more than `limit`. Neither series is
-    /// empty.
-    ///
-    /// Each antidiagonal waits for the one before, longer than its cells take. So
-    /// two are computed at the same time: from the first cell on and from the last
-    /// one back, until they meet.
-    pub fn distance(
-        &mut self,
-        a: &[f32],
-        b: &[f32],
-        window: Option<&SearchWindow>,
-        limit: f64,
-    ) -> f64 {
-        let (forward, backward) = (&mut self.forward, &mut self.backward);
-        let padding = window.map_or(0, |window| window.width) + LANES;
-        forward.prepare(a.iter().copied(), b.iter().rev().copied(), padding);
-        backward.prepare(a.iter().rev().copied(), b.iter().copied(), padding);
+    /// The cost of the cheapest path through all cells; infinite once every path costs
+    /// more than `limit`. Neither series is empty.
+    pub fn distance(&mut self, a: &[f32], b: &[f32], limit: f64) -> f64 {
+        let front = &mut self.front;
+        front.prepare(a.iter().copied(), b.iter().rev().copied(), LANES);
         let n_lines = a.len() + b.len() - 1;
-        let last = n_lines - 1;
-        for k in 0..n_lines / 2 {
-            let (cells, back) = match window {
-                Some(window) => {
-                    // The same cells from the other end.
-                    let centre = a.len() - 1 - window.centres[last - k] as usize;
-                    (
-                        forward.around(window.centres[k] as usize, window),
-                        backward.around(centre, window),
-                    )
-                }
-                None => (forward.all(k), backward.all(k)),
-            };
-            forward.line(k, cells);
-            backward.line(k, back);
+        for k in 0..n_lines {
+            let cells = front.all(k);
+            front.line(k, cells);
             if k % BLOCK == BLOCK - 1 {
-                forward.rebase(k, cells);
-                backward.rebase(k, back);
-                if forward.base + backward.base > limit {
+                front.rebase(k, cells);
+                if front.base > limit {
                     return f64::INFINITY;
                 }
             }
         }
-        if n_lines % 2 == 1 {
-            let k = n_lines / 2;
-            let cells = match window {
-                Some(window) => forward.around(window.centres[k] as usize, window),
-                None => forward.all(k),
-            };
-            forward.line(k, cells);
-        }
-        forward.meet(n_lines - n_lines / 2 - 1, backward)
+        front.base + f64::from(front.lines[(n_lines - 1) % 3][LANES + a.len() - 1])
     }
 
     /// The cheapest path, as cells from the first to the last, written to
@@ -142,17 +105,17 @@ impl Antidiagonals {
         path: &mut Vec<(u32, u32)>,
     ) {
         let padding = window.map_or(0, |window| window.width) + LANES;
-        self.forward.prepare(a.iter().copied(), b.iter().rev().copied(), padding);
+        self.front.prepare(a.iter().copied(), b.iter().rev().copied(), padding);
         self.costs.clear();
         self.starts.clear();
         for k in 0..a.len() + b.len() - 1 {
             let cells = match window {
-                Some(window) => self.forward.around(window.centres[k] as usize, window),
-                None => self.forward.all(k),
+                Some(window) => self.front.around(window.centres[k] as usize, window),
+                None => self.front.all(k),
             };
-            self.forward.line(k, cells);
+            self.front.line(k, cells);
             self.starts.push((cells.first as u32, self.costs.len() as u32));
-            let line = &self.forward.lines[k % 3];
+            let line = &self.front.lines[k % 3];
             self.costs.extend_from_slice(&line[cells.first..][..cells.len]);
         }
         self.trace_back(a.len(), b.len(), path);
@@ -164,7 +127,7 @@ impl Antidiagonals {
             let k = row + column;
             let (first, start) = self.starts[k];
             let end = self.starts.get(k + 1).map_or(self.costs.len(), |next| next.1 as usize);
-            let index = (self.forward.padding + row).checked_sub(first as usize);
+            let index = (self.front.padding + row).checked_sub(first as usize);
             let index = index.map(|index| start as usize + index).filter(|index| *index < end);
             index.map_or(f32::INFINITY, |index| self.costs[index])
         };
@@ -199,7 +162,7 @@ impl Wavefront {
         columns: impl ExactSizeIterator<Item = f32>,
         padding: usize,
     ) {
-        (self.padding, self.base, self.last) = (padding, 0.0, [Cells::default(); 2]);
+        (self.padding, self.base) = (padding, 0.0);
         (self.n_rows, self.n_columns) = (rows.len(), columns.len());
         pad(&mut self.rows, padding, rows, OUTSIDE);
         pad(&mut self.columns, padding, columns, -OUTSIDE);
@@ -229,7 +192,6 @@ impl Wavefront {
     #[inline]
     fn line(&mut self, k: usize, cells: Cells) {
         let Cells { first, len } = cells;
-        self.last = [cells, self.last[0]];
         let (rows, columns) = (&self.rows[first..], &self.columns[self.column(k, first)..]);
         let (out, before, before_that) = rotated(&mut self.lines, k, cells);
         match len {
@@ -274,43 +236,15 @@ impl Wavefront {
             self.base += f64::from(lowest);
         }
     }
-
-    /// The costs of the last antidiagonal, which is `k`, or of that `age` before, by
-    /// padded row; infinite where none was computed.
-    fn latest(&self, k: usize, age: usize) -> impl Fn(usize) -> f32 {
-        let Cells { first, len } = self.last[age];
-        let line = &self.lines[(k + 3 - age) % 3];
-        move |row| if (first..first + len).contains(&row) { line[row] } else { f32::INFINITY }
-    }
-
-    /// The cost of the cheapest path from here to the other end, where the other
-    /// wavefront has come from: this one has computed antidiagonals up to `k`, the
-    /// other one all others.
-    fn meet(&self, k: usize, other: &Wavefront) -> f64 {
-        let n_lines = self.n_rows + self.n_columns - 1;
-        let Some(other_k) = (n_lines - 1).checked_sub(k + 1) else {
-            return self.base + f64::from(self.lines[k % 3][self.padding + self.n_rows - 1]);
-        };
-        let (mine, mine_before) = (self.latest(k, 0), self.latest(k, 1));
-        let (its, its_before) = (other.latest(other_k, 0), other.latest(other_k, 1));
-        let mut least = f64::INFINITY;
-        // Windows move by one row at most.
-        let first = self.last[0].first.saturating_sub(1).max(self.padding);
-        let end = (first + self.last[0].len + 2).min(self.padding + self.n_rows);
-        for here in first..end {
-            // The same row from the other end; that of the row below is one before.
-            let there = other.padding + self.padding + self.n_rows - 1 - here;
-            let beside = smaller(its(there), its(there - 1));
-            let through = f64::from(mine(here)) + f64::from(smaller(beside, its_before(there - 1)));
-            let over = f64::from(mine_before(here)) + f64::from(its(there - 1));
-            least = least.min(through).min(over);
-        }
-        self.base + other.base + least
-    }
 }
 
 /// Fills a series that is padded on both sides.
-fn pad(series: &mut Vec<f32>, padding: usize, values: impl Iterator<Item = f32>, outside: f32) {
+pub(crate) fn pad(
+    series: &mut Vec<f32>,
+    padding: usize,
+    values: impl Iterator<Item = f32>,
+    outside: f32,
+) {
     series.clear();
     series.resize(padding, outside);
     series.extend(values);
@@ -358,6 +292,6 @@ fn costs<const N: usize>(
 
 /// Of numbers that are never NaN; `f32::min` takes care of them and costs more.
 #[inline(always)]
-fn smaller(a: f32, b: f32) -> f32 {
+pub(crate) fn smaller(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
 }

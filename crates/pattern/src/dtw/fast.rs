@@ -10,20 +10,28 @@
 //! antidiagonal; and coarsening stops as soon as an exact alignment is cheap.
 
 use crate::dtw::antidiagonal::{Antidiagonals, LANES, SearchWindow};
+use crate::dtw::corridor::Corridor;
 use crate::dtw::{EXACT_CELLS, at_least_one};
 
 /// Values of a series that become one of its coarser copy.
 const FACTOR: usize = 8;
 
+/// Memory of the kernels, reused from one comparison to the next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FastMatrix {
+    coarse: Antidiagonals,
+    corridor: Corridor,
+}
+
 /// The cost of a cheap alignment, never below the true distance but for
 /// rounding.
 pub fn fast(a: &[f32], b: &[f32], radius: usize) -> f64 {
-    within(&mut Antidiagonals::default(), a, b, radius, f64::INFINITY)
+    within(&mut FastMatrix::default(), a, b, radius, f64::INFINITY)
 }
 
 /// The same; infinite once it is certain to be above `limit`.
 pub(crate) fn within(
-    kernel: &mut Antidiagonals,
+    matrix: &mut FastMatrix,
     a: &[f32],
     b: &[f32],
     radius: usize,
@@ -42,14 +50,17 @@ pub(crate) fn within(
     let mut window: Option<SearchWindow> = None;
     let mut path = Vec::new();
     while let Some((coarse_a, coarse_b)) = levels.pop() {
-        kernel.path(&coarse_a, &coarse_b, window.as_ref(), &mut path);
+        matrix.coarse.path(&coarse_a, &coarse_b, window.as_ref(), &mut path);
         let (n_rows, n_columns) =
             levels.last().map_or((a.len(), b.len()), |(a, b)| (a.len(), b.len()));
         let centres = project(&path, n_rows, n_columns);
         let width = (2 * radius + 1).next_multiple_of(LANES);
         window = Some(SearchWindow { centres, width });
     }
-    kernel.distance(a, b, window.as_ref(), limit)
+    match window {
+        Some(window) => matrix.corridor.distance(a, b, &window, limit),
+        None => matrix.coarse.distance(a, b, limit),
+    }
 }
 
 /// Blocks of neighbours become their mean; the last one may be smaller.

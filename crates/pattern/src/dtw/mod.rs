@@ -16,6 +16,7 @@
 
 mod antidiagonal;
 mod bounds;
+mod corridor;
 mod exact;
 mod fast;
 mod striped;
@@ -36,7 +37,7 @@ const STRIPED_CELLS: usize = 1 << 23;
 #[derive(Clone, Debug, Default)]
 pub struct Warping {
     radius: usize,
-    kernel: antidiagonal::Antidiagonals,
+    fast: fast::FastMatrix,
     matrix: striped::StripedMatrix,
 }
 
@@ -75,7 +76,7 @@ impl Warping {
         let (a, b) = (at_least_one(a), at_least_one(b));
         let distance = match a.len().saturating_mul(b.len()) {
             ..=STRIPED_CELLS => self.matrix.distance(a, b, limit),
-            _ => fast::within(&mut self.kernel, a, b, self.radius, limit),
+            _ => fast::within(&mut self.fast, a, b, self.radius, limit),
         };
         let distance = distance.min(upper_bound(a, b));
         match distance > limit {

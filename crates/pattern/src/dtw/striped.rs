@@ -9,7 +9,8 @@
 //! [`COLUMNS`] columns, to load and store each row once for several cells. Nothing is
 //! shuffled but once per step, and the compiler keeps all of a step in registers.
 //!
-//! Matrices of up to [`EXACT_CELLS`] cells are computed completely. Of larger ones only
+//! Matrices of up to [`EXACT_CELLS`] cells are computed completely, and so are those of
+//! series of different length. Of larger ones only
 //! a wide band around the straight alignment is, in strips of [`STRIP_ROWS`] rows of
 //! which each has columns of its own. The corridor of FastDTW costs less, but it
 //! misses the best path where series have a few high values: coarse copies no longer
@@ -28,6 +29,10 @@ const COLUMNS: usize = 4;
 const STRIP_ROWS: usize = 256;
 /// Matrices with more cells than this are computed in part.
 const EXACT_CELLS: usize = 500_000;
+/// Unless one series is longer by this factor: then some part of the other is stretched,
+/// and the best path may be far from the straight alignment. Distances were wrong by
+/// factors of up to 50 there.
+const MOST_STRETCHED: f64 = 1.2;
 /// How far the band goes to each side of the straight alignment, beside the strip
 /// itself, as a share of the columns.
 const BAND: f64 = 0.14;
@@ -73,7 +78,8 @@ impl StripedMatrix {
 
     #[inline(always)]
     fn compute(&mut self, rows: &[f32], columns: &[f32], limit: f64) -> f64 {
-        let is_whole = rows.len().saturating_mul(columns.len()) <= EXACT_CELLS;
+        let is_whole = rows.len().saturating_mul(columns.len()) <= EXACT_CELLS
+            || columns.len() as f64 > MOST_STRETCHED * rows.len() as f64;
         let height = if is_whole { rows.len() } else { STRIP_ROWS };
         self.above.clear();
         self.above.resize(columns.len() + 1, f64::INFINITY);

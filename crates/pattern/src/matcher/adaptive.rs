@@ -9,9 +9,9 @@
 //! equal. So an episode is recognised by its first slice, compared with the first
 //! slices of known patterns, and its later slices belong to it until something
 //! else begins:
-//! - The requests of a slice go to files that nobody used in the slice before: an
-//!   episode has begun, unless the load replaces its files all the time and the slice
-//!   looks as the one before. How far first slices are from the nearest known one
+//! - The requests of a slice go to files that nobody used shortly before: an
+//!   episode has begun, unless the load replaces its files all the time, does not
+//!   pause, and the slice looks about as the one before. How far first slices are from the nearest known one
 //!   says how much of a difference is noise ([`RecurrenceScales`]). How near it must
 //!   be to be the same load is learned from second slices ([`StartThreshold`]). A
 //!   slice that is as near to one known pattern as to many others is none of them
@@ -29,9 +29,7 @@
 //! known as a pattern of its own, because the load has once begun under that
 //! option, the two become one family.
 
-use crate::matcher::learned::{
-    AspectScales, RecurrenceScales, SAME_START, StartThreshold, ThresholdFinder,
-};
+use crate::matcher::learned::{AspectScales, RecurrenceScales, StartThreshold, ThresholdFinder};
 use crate::matcher::{MergedPatterns, PatternId, PatternMatcher, Recognition};
 use crate::pattern::{Pattern, PatternCounts};
 use crate::random::Random;
@@ -42,8 +40,8 @@ use crate::similarity::{Aspects, ProfileVector};
 /// episode.
 const CARRIED: f32 = 0.25;
 
-/// Above this turnover of files in the slice before, it may also go on with the one
-/// that it is in.
+/// Above this turnover of files in it or in the slice before, it may also go on with the
+/// one that it is in.
 const TURNED_OVER: f32 = 0.2;
 
 /// Known starts near a slice are apart from the others if those are further by this
@@ -52,9 +50,11 @@ const TURNED_OVER: f32 = 0.2;
 const APART: f32 = 2.0;
 
 /// If they are further by this factor, the load is known for certain, and
-/// [`CERTAIN_START`] is near enough.
+/// [`CERTAIN_START`] is near enough; [`CERTAIN_AT_FIRST`] until it has shown that starts
+/// tell loads apart here, because everything is far from the first few.
 const FAR_APART: f32 = 4.0;
 const CERTAIN_START: f32 = 1.5;
+const CERTAIN_AT_FIRST: f32 = 0.7;
 
 /// Known starts that are apart from others are all nearer than this.
 const NEAR: f32 = 2.0;
@@ -88,9 +88,11 @@ pub(crate) const MAX_APPEARANCES: usize = 4;
 /// Known patterns per slice whose distance shows how different patterns are.
 const N_SAMPLES: u64 = 3;
 
-/// Patterns whose first slices are nearer than this share of the threshold are
-/// merged.
-const MERGE_SHARE: f32 = 0.5;
+/// Patterns whose first slices are nearer than this are merged.
+const MERGED: f32 = 0.25;
+
+/// Patterns and families that are merged in one go at most.
+const MERGED_AT_ONCE: usize = 16;
 
 /// Known patterns are compared again when this many episodes have changed the
 /// scales.
@@ -128,7 +130,7 @@ pub struct KnownPattern {
 /// What an [`AdaptiveMatcher`] may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdaptiveConfig {
-    /// Known patterns of each kind at most. Beyond it those are discarded that
+    /// Known patterns at most, of both kinds. Beyond it those are discarded that
     /// were seen rarely and not for long.
     pub max_known: usize,
 }
@@ -316,23 +318,26 @@ impl AdaptiveMatcher {
         }
     }
 
-    fn discard(&mut self, kind: RequestKind) {
-        let known = &mut self.sides[kind.index()].known;
-        if known.len() <= self.config.max_known.max(1) {
+    fn discard(&mut self) {
+        let max_known = self.config.max_known.max(1);
+        if self.known() <= max_known {
             return;
         }
         // A hundredth at a time, so that it is rarely done.
-        let n_gone = 1 + self.config.max_known / 100;
+        let n_gone = 1 + max_known / 100;
         let now = self.now;
         let worth = |pattern: &KnownPattern| {
             pattern.n_seen as f64 / (1 + now.saturating_sub(pattern.last_seen)) as f64
         };
         let mut order: Vec<(f64, PatternId)> =
-            known.iter().map(|pattern| (worth(pattern), pattern.id)).collect();
+            self.patterns().map(|pattern| (worth(pattern), pattern.id)).collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let gone: Vec<PatternId> = order.iter().take(n_gone).map(|(_, id)| *id).collect();
-        known.retain(|pattern| !gone.contains(&pattern.id));
-        self.sides[kind.index()].recompared = None;
+        let mut gone: Vec<PatternId> = order.iter().take(n_gone).map(|(_, id)| *id).collect();
+        gone.sort_unstable();
+        for side in &mut self.sides {
+            side.known.retain(|pattern| gone.binary_search(&pattern.id).is_err());
+            side.recompared = None;
+        }
         self.discarded.extend(gone);
     }
 }
@@ -344,7 +349,8 @@ impl PatternMatcher for AdaptiveMatcher {
         let side = &mut self.sides[kind.index()];
         let profile = ProfileVector::new(&pattern.profile);
         let turnover = pattern.profile.turnover;
-        let begins = pattern.profile.carried < CARRIED && !side.goes_on_elsewhere(&profile);
+        let begins = pattern.profile.carried < CARRIED
+            && (pattern.profile.after_pause || !side.goes_on_elsewhere(&profile, turnover));
         // Options beyond the number of bits share the last one, and are then never
         // taken for the cause of a change.
         let bit = |option: usize| 1 << option.min(63);
@@ -388,12 +394,12 @@ impl PatternMatcher for AdaptiveMatcher {
             }
         };
         side.advance(profile, turnover, recognition, begins);
-        self.discard(kind);
+        self.discard();
         recognition
     }
 
     fn known(&self) -> usize {
-        self.patterns().count()
+        self.sides.iter().map(|side| side.known.len()).sum()
     }
 
     fn memory_bytes(&self) -> usize {
@@ -457,12 +463,12 @@ impl AdaptiveSide {
     }
 
     /// Whether a slice on other files goes on with the present load, which replaces
-    /// its files all the time: it looks as the slice before did.
-    fn goes_on_elsewhere(&self, profile: &ProfileVector) -> bool {
+    /// its files all the time: it looks about as the slice before did.
+    fn goes_on_elsewhere(&self, profile: &ProfileVector, turnover: f32) -> bool {
         self.episode.as_ref().is_some_and(|episode| {
-            episode.turnover > TURNED_OVER
+            episode.turnover.max(turnover) > TURNED_OVER
                 && self.scales.distance(&profile.compare(&episode.previous))
-                    < self.threshold.threshold()
+                    < LEFT * self.threshold.threshold()
         })
     }
 
@@ -485,7 +491,10 @@ impl AdaptiveSide {
         self.n_unsettled += 1;
         let NearestStart { index, distance, gap, .. } = nearest;
         let same = match gap {
-            FAR_APART.. => self.starts.threshold().max(CERTAIN_START),
+            FAR_APART.. => match self.starts.is_learned() {
+                true => self.starts.threshold().max(CERTAIN_START),
+                false => CERTAIN_AT_FIRST,
+            },
             APART.. => self.starts.threshold(),
             _ => 0.0,
         };
@@ -712,8 +721,13 @@ impl AdaptiveSide {
             self.recompared = (self.known.len() > 1).then_some((0, 1));
             self.n_unsettled = 0;
         }
+        let n_before = merged.len() + self.joined_families.len();
         for _ in 0..n_pairs {
             let Some((older, newer)) = self.recompared else { return };
+            // Each of these looks at all known patterns.
+            if merged.len() + self.joined_families.len() >= n_before + MERGED_AT_ONCE {
+                return;
+            }
             if newer >= self.known.len() {
                 let next = older + 1;
                 self.recompared = (next + 1 < self.known.len()).then_some((next, next + 1));
@@ -721,7 +735,7 @@ impl AdaptiveSide {
             }
             let (one, other) = (&self.known[older], &self.known[newer]);
             let distance = self.start_distance(&one.onset, &other.onset);
-            if distance < MERGE_SHARE * SAME_START {
+            if distance < MERGED {
                 merged.push(self.merge(older, newer));
                 continue;
             }

@@ -160,13 +160,13 @@ impl RecentAspects {
 
 /// First slices that are this near belong to the same load until more is known, in
 /// units of what is usual.
-pub(crate) const SAME_START: f32 = 0.5;
+const SAME_START: f32 = 0.3;
 /// What is learned lies between these.
 const MIN_SAME_START: f32 = 0.2;
 const MAX_SAME_START: f32 = 3.0;
 /// What a wrong match counts against a right one that is missed: it lasts as long
 /// as its episode, while the other costs one slice.
-const WRONG_MATCH: f32 = 2.0;
+const WRONG_MATCH: f32 = 3.0;
 /// Fewer episodes say nothing.
 const N_EPISODES: f32 = 8.0;
 
@@ -202,6 +202,11 @@ impl StartThreshold {
 
     pub fn threshold(&self) -> f32 {
         self.found.unwrap_or(SAME_START)
+    }
+
+    /// Whether enough episodes have shown which starts are the same.
+    pub fn is_learned(&self) -> bool {
+        self.found.is_some()
     }
 
     /// From storage.
