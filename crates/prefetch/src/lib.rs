@@ -22,6 +22,7 @@ mod coverage;
 mod demand;
 mod draft;
 mod rounds;
+mod series;
 mod settings;
 mod storage;
 mod trust;
@@ -33,5 +34,6 @@ pub use planner::{
     RequestId, Situation, StorageKey,
 };
 pub use rounds::FileRounds;
+pub use series::{FileSeries, SeriesOrigin};
 pub use settings::PrefetchSettings;
 pub use trust::StopReason;

@@ -21,7 +21,8 @@ use ioracle_prefetch::{
 use super::client::Performer;
 use super::descriptors::{MountPoints, NoDescriptor, ProgramDescriptors};
 use super::graph::{GraphPlans, is_expected};
-use super::protocol::{Answer, MAX_PATH_BYTES, Order, Outcome, monotonic_ns};
+use super::protocol::{Answer, MAX_PATH_BYTES, Order, Outcome, Reply, monotonic_ns};
+use super::series::SeriesFinder;
 use super::timeline::{Timeline, TimelineRow};
 use crate::shared::status::PrefetchStatus;
 
@@ -77,6 +78,7 @@ pub struct Prefetcher {
     files: Files,
     streams: BTreeMap<StreamId, Reader>,
     graph: GraphPlans,
+    series: SeriesFinder,
     processes: FastMap<u32, Process>,
     descriptors: ProgramDescriptors,
     /// Kinds of them where opening a file drops what is cached of it.
@@ -169,6 +171,7 @@ impl Prefetcher {
                 ..Files::default()
             },
             graph: GraphPlans::default(),
+            series: SeriesFinder::default(),
             streams: BTreeMap::new(),
             processes: FastMap::default(),
             descriptors: ProgramDescriptors::default(),
@@ -189,6 +192,11 @@ impl Prefetcher {
     /// From now on keeps a table of who reads what and when.
     pub fn keep_timeline(&mut self) {
         self.timeline = Some(Timeline::new(monotonic_ns()));
+    }
+
+    /// The program was started with these words, which may name files.
+    pub fn name_files(&mut self, words: Vec<String>) {
+        self.series.name_files(words, &self.files.directory);
     }
 
     /// A process of the job has begun, then, on the monotonic clock.
@@ -337,6 +345,9 @@ impl Prefetcher {
             }
             reader.rounds.observe(&read);
         }
+        if !self.is_at_rest() {
+            self.follow_series(&mut read);
+        }
         let wait = self.planner.observe(&read);
         if let Some(timeline) = &mut self.timeline {
             timeline.add(&TimelineRow {
@@ -351,6 +362,19 @@ impl Prefetcher {
             });
         }
         wait
+    }
+
+    /// Whether the read is of a file among others that are read one after the other.
+    fn follow_series(&mut self, read: &mut ObservedRead) {
+        let path = self.files.path_of(read.file).to_owned();
+        let files = &mut self.files;
+        if self.series.observe(read, &path, |path| files.keyed(path)) {
+            read.expected = Some(true);
+        }
+        while let Some((list, (directory, kind))) = self.series.take_directory() {
+            let (directory, kind) = (directory.as_bytes().to_owned(), kind.as_bytes().to_owned());
+            self.performer.order(&Order::List { list, directory, kind });
+        }
     }
 
     /// A stream has ended.
@@ -433,8 +457,17 @@ impl Prefetcher {
 
     fn take_answers(&mut self) -> bool {
         let mut any = false;
-        while let Some(answer) = self.performer.answer() {
+        while let Some(reply) = self.performer.reply() {
             any = true;
+            let answer = match reply {
+                Reply::Done(answer) => answer,
+                Reply::Names { list, names } => {
+                    let names = Some(names).filter(|names| !names.is_empty());
+                    let files = &mut self.files;
+                    self.series.take_names(list, names, |path| files.keyed(path));
+                    continue;
+                }
+            };
             let outcome = match answer.outcome {
                 Outcome::Fetched => {
                     PrefetchOutcome::Fetched { bytes: answer.bytes, took_ns: answer.took_ns }
@@ -544,6 +577,11 @@ impl Prefetcher {
                 let branches = branches(stream, since_ns, engine, files);
                 requests.extend(self.planner.plan_branch(situation, branches));
             }
+            requests.extend(made);
+        }
+        for series in self.series.series_mut() {
+            let (made, n_planned) = self.planner.plan(situation, series.ahead(now_ns));
+            series.take_planned(n_planned);
             requests.extend(made);
         }
         if !graph_first {
@@ -715,6 +753,12 @@ impl Files {
             Some(&key) => Some(key),
             None => self.key(&path.replace('%', "%25")),
         }
+    }
+
+    /// The same, and where it lies.
+    fn keyed(&mut self, path: &str) -> Option<(FileKey, StorageKey)> {
+        let key = self.key_of_path(path)?;
+        Some((key, self.storage(key)))
     }
 
     /// The number of a file; none if there are too many, or its name is no path.

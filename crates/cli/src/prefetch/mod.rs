@@ -9,6 +9,7 @@ mod driver;
 mod graph;
 mod performer;
 mod protocol;
+mod series;
 mod timeline;
 
 use std::process::ExitCode;

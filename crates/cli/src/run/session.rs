@@ -196,6 +196,7 @@ impl RunPlan<'_> {
         });
         if let Some(settings) = self.arguments.settings.prefetch(local_ranks()) {
             let mut prefetcher = Prefetcher::new(settings);
+            prefetcher.name_files(self.words());
             if self.arguments.prefetch_timeline.is_some() {
                 prefetcher.keep_timeline();
             }
