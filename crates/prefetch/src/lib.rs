@@ -21,6 +21,7 @@ mod account;
 mod coverage;
 mod demand;
 mod draft;
+mod log;
 mod rounds;
 mod series;
 mod settings;
@@ -29,6 +30,7 @@ mod trust;
 
 pub use account::{PrefetchReport, SourceBytes};
 pub use demand::{ReadWait, StreamDemand};
+pub use log::{LogFollower, LoggedPath, ReadLog, ReadLogger};
 pub use planner::{
     ExpectedRead, FileKey, ObservedRead, Opening, Planner, PrefetchOutcome, PrefetchRequest,
     RequestId, Situation, StorageKey,

@@ -12,10 +12,11 @@ use ioracle_engine::{Engine, PathStep};
 use ioracle_events::{
     Access, Event, FastMap, FileId, Function, Layer, PredictedFile, StreamId, plain, unescaped,
 };
+use ioracle_knowledge::is_system_path;
 use ioracle_prefetch::{
-    ExpectedRead, FileKey, FileRounds, ObservedRead, Opening, Planner, PrefetchOutcome,
-    PrefetchReport, PrefetchRequest, PrefetchSettings, ReadWait, RequestId, Situation, StorageKey,
-    StreamDemand,
+    ExpectedRead, FileKey, FileRounds, LogFollower, LoggedPath, ObservedRead, Opening, Planner,
+    PrefetchOutcome, PrefetchReport, PrefetchRequest, PrefetchSettings, ReadLog, ReadLogger,
+    ReadWait, RequestId, Situation, StorageKey, StreamDemand,
 };
 
 use super::client::Performer;
@@ -79,6 +80,9 @@ pub struct Prefetcher {
     streams: BTreeMap<StreamId, Reader>,
     graph: GraphPlans,
     series: SeriesFinder,
+    /// What this run reads, for the next one, and what the last one has read.
+    logger: ReadLogger,
+    log: Option<LogFollower>,
     processes: FastMap<u32, Process>,
     descriptors: ProgramDescriptors,
     /// Kinds of them where opening a file drops what is cached of it.
@@ -100,6 +104,15 @@ pub struct Prefetcher {
     has_foreknowledge: bool,
     /// Streams whose path may still be looked at as far as it is known.
     n_looks_left: usize,
+}
+
+/// What came of reading ahead.
+pub struct Prefetched {
+    pub report: PrefetchReport,
+    /// Who read what and when, where that is wanted.
+    pub timeline: Option<String>,
+    /// What the program has read, for the next run.
+    pub log: ReadLog,
 }
 
 /// How closely the program is to be followed.
@@ -172,6 +185,8 @@ impl Prefetcher {
             },
             graph: GraphPlans::default(),
             series: SeriesFinder::default(),
+            logger: ReadLogger::new(monotonic_ns()),
+            log: None,
             streams: BTreeMap::new(),
             processes: FastMap::default(),
             descriptors: ProgramDescriptors::default(),
@@ -199,6 +214,18 @@ impl Prefetcher {
         self.series.name_files(words, &self.files.directory);
     }
 
+    /// Follows the run in what an earlier one has read.
+    pub fn follow_log(&mut self, log: &ReadLog) {
+        let (files, series) = (&mut self.files, &mut self.series);
+        // Inputs that the command does not name any more are not read again.
+        let key_of = |path: &str, was_named: bool| match !was_named || series.is_named(path) {
+            true => files.keyed(path),
+            false => None,
+        };
+        self.log = Some(LogFollower::new(log, monotonic_ns(), key_of));
+        self.has_news = true;
+    }
+
     /// A process of the job has begun, then, on the monotonic clock.
     pub fn begin_process(&mut self, number: u32, pid: u32, start_ns: u64) {
         if self.processes.len() < MAX_PROCESSES {
@@ -217,7 +244,10 @@ impl Prefetcher {
         let mut wait = ReadWait::None;
         match access {
             Access::Read => wait = self.observe_read(event, file, engine),
-            Access::Write | Access::Truncate => self.planner.exclude(file),
+            Access::Write | Access::Truncate => {
+                self.planner.exclude(file);
+                self.logger.exclude(file);
+            }
             Access::Open if event.detail.contains("DIRECT") => self.planner.exclude(file),
             Access::Open => self.observe_open(event.stream, file),
             Access::Close | Access::Sync | Access::Seek | Access::Define => {}
@@ -345,6 +375,17 @@ impl Prefetcher {
             }
             reader.rounds.observe(&read);
         }
+        let (path, series) = (self.files.path_of(file), &mut self.series);
+        let describe = || {
+            let is_named = series.is_named(path);
+            (!is_system_path(path)).then_some(LoggedPath { path, is_named })
+        };
+        if self.logger.observe(&read, describe)
+            && let Some(log) = &mut self.log
+            && log.observe(&read)
+        {
+            read.expected = Some(true);
+        }
         if !self.is_at_rest() {
             self.follow_series(&mut read);
         }
@@ -408,7 +449,7 @@ impl Prefetcher {
             while let Some((stream, _)) = self.streams.pop_first() {
                 engine.drop_path_ahead(stream);
             }
-        } else {
+        } else if !self.has_ended {
             let is_due = self.planned.is_none_or(|planned| now - planned >= PLAN_EVERY);
             self.has_news |= engine.graph().is_some_and(|source| self.graph.has_news(source));
             if has_answers || self.has_news && is_due {
@@ -443,7 +484,7 @@ impl Prefetcher {
     }
 
     /// What came of it all.
-    pub fn finish(mut self) -> (PrefetchReport, Option<String>) {
+    pub fn finish(mut self) -> Prefetched {
         self.take_answers();
         let mut report = self.planner.report();
         if let (None, Some(why)) = (&report.why, self.performer.lost()) {
@@ -452,7 +493,11 @@ impl Prefetcher {
         if report.why.is_none() && self.is_forbidden {
             report.why = Some(FORBIDDEN.to_owned());
         }
-        (report, self.timeline.map(Timeline::into_text))
+        Prefetched {
+            report,
+            timeline: self.timeline.map(Timeline::into_text),
+            log: self.logger.finish(),
+        }
     }
 
     fn take_answers(&mut self) -> bool {
@@ -547,8 +592,13 @@ impl Prefetcher {
             self.graph.confidence(source) > next.fold(0.0, f64::max)
         });
         let mut requests = Vec::new();
+        if let Some(log) = &mut self.log {
+            let (made, n_planned) = self.planner.plan(situation, log.ahead(now_ns));
+            log.take_planned(n_planned);
+            requests = made;
+        }
         if graph_first {
-            requests = self.plan_graph(engine, situation, now);
+            requests.extend(self.plan_graph(engine, situation, now));
         }
         for (&stream, reader) in &mut self.streams {
             if now.duration_since(reader.seen) > IDLE {

@@ -7,7 +7,7 @@
 //! that the command names are enough to expect the others. For a whole directory it takes
 //! more, and the performer looks what is in it, because a mount may not answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ioracle_events::FastMap;
 use ioracle_knowledge::{absolute_path, file_kind, is_system_path, natural_order};
@@ -33,6 +33,7 @@ pub struct SeriesFinder {
     words: Vec<String>,
     directory: String,
     named: HashMap<GroupName, Vec<String>>,
+    named_paths: HashSet<String>,
     /// The group of each file that was read, if it has one.
     group_of: FastMap<FileKey, Option<usize>>,
     numbers: HashMap<GroupName, usize>,
@@ -57,6 +58,12 @@ impl SeriesFinder {
     pub fn name_files(&mut self, words: Vec<String>, directory: &str) {
         self.words = words;
         self.directory = directory.to_owned();
+    }
+
+    /// Whether the command names a file.
+    pub fn is_named(&mut self, path: &str) -> bool {
+        self.sort_words();
+        self.named_paths.contains(path)
     }
 
     /// Lists of files that are read.
@@ -202,6 +209,7 @@ impl SeriesFinder {
             if !word.starts_with('-')
                 && let Some(name) = group_name(&path)
             {
+                self.named_paths.insert(path.clone());
                 self.named.entry(name).or_default().push(path);
             }
         }

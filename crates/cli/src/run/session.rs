@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use ioracle_events::{APPLICATION_VARIABLES, ProcessIdentity, application};
 use ioracle_oracle::Model;
+use ioracle_prefetch::ReadLog;
 use ioracle_spool::settings::{APP, SPOOL};
 use ioracle_trace::{Description, Follower, RawKeeper, TraceRecorder};
 use nix::unistd::Pid;
@@ -34,7 +35,7 @@ use super::supervise::supervise;
 use super::watch::RunObserver;
 use super::{Arguments, Ran, settings};
 use crate::live;
-use crate::prefetch::Prefetcher;
+use crate::prefetch::{Prefetched, Prefetcher};
 use crate::shared::executable::ExecutableKind;
 use crate::shared::failure::sentence;
 use crate::shared::find::NotStarted;
@@ -187,9 +188,10 @@ impl RunPlan<'_> {
         }
         watch.tell_status(StatusPublisher::new(follower.directory(), self.application()));
         watch.feed(RequestFeed::new(follower.directory()));
-        let mut is_known = false;
+        let (mut is_known, mut last_reads) = (false, None);
         let model = self.model().map(|(model, known)| {
             is_known = !known.is_empty();
+            last_reads = ReadLog::decode(known.last_reads());
             let (name, stacks) = (self.arguments.settings.name.as_deref(), known.stacks().clone());
             watch.begin_with(known, RunRecognition::new(stacks, &self.path, name));
             model
@@ -202,6 +204,9 @@ impl RunPlan<'_> {
             }
             if is_known {
                 prefetcher.begin_with_foreknowledge();
+            }
+            if let Some(log) = last_reads {
+                prefetcher.follow_log(&log);
             }
             watch.learner.prefetch_with(prefetcher);
         }
@@ -250,15 +255,17 @@ impl RunPlan<'_> {
         let symbols = if self.looks_up_symbols() { SYMBOLS_TIME } else { Duration::ZERO };
         let (processes, totals) = (follower.processes(), follower.totals());
         let mut summary = summarise(&ran, &mut watch, processes, &totals, symbols);
-        if let Some((report, timeline)) = watch.learner.finish_prefetching() {
+        let mut reads = None;
+        if let Some(Prefetched { report, timeline, log }) = watch.learner.finish_prefetching() {
             summary.prefetch = Some(report);
+            reads = log.encode();
             self.write_timeline(timeline);
         }
         let build = build_of(&self.path, &watch.modules);
         summary.knowledge = watch.learner.finish_knowing(build.as_deref());
         summary.trace = self.finish_recording(&mut watch, &summary);
-        summary.model =
-            model.map(|model| model.finish(watch.learner.engine, watch.recognition.take()));
+        summary.model = model
+            .map(|model| model.finish((watch.learner.engine, reads), watch.recognition.take()));
         Ok(summary)
     }
 
