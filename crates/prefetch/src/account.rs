@@ -7,7 +7,7 @@
 //! read-ahead served. Where a site has too few of them, because everything was
 //! there in time, it is what the requests themselves took per byte.
 
-use crate::planner::CACHED_NS;
+use crate::planner::{CACHED_NS, CACHED_NS_PER_BYTE};
 use ioracle_events::{FastMap, PredictionSource};
 use serde::{Deserialize, Serialize};
 
@@ -161,7 +161,8 @@ impl ReadTimes {
         let unhelped_ns = self.sites.get(&site).and_then(|site| site.unhelped.median_ns());
         let without_ns = match unhelped_ns {
             Some(unhelped_ns) => {
-                if extent == HelpExtent::Whole && unhelped_ns > CACHED_NS {
+                let from_cache_ns = CACHED_NS + CACHED_NS_PER_BYTE * bytes as f64;
+                if extent == HelpExtent::Whole && unhelped_ns > from_cache_ns {
                     self.compared.n += 1;
                     let is_faster = (took_ns as f64) < FASTER * unhelped_ns;
                     self.compared.n_faster += u64::from(is_faster);

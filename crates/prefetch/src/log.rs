@@ -27,6 +27,9 @@ const MAX_LOG_BYTES: usize = 512 << 10;
 /// What a read and a name take of that, besides the name itself.
 const READ_BYTES: usize = 12;
 const NAME_BYTES: usize = 5;
+/// What the paths of all files take when nothing is shared any more; only a file that
+/// nobody wrote like this has more.
+const MAX_PATHS_BYTES: usize = 64 << 20;
 /// Reads that follow one another are one up to this length, so that each is due at its time.
 const MAX_READ_BYTES: u64 = 1 << 20;
 /// Reads that may be left out, or come in another order.
@@ -85,9 +88,14 @@ impl ReadLog {
     /// The paths of its files, and whether the command named them.
     fn paths(&self) -> Option<Vec<(String, bool)>> {
         let mut paths: Vec<(String, bool)> = Vec::with_capacity(self.files.len());
+        let mut n_bytes = 0;
         for file in &self.files {
             let before = paths.last().map_or("", |(path, _)| path);
             let shared = before.get(..usize::from(file.n_shared))?;
+            n_bytes += shared.len() + file.rest.len();
+            if n_bytes > MAX_PATHS_BYTES {
+                return None;
+            }
             paths.push((format!("{shared}{}", file.rest), file.is_named));
         }
         Some(paths)
@@ -421,6 +429,24 @@ mod tests {
         assert_eq!(ahead(&follower)[0], 610);
         (610..640).for_each(|file| assert!(follower.observe(&read(file, 0, 0))));
         assert!(follower.ahead(0).count() > 0);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_a_log_that_can_be_followed_or_none(bytes: Vec<u8>, at in 0usize..200) {
+            let mut sound = log(&[7, 93, 12]).encode().unwrap();
+            let place = at.min(sound.len());
+            sound.splice(place.., bytes.iter().copied());
+            for bytes in [&bytes, &sound] {
+                let Some(log) = ReadLog::decode(bytes) else { continue };
+                let mut follower =
+                    LogFollower::new(&log, 0, |_, _| Some((FileKey(1), StorageKey::default())));
+                follower.observe(&read(1, 0, 0));
+                let n_ahead = follower.ahead(0).count();
+                follower.take_planned(n_ahead);
+                assert_eq!(follower.ahead(0).count(), 0);
+            }
+        }
     }
 
     #[test]

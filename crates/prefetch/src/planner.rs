@@ -43,7 +43,7 @@ const COMPARED_READS: u64 = 16;
 const REFUSED_IN_A_ROW: u32 = 8;
 /// Reads that take less come from a cache, whatever we do.
 pub(crate) const CACHED_NS: f64 = 50_000.0;
-const CACHED_NS_PER_BYTE: f64 = 0.5;
+pub(crate) const CACHED_NS_PER_BYTE: f64 = 0.5;
 /// Nothing is concluded about the share of reads before.
 const WARM_UP_NS: u64 = 1_000_000_000;
 /// Ranges that are remembered of one file.

@@ -465,6 +465,23 @@ mod tests {
         assert_eq!(opened.err(), Some(Outcome::CacheDropped));
     }
 
+    #[test]
+    fn files_of_a_kind_are_named_and_a_directory_that_cannot_be_read_has_none() {
+        let place = tempfile::tempdir().unwrap();
+        for name in ["a.png", "b.png", "notes.txt"] {
+            std::fs::write(place.path().join(name), "").unwrap();
+        }
+        let list = |directory: &Path| {
+            let directory = directory.as_os_str().as_bytes().to_owned();
+            names_of_kind(&Listing { list: 0, directory, kind: b"png".to_vec() })
+        };
+        let mut names = list(place.path());
+        names.sort();
+        assert_eq!(names, ["a.png", "b.png"]);
+        assert!(list(&place.path().join("a.png")).is_empty());
+        assert!(list(&place.path().join("missing")).is_empty());
+    }
+
     /// A number that the program has given to another file meanwhile is not read.
     #[test]
     fn a_descriptor_of_another_file_is_not_read() {
