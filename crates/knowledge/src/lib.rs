@@ -39,7 +39,10 @@ pub use graph::{
 pub use navigator::{GraphStep, NavigationCounts, Navigator};
 pub use netcdf::{ClassicLayout, HeaderRead, MAX_HEADER_BYTES};
 pub use part::{MAX_DIMENSIONS, Part, PartMotion, Span};
-pub use role::{DirectoryRole, FileRole, FileSystem, RoleFile, RunFiles};
+pub use role::{
+    DirectoryRole, FileRole, FileSystem, RoleFile, RunFiles, absolute_path, file_kind,
+    is_system_path, natural_order,
+};
 pub use svg::draw;
 pub use time::TimeStats;
 

@@ -165,7 +165,7 @@ impl RunFiles {
             let Some(path) = files.word_path(word) else { continue };
             if files.system.is_directory(&path) {
                 files.directories.push(path);
-            } else if !written.contains(&path) && !is_system(&path) {
+            } else if !written.contains(&path) && !is_system_path(&path) {
                 inputs.push(path);
             }
         }
@@ -181,12 +181,12 @@ impl RunFiles {
     /// The whole path of a file, which may be given relative to the working
     /// directory.
     pub fn absolute(&self, path: &str) -> String {
-        absolute(&self.directory, path)
+        absolute_path(&self.directory, path)
     }
 
     /// Whether a file belongs to the system and is no data of the program.
     pub fn is_system(&self, path: &str) -> bool {
-        is_system(&self.absolute(path))
+        is_system_path(&self.absolute(path))
     }
 
     /// The role of a file that is used for the first time in this run. A file that
@@ -245,7 +245,7 @@ impl RunFiles {
     fn written_role(&mut self, path: &str) -> RoleFile {
         let named = (1..self.words.len()).rev().find_map(|n| {
             let word = value_of(&self.words[n]);
-            let suffix = path.strip_prefix(&absolute(&self.directory, word))?;
+            let suffix = path.strip_prefix(&absolute_path(&self.directory, word))?;
             let is_added = suffix.is_empty() || !suffix.starts_with(char::is_alphanumeric);
             (!word.is_empty() && is_added && !suffix.contains('/')).then_some((n, suffix))
         });
@@ -277,7 +277,7 @@ impl RunFiles {
         if let Some(found) = self.inputs.find(path) {
             return at(FileRole::Input, found);
         }
-        if is_system(path) {
+        if is_system_path(path) {
             return at(FileRole::Fixed(path.into()), (0, true));
         }
         if let Some((by, found)) = self.find_listed(path) {
@@ -329,7 +329,7 @@ impl RunFiles {
         let paths = words.take(MAX_NAMES).filter_map(|word| {
             let mut places = [self.directory.as_str(), beside].into_iter();
             places.find_map(|place| {
-                let path = absolute(place, word);
+                let path = absolute_path(place, word);
                 self.system.is_file(&path).then_some(path)
             })
         });
@@ -349,7 +349,7 @@ impl RunFiles {
                 _ => DirectoryRole::Fixed(directory.into()),
             },
         };
-        let kind: Box<str> = kind(name).into();
+        let kind: Box<str> = file_kind(name).into();
         let list = self.listing(directory, &kind);
         let found = list.find(path)?;
         // Alone of its kind it is a file of its own, unless its directory was named.
@@ -371,7 +371,7 @@ impl RunFiles {
         let key = (directory.to_owned(), kind_wanted.into());
         self.listings.entry(key).or_insert_with(|| {
             let mut names = self.system.names_in(directory);
-            names.retain(|name| kind(name) == kind_wanted);
+            names.retain(|name| file_kind(name) == kind_wanted);
             names.sort_by(|a, b| natural_order(a, b));
             NameList::new(names.iter().map(|name| format!("{directory}/{name}")).collect())
         })
@@ -385,14 +385,15 @@ impl RunFiles {
             return None;
         }
         let mut ways = [word, value_of(word)].into_iter();
-        if let Some(path) = ways.find_map(|it| Some(absolute(&self.directory, it)).filter(is_there))
+        if let Some(path) =
+            ways.find_map(|it| Some(absolute_path(&self.directory, it)).filter(is_there))
         {
             return Some(path);
         }
         let mut others = self.words.iter().skip(1).filter(|other| !other.starts_with('-'));
         others.find_map(|other| {
-            let place = absolute(&self.directory, other);
-            let path = absolute(&place, word);
+            let place = absolute_path(&self.directory, other);
+            let path = absolute_path(&place, word);
             let fits = !word.starts_with(['-', '/']) && self.system.is_directory(&place);
             (fits && self.system.is_file(&path)).then_some(path)
         })
@@ -411,7 +412,7 @@ impl RunFiles {
             }
         };
         let word = value_of(self.words.get(place.filter(|place| *place > 0)?)?);
-        Some(absolute(&self.directory, word))
+        Some(absolute_path(&self.directory, word))
     }
 }
 
@@ -494,7 +495,8 @@ fn value_of(word: &str) -> &str {
     word.split_once('=').map_or(word, |(_, value)| value)
 }
 
-fn is_system(path: &str) -> bool {
+/// Whether a file belongs to the system or to a program, and is no data.
+pub fn is_system_path(path: &str) -> bool {
     SYSTEM.iter().any(|place| path.starts_with(place))
         || path.ends_with(".pyc")
         || path.contains("/site-packages/")
@@ -502,7 +504,7 @@ fn is_system(path: &str) -> bool {
 }
 
 /// The kind of a file by its name: the extension, or the name without its numbers.
-fn kind(name: &str) -> String {
+pub fn file_kind(name: &str) -> String {
     match name.rsplit_once('.') {
         Some((stem, extension))
             if !stem.is_empty()
@@ -534,7 +536,7 @@ pub(crate) fn starred(text: &str) -> String {
 }
 
 /// Joins a path to a directory and takes `.` and `..` out of it.
-fn absolute(directory: &str, path: &str) -> String {
+pub fn absolute_path(directory: &str, path: &str) -> String {
     let whole = if path.starts_with('/') { path.to_owned() } else { format!("{directory}/{path}") };
     let mut parts: Vec<&str> = Vec::new();
     for part in whole.split('/') {
@@ -548,7 +550,7 @@ fn absolute(directory: &str, path: &str) -> String {
 }
 
 /// Numbers in names compare as numbers: `step_9` comes before `step_10`.
-fn natural_order(a: &str, b: &str) -> std::cmp::Ordering {
+pub fn natural_order(a: &str, b: &str) -> std::cmp::Ordering {
     use std::cmp::Ordering;
     let (mut a_rest, mut b_rest) = (a.as_bytes(), b.as_bytes());
     loop {

@@ -30,7 +30,8 @@ pub fn body_of(bytes: &[u8]) -> Result<(u32, &[u8]), Error> {
     let too_short = || Error::Length { found: bytes.len() as u64, expected: HEADER_BYTES as u64 };
     let (version, rest) = rest.split_first_chunk().ok_or_else(too_short)?;
     let version = u32::from_le_bytes(*version);
-    if ![saved::VERSION, model::VERSION, model::WITHOUT_VARIABLES].contains(&version) {
+    let models = [model::VERSION, model::WITHOUT_READS, model::WITHOUT_VARIABLES];
+    if version != saved::VERSION && !models.contains(&version) {
         return Err(Error::Version { found: version, supported: saved::VERSION });
     }
     let (length, rest) = rest.split_first_chunk().ok_or_else(too_short)?;

@@ -24,14 +24,17 @@ use crate::saved;
 use crate::stacks::{SavedStacks, StackId, Stacks};
 
 /// The version of a file that holds the oracles of a job.
-pub(crate) const VERSION: u32 = 5;
-/// The same before variables were part of it.
+pub(crate) const VERSION: u32 = 6;
+/// The same before the last run's reads, and before variables were part of it.
+pub(crate) const WITHOUT_READS: u32 = 5;
 pub(crate) const WITHOUT_VARIABLES: u32 = 2;
 /// Distinct oracles that a model holds, and the roles they are for.
 const MAX_ORACLES: usize = 64;
 const MAX_ROLES: usize = 1024;
 /// Bytes of all oracles of a file.
 const MAX_BYTES: usize = 64 << 20;
+/// Bytes of what was read last.
+const MAX_READ_BYTES: usize = 1 << 20;
 /// Bytes of the application's name.
 const MAX_NAME_BYTES: usize = 255;
 
@@ -46,6 +49,8 @@ pub struct Model {
     stacks: Stacks,
     /// What the same roles have learned about variables.
     variables: Option<Box<Model>>,
+    /// What the last run has read, as whoever reads ahead encodes it.
+    last_reads: Vec<u8>,
 }
 
 /// What one stream, or several that did the same, have learned.
@@ -161,6 +166,16 @@ impl Model {
         self.variables = (!variables.is_empty()).then(|| Box::new(variables));
     }
 
+    /// What the last run has read, as whoever reads ahead has encoded it; empty if nothing.
+    pub fn last_reads(&self) -> &[u8] {
+        &self.last_reads
+    }
+
+    /// What this run has read; nothing is kept of what is too large.
+    pub fn set_last_reads(&mut self, reads: Vec<u8>) {
+        self.last_reads = if reads.len() <= MAX_READ_BYTES { reads } else { Vec::new() };
+    }
+
     /// Accesses to variables that were learned, in all runs.
     pub fn variable_accesses(&self) -> u64 {
         self.variables.as_ref().map_or(0, |variables| variables.operations())
@@ -224,7 +239,8 @@ impl Model {
     /// The model as bytes.
     pub fn save(mut self) -> Vec<u8> {
         let variables = self.take_variables().into_body();
-        let body = (self.into_body(), variables);
+        let last_reads = std::mem::take(&mut self.last_reads);
+        let body = (self.into_body(), variables, last_reads);
         // Writing to memory cannot fail, and all parts have known lengths.
         header::put_before(VERSION, &postcard::to_stdvec(&body).unwrap_or_default())
     }
@@ -237,11 +253,18 @@ impl Model {
             (WITHOUT_VARIABLES, body) => {
                 Model::from_body(postcard::from_bytes(body).map_err(Error::unreadable)?)
             }
-            (_, body) => {
-                let (body, variables): (Body, Body) =
-                    postcard::from_bytes(body).map_err(Error::unreadable)?;
+            (version, body) => {
+                let (body, variables, last_reads): (Body, Body, Vec<u8>) = match version {
+                    WITHOUT_READS => {
+                        let (body, variables) =
+                            postcard::from_bytes(body).map_err(Error::unreadable)?;
+                        (body, variables, Vec::new())
+                    }
+                    _ => postcard::from_bytes(body).map_err(Error::unreadable)?,
+                };
                 let mut model = Model::from_body(body)?;
                 model.set_variables(Model::from_body(variables)?);
+                model.set_last_reads(last_reads);
                 Ok(model)
             }
         }
@@ -282,6 +305,9 @@ impl Model {
                 }
             }
         }
+        if !run.last_reads.is_empty() {
+            self.last_reads.clone_from(&run.last_reads);
+        }
         self.stacks.merge(&run.stacks);
         self.stay_within_bounds();
         if let Some(run) = &run.variables {
@@ -306,6 +332,9 @@ impl Model {
                 learned.oracle.merge(&theirs.oracle);
             }
             self.play(role, learned, runs);
+        }
+        if self.last_reads.is_empty() {
+            self.last_reads.clone_from(&other.last_reads);
         }
         self.stacks.merge(&other.stacks);
         self.stay_within_bounds();
@@ -353,7 +382,8 @@ impl Model {
         let stacks = body.stacks.check();
         let stacks =
             stacks.ok_or_else(|| Error::Content("its stacks are out of range".to_owned()))?;
-        Ok(Model { application: body.application, oracles, roles, stacks, variables: None })
+        let application = body.application;
+        Ok(Model { application, oracles, roles, stacks, ..Model::default() })
     }
 
     fn play(&mut self, role: &Role, learned: LearnedStream, runs: u32) {

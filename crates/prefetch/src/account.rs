@@ -7,6 +7,7 @@
 //! read-ahead served. Where a site has too few of them, because everything was
 //! there in time, it is what the requests themselves took per byte.
 
+use crate::planner::{CACHED_NS, CACHED_NS_PER_BYTE};
 use ioracle_events::{FastMap, PredictionSource};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,8 @@ use serde::{Deserialize, Serialize};
 const MAX_SITES: usize = 4096;
 /// The fewest reads without help that a median is taken of.
 const FEW: usize = 3;
+/// A read that takes this part of the time is faster.
+const FASTER: f64 = 0.7;
 
 /// What prefetching did in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -96,16 +99,15 @@ pub enum HelpExtent {
     Part,
 }
 
-/// Reads of which every byte had been read ahead, at call sites that are known
-/// without help.
+/// Reads of which every byte had been read ahead, at call sites that have to wait without
+/// help. They are counted: in a sum, one that had to wait for a processor outweighs a
+/// hundred that were helped.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Compared {
     /// How many.
     pub n: u64,
-    /// Their time.
-    pub ns: f64,
-    /// What they would have taken without help.
-    pub without_ns: f64,
+    /// Those that took much less than they would have without help.
+    pub n_faster: u64,
 }
 
 /// The last times of some reads.
@@ -159,10 +161,11 @@ impl ReadTimes {
         let unhelped_ns = self.sites.get(&site).and_then(|site| site.unhelped.median_ns());
         let without_ns = match unhelped_ns {
             Some(unhelped_ns) => {
-                if extent == HelpExtent::Whole {
+                let from_cache_ns = CACHED_NS + CACHED_NS_PER_BYTE * bytes as f64;
+                if extent == HelpExtent::Whole && unhelped_ns > from_cache_ns {
                     self.compared.n += 1;
-                    self.compared.ns += took_ns as f64;
-                    self.compared.without_ns += unhelped_ns;
+                    let is_faster = (took_ns as f64) < FASTER * unhelped_ns;
+                    self.compared.n_faster += u64::from(is_faster);
                 }
                 unhelped_ns
             }

@@ -21,17 +21,21 @@ mod account;
 mod coverage;
 mod demand;
 mod draft;
+mod log;
 mod rounds;
+mod series;
 mod settings;
 mod storage;
 mod trust;
 
 pub use account::{PrefetchReport, SourceBytes};
 pub use demand::{ReadWait, StreamDemand};
+pub use log::{LogFollower, LoggedPath, ReadLog, ReadLogger};
 pub use planner::{
     ExpectedRead, FileKey, ObservedRead, Opening, Planner, PrefetchOutcome, PrefetchRequest,
     RequestId, Situation, StorageKey,
 };
 pub use rounds::FileRounds;
+pub use series::{FileSeries, SeriesOrigin};
 pub use settings::PrefetchSettings;
 pub use trust::StopReason;

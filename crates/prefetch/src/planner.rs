@@ -36,13 +36,14 @@ const RESIDENT_IN_A_ROW: u32 = 4;
 const JUDGED_BYTES: u64 = 8 << 20;
 /// Where a smaller part than this of what is used is there in time, it is not worth it.
 const IN_TIME_AT_LEAST: u64 = 16;
-/// Reads with help before they are judged, and how much faster than without help
-/// they must be.
+/// Reads with help before they are judged: half of them must be faster than without.
 const COMPARED_READS: u64 = 16;
-const FASTER: f64 = 0.7;
+/// Files in a row that are not there, after which no others are tried until the program
+/// opens one, or one is there: a name that is counted up goes on for ever.
+const REFUSED_IN_A_ROW: u32 = 8;
 /// Reads that take less come from a cache, whatever we do.
-const CACHED_NS: f64 = 50_000.0;
-const CACHED_NS_PER_BYTE: f64 = 0.5;
+pub(crate) const CACHED_NS: f64 = 50_000.0;
+pub(crate) const CACHED_NS_PER_BYTE: f64 = 0.5;
 /// Nothing is concluded about the share of reads before.
 const WARM_UP_NS: u64 = 1_000_000_000;
 /// Ranges that are remembered of one file.
@@ -233,6 +234,7 @@ pub struct Planner {
     has_foreknowledge: bool,
     /// The storages that are read from, or are going to be.
     demands: FastMap<StorageKey, Demand>,
+    refused_in_a_row: u32,
     stopped: Option<StopReason>,
 }
 
@@ -260,6 +262,7 @@ impl Planner {
             next_allowed_ns: 0,
             has_foreknowledge: false,
             demands: FastMap::default(),
+            refused_in_a_row: 0,
             stopped: None,
         }
     }
@@ -302,6 +305,7 @@ impl Planner {
         let was_cached = self.is_cached(file, &read.bytes);
         let was_dormant = self.is_dormant();
         let help = self.use_pages(file, &read.bytes, start_ns);
+        let mut is_slow = false;
         let mut wait = if help.is_some() { ReadWait::Avoided } else { ReadWait::None };
         if let Some(extent) = help {
             self.trust.verify();
@@ -309,7 +313,7 @@ impl Planner {
             self.times.add_helped(site, bytes, took_ns, (ns_per_byte, extent));
         } else {
             self.times.add_unhelped(site, took_ns);
-            let is_slow = took_ns as f64 > CACHED_NS + CACHED_NS_PER_BYTE * bytes as f64;
+            is_slow = took_ns as f64 > CACHED_NS + CACHED_NS_PER_BYTE * bytes as f64;
             if is_slow {
                 wait = ReadWait::Waited;
                 self.demand(storage).wait();
@@ -325,8 +329,10 @@ impl Planner {
             Some(true) => self.trust.confirm(),
             Some(false) if help == Some(HelpExtent::Whole) => self.trust.confirm(),
             // To read again what it has read needs no help and tells nothing. Neither
-            // does a request that came too late: it may have followed the program.
-            Some(false) if help.is_none() && !was_cached => self.trust.lose(),
+            // does a request that came too late: it may have followed the program. Nor
+            // does a read from the cache, of which an interpreter makes a thousand for
+            // its modules before it comes to its data.
+            Some(false) if is_slow && !was_cached => self.trust.lose(),
             Some(false) => {}
         }
         self.judge();
@@ -472,13 +478,18 @@ impl Planner {
                 self.late += (end - bytes.start).saturating_sub(n_in_time);
                 self.storage.learn(fetched.max(1), took_ns, at_a_time);
                 state.resident_in_a_row = 0;
+                self.refused_in_a_row = 0;
                 self.demand(storage).fetch();
             }
             PrefetchOutcome::Resident => {
                 state.resident_in_a_row += 1;
+                self.refused_in_a_row = 0;
                 self.demand(storage).find_resident();
             }
-            PrefetchOutcome::Refused => state.is_excluded = true,
+            PrefetchOutcome::Refused => {
+                state.is_excluded = true;
+                self.refused_in_a_row += 1;
+            }
             PrefetchOutcome::Dropped => {}
         }
     }
@@ -493,6 +504,7 @@ impl Planner {
     /// A file was opened, and may be another of the same name. If opening it drops
     /// what is cached of it, nothing of it is there any more.
     pub fn reopen(&mut self, file: FileKey, opening: Opening) {
+        self.refused_in_a_row = 0;
         let Some(state) = self.files.get_mut(&file) else { return };
         state.end = None;
         if opening == Opening::KeepsCache {
@@ -661,10 +673,10 @@ impl Planner {
         !read.bytes.is_empty()
             && !is_dormant
             && read.probability >= min_probability
-            && self
-                .files
-                .get(&read.file)
-                .is_none_or(|state| state.is_worth_reading(read.bytes.start))
+            && match self.files.get(&read.file) {
+                Some(state) => state.is_worth_reading(read.bytes.start),
+                None => self.refused_in_a_row < REFUSED_IN_A_ROW,
+            }
     }
 
     /// Adds what is missing of a read; false if there is no room for all of it.
@@ -794,8 +806,8 @@ impl Planner {
         if self.late >= JUDGED_BYTES && self.used < self.late / IN_TIME_AT_LEAST {
             self.stopped = Some(StopReason::TooLate);
         }
-        let Compared { n, ns, without_ns } = self.times.compared();
-        if n >= COMPARED_READS && without_ns > CACHED_NS * n as f64 && ns > FASTER * without_ns {
+        let Compared { n, n_faster } = self.times.compared();
+        if n >= COMPARED_READS && n_faster < n / 2 {
             self.stopped = Some(StopReason::NotFaster);
         }
     }
@@ -815,7 +827,7 @@ impl Planner {
 }
 
 /// The pages that hold these bytes.
-fn pages(bytes: &Range<u64>) -> Range<u64> {
+pub(crate) fn pages(bytes: &Range<u64>) -> Range<u64> {
     let end = bytes.end.checked_next_multiple_of(PAGE_BYTES).unwrap_or(bytes.end);
     bytes.start - bytes.start % PAGE_BYTES..end
 }

@@ -12,7 +12,8 @@ pub struct PrefetchSettings {
     /// than some 64 MiB brought nothing on storage that was tried, and competes
     /// with the program for memory.
     pub lead_bytes: u64,
-    /// Files that may be ahead of the program at a time.
+    /// Files that may be ahead of the program at a time: thousands where they are small.
+    /// The performer keeps fewer of them open.
     pub max_files_ahead: usize,
     /// Requests at a time, once predictions have proved right.
     pub max_in_flight: usize,
@@ -33,7 +34,7 @@ impl Default for PrefetchSettings {
     fn default() -> PrefetchSettings {
         PrefetchSettings {
             lead_bytes: 64 << 20,
-            max_files_ahead: 64,
+            max_files_ahead: 4096,
             max_in_flight: 4,
             max_request_bytes: 1 << 20,
             rate_bytes_per_s: None,

@@ -254,7 +254,10 @@ fn a_rate_is_kept() {
 #[test]
 fn one_unexpected_read_takes_trust_away_and_it_comes_back() {
     let mut bench = Bench::proven(PrefetchSettings::default());
+    // One from the cache does not.
     bench.read(7, 0..4096, 10_000, false);
+    assert!(!bench.plan(true, &sequence(0, 8192 * KIB, 100)).0.is_empty());
+    bench.read(7, 65_536..69_632, 1_000_000, false);
     check(
         bench.plan(true, &sequence(0, 1024 * KIB, 100)),
         expect![[r#"
@@ -515,4 +518,26 @@ fn only_the_nearest_read_is_left_to_the_program() {
             4 reads planned
         "#]],
     );
+}
+
+/// The grammar counts names up, also beyond the last file: `member_6.nc`, `member_7.nc`…
+#[test]
+fn after_some_names_that_are_not_there_no_others_are_tried_until_a_file_is_opened() {
+    let mut bench = Bench::proven(PrefetchSettings::default());
+    let reads: Vec<ExpectedRead> = (10..40).map(|file| expected(file, 0..4096, 1 << 30)).collect();
+    let mut n_tried = 0;
+    loop {
+        let (requests, _) = bench.plan(true, &reads);
+        if requests.is_empty() {
+            break;
+        }
+        n_tried += requests.len();
+        for request in requests {
+            bench.planner.complete(request.id, PrefetchOutcome::Refused, 0);
+        }
+    }
+    assert!((8..12).contains(&n_tried), "{n_tried}");
+    bench.planner.reopen(FileKey(50), Opening::KeepsCache);
+    let reads = [expected(50, 0..4096, 1 << 30), expected(51, 0..4096, 1 << 30)];
+    assert!(!bench.plan(true, &reads).0.is_empty());
 }

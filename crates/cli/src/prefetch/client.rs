@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use ioracle_spool::settings::DISABLE;
 use rustix::io::Errno;
 
-use super::protocol::{self, Answer, Order};
+use super::protocol::{self, Order, Reply};
 use crate::run::launch::LD_PRELOAD;
 use crate::shared::failure::sentence;
 
@@ -51,11 +51,11 @@ impl Performer {
         }
     }
 
-    /// The next answer that has come, if any.
-    pub fn answer(&mut self) -> Option<Answer> {
+    /// The next reply that has come, if any.
+    pub fn reply(&mut self) -> Option<Reply> {
         let Performer::Running(process) = self else { return None };
-        match protocol::receive_answer(&process.socket) {
-            Ok(Some(answer)) => Some(answer),
+        match protocol::receive_reply(&process.socket) {
+            Ok(Some(reply)) => Some(reply),
             Err(Errno::AGAIN | Errno::INTR) => None,
             Ok(None) | Err(_) => {
                 self.lose();

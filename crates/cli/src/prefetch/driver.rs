@@ -12,16 +12,18 @@ use ioracle_engine::{Engine, PathStep};
 use ioracle_events::{
     Access, Event, FastMap, FileId, Function, Layer, PredictedFile, StreamId, plain, unescaped,
 };
+use ioracle_knowledge::is_system_path;
 use ioracle_prefetch::{
-    ExpectedRead, FileKey, FileRounds, ObservedRead, Opening, Planner, PrefetchOutcome,
-    PrefetchReport, PrefetchRequest, PrefetchSettings, ReadWait, RequestId, Situation, StorageKey,
-    StreamDemand,
+    ExpectedRead, FileKey, FileRounds, LogFollower, LoggedPath, ObservedRead, Opening, Planner,
+    PrefetchOutcome, PrefetchReport, PrefetchRequest, PrefetchSettings, ReadLog, ReadLogger,
+    ReadWait, RequestId, Situation, StorageKey, StreamDemand,
 };
 
 use super::client::Performer;
 use super::descriptors::{MountPoints, NoDescriptor, ProgramDescriptors};
 use super::graph::{GraphPlans, is_expected};
-use super::protocol::{Answer, MAX_PATH_BYTES, Order, Outcome, monotonic_ns};
+use super::protocol::{Answer, MAX_PATH_BYTES, Order, Outcome, Reply, monotonic_ns};
+use super::series::SeriesFinder;
 use super::timeline::{Timeline, TimelineRow};
 use crate::shared::status::PrefetchStatus;
 
@@ -77,6 +79,10 @@ pub struct Prefetcher {
     files: Files,
     streams: BTreeMap<StreamId, Reader>,
     graph: GraphPlans,
+    series: SeriesFinder,
+    /// What this run reads, for the next one, and what the last one has read.
+    logger: ReadLogger,
+    log: Option<LogFollower>,
     processes: FastMap<u32, Process>,
     descriptors: ProgramDescriptors,
     /// Kinds of them where opening a file drops what is cached of it.
@@ -98,6 +104,15 @@ pub struct Prefetcher {
     has_foreknowledge: bool,
     /// Streams whose path may still be looked at as far as it is known.
     n_looks_left: usize,
+}
+
+/// What came of reading ahead.
+pub struct Prefetched {
+    pub report: PrefetchReport,
+    /// Who read what and when, where that is wanted.
+    pub timeline: Option<String>,
+    /// What the program has read, for the next run.
+    pub log: ReadLog,
 }
 
 /// How closely the program is to be followed.
@@ -169,6 +184,9 @@ impl Prefetcher {
                 ..Files::default()
             },
             graph: GraphPlans::default(),
+            series: SeriesFinder::default(),
+            logger: ReadLogger::new(monotonic_ns()),
+            log: None,
             streams: BTreeMap::new(),
             processes: FastMap::default(),
             descriptors: ProgramDescriptors::default(),
@@ -191,6 +209,23 @@ impl Prefetcher {
         self.timeline = Some(Timeline::new(monotonic_ns()));
     }
 
+    /// The program was started with these words, which may name files.
+    pub fn name_files(&mut self, words: Vec<String>) {
+        self.series.name_files(words, &self.files.directory);
+    }
+
+    /// Follows the run in what an earlier one has read.
+    pub fn follow_log(&mut self, log: &ReadLog) {
+        let (files, series) = (&mut self.files, &mut self.series);
+        // Inputs that the command does not name any more are not read again.
+        let key_of = |path: &str, was_named: bool| match !was_named || series.is_named(path) {
+            true => files.keyed(path),
+            false => None,
+        };
+        self.log = Some(LogFollower::new(log, monotonic_ns(), key_of));
+        self.has_news = true;
+    }
+
     /// A process of the job has begun, then, on the monotonic clock.
     pub fn begin_process(&mut self, number: u32, pid: u32, start_ns: u64) {
         if self.processes.len() < MAX_PROCESSES {
@@ -209,7 +244,10 @@ impl Prefetcher {
         let mut wait = ReadWait::None;
         match access {
             Access::Read => wait = self.observe_read(event, file, engine),
-            Access::Write | Access::Truncate => self.planner.exclude(file),
+            Access::Write | Access::Truncate => {
+                self.planner.exclude(file);
+                self.logger.exclude(file);
+            }
             Access::Open if event.detail.contains("DIRECT") => self.planner.exclude(file),
             Access::Open => self.observe_open(event.stream, file),
             Access::Close | Access::Sync | Access::Seek | Access::Define => {}
@@ -337,6 +375,20 @@ impl Prefetcher {
             }
             reader.rounds.observe(&read);
         }
+        let (path, series) = (self.files.path_of(file), &mut self.series);
+        let describe = || {
+            let is_named = series.is_named(path);
+            (!is_system_path(path)).then_some(LoggedPath { path, is_named })
+        };
+        if self.logger.observe(&read, describe)
+            && let Some(log) = &mut self.log
+            && log.observe(&read)
+        {
+            read.expected = Some(true);
+        }
+        if !self.is_at_rest() {
+            self.follow_series(&mut read);
+        }
         let wait = self.planner.observe(&read);
         if let Some(timeline) = &mut self.timeline {
             timeline.add(&TimelineRow {
@@ -351,6 +403,19 @@ impl Prefetcher {
             });
         }
         wait
+    }
+
+    /// Whether the read is of a file among others that are read one after the other.
+    fn follow_series(&mut self, read: &mut ObservedRead) {
+        let path = self.files.path_of(read.file).to_owned();
+        let files = &mut self.files;
+        if self.series.observe(read, &path, |path| files.keyed(path)) {
+            read.expected = Some(true);
+        }
+        while let Some((list, (directory, kind))) = self.series.take_directory() {
+            let (directory, kind) = (directory.as_bytes().to_owned(), kind.as_bytes().to_owned());
+            self.performer.order(&Order::List { list, directory, kind });
+        }
     }
 
     /// A stream has ended.
@@ -384,7 +449,7 @@ impl Prefetcher {
             while let Some((stream, _)) = self.streams.pop_first() {
                 engine.drop_path_ahead(stream);
             }
-        } else {
+        } else if !self.has_ended {
             let is_due = self.planned.is_none_or(|planned| now - planned >= PLAN_EVERY);
             self.has_news |= engine.graph().is_some_and(|source| self.graph.has_news(source));
             if has_answers || self.has_news && is_due {
@@ -419,7 +484,7 @@ impl Prefetcher {
     }
 
     /// What came of it all.
-    pub fn finish(mut self) -> (PrefetchReport, Option<String>) {
+    pub fn finish(mut self) -> Prefetched {
         self.take_answers();
         let mut report = self.planner.report();
         if let (None, Some(why)) = (&report.why, self.performer.lost()) {
@@ -428,13 +493,26 @@ impl Prefetcher {
         if report.why.is_none() && self.is_forbidden {
             report.why = Some(FORBIDDEN.to_owned());
         }
-        (report, self.timeline.map(Timeline::into_text))
+        Prefetched {
+            report,
+            timeline: self.timeline.map(Timeline::into_text),
+            log: self.logger.finish(),
+        }
     }
 
     fn take_answers(&mut self) -> bool {
         let mut any = false;
-        while let Some(answer) = self.performer.answer() {
+        while let Some(reply) = self.performer.reply() {
             any = true;
+            let answer = match reply {
+                Reply::Done(answer) => answer,
+                Reply::Names { list, names } => {
+                    let names = Some(names).filter(|names| !names.is_empty());
+                    let files = &mut self.files;
+                    self.series.take_names(list, names, |path| files.keyed(path));
+                    continue;
+                }
+            };
             let outcome = match answer.outcome {
                 Outcome::Fetched => {
                     PrefetchOutcome::Fetched { bytes: answer.bytes, took_ns: answer.took_ns }
@@ -514,8 +592,13 @@ impl Prefetcher {
             self.graph.confidence(source) > next.fold(0.0, f64::max)
         });
         let mut requests = Vec::new();
+        if let Some(log) = &mut self.log {
+            let (made, n_planned) = self.planner.plan(situation, log.ahead(now_ns));
+            log.take_planned(n_planned);
+            requests = made;
+        }
         if graph_first {
-            requests = self.plan_graph(engine, situation, now);
+            requests.extend(self.plan_graph(engine, situation, now));
         }
         for (&stream, reader) in &mut self.streams {
             if now.duration_since(reader.seen) > IDLE {
@@ -544,6 +627,11 @@ impl Prefetcher {
                 let branches = branches(stream, since_ns, engine, files);
                 requests.extend(self.planner.plan_branch(situation, branches));
             }
+            requests.extend(made);
+        }
+        for series in self.series.series_mut() {
+            let (made, n_planned) = self.planner.plan(situation, series.ahead(now_ns));
+            series.take_planned(n_planned);
             requests.extend(made);
         }
         if !graph_first {
@@ -715,6 +803,12 @@ impl Files {
             Some(&key) => Some(key),
             None => self.key(&path.replace('%', "%25")),
         }
+    }
+
+    /// The same, and where it lies.
+    fn keyed(&mut self, path: &str) -> Option<(FileKey, StorageKey)> {
+        let key = self.key_of_path(path)?;
+        Some((key, self.storage(key)))
     }
 
     /// The number of a file; none if there are too many, or its name is no path.

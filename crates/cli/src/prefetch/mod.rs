@@ -9,6 +9,7 @@ mod driver;
 mod graph;
 mod performer;
 mod protocol;
+mod series;
 mod timeline;
 
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-pub use driver::{Attention, Prefetcher};
+pub use driver::{Attention, Prefetched, Prefetcher};
 
 /// Reads files ahead of a program; started by 'ioracle run --prefetch'.
 #[derive(Args)]

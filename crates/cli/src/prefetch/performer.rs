@@ -33,7 +33,11 @@ use anyhow::{Context, Result};
 use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise, fstat, fstatfs, open, stat};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 
-use super::protocol::{Answer, Order, Outcome, monotonic_ns, receive_order, send_answer};
+use ioracle_knowledge::file_kind;
+
+use super::protocol::{
+    Answer, Order, Outcome, monotonic_ns, receive_order, send_answer, send_names,
+};
 
 /// Reads that run at a time; the planner asks for fewer as a rule.
 const THREADS: usize = 8;
@@ -47,6 +51,8 @@ const CACHED_BYTES_PER_NS: u64 = 2;
 const CACHED_NS: u64 = 30_000;
 /// Bytes that are read to find out whether they are there.
 const PROBE_BYTES: usize = 4096;
+/// Names of a directory that are looked at.
+const MAX_NAMES: usize = 1 << 16;
 /// What `statfs` says of FUSE file systems.
 const FUSE_MAGIC: u64 = 0x6573_5546;
 
@@ -73,7 +79,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    reads: VecDeque<Read>,
+    work: VecDeque<Work>,
     files: HashMap<u32, Source>,
     /// Files in the order in which they were opened.
     opened: VecDeque<u32>,
@@ -83,6 +89,19 @@ struct Queue {
     /// Threads, and those of them that wait for something to read.
     n_threads: usize,
     n_idle: usize,
+}
+
+/// What a thread takes from the queue.
+enum Work {
+    Read(Read),
+    List(Listing),
+}
+
+/// A directory whose files of a kind are to be named.
+struct Listing {
+    list: u32,
+    directory: Vec<u8>,
+    kind: Vec<u8>,
 }
 
 struct Read {
@@ -133,14 +152,19 @@ impl Shared {
                 queue.files.insert(file, Source { path, own: None });
             }
             Order::Read { id, file, offset, length, descriptor } => {
-                queue.reads.push_back(Read { id, file, offset, length, descriptor });
+                let read = Read { id, file, offset, length, descriptor };
+                queue.work.push_back(Work::Read(read));
                 self.has_work.notify_one();
             }
             Order::Close { file } => {
                 queue.files.remove(&file);
             }
+            Order::List { list, directory, kind } => {
+                queue.work.push_back(Work::List(Listing { list, directory, kind }));
+                self.has_work.notify_one();
+            }
         }
-        queue.reads.len() > queue.n_idle && queue.n_threads < THREADS
+        queue.work.len() > queue.n_idle && queue.n_threads < THREADS
     }
 
     /// Starts a thread. If there are others, they do without one that cannot be had.
@@ -160,7 +184,17 @@ impl Shared {
     fn work(&self) {
         let mut buffer = vec![0; CHUNK_BYTES];
         loop {
-            let (mut read, source) = self.next();
+            let mut read = match self.next() {
+                Work::Read(read) => read,
+                Work::List(listing) => {
+                    let names = names_of_kind(&listing);
+                    if send_names(std::io::stdin(), listing.list, names).is_err() {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            let source = self.queue().files.get(&read.file).cloned();
             let done = match (source, read.descriptor.take()) {
                 // The program has opened it anew since this was ordered.
                 (None, _) => Err(Outcome::OtherFile),
@@ -188,12 +222,11 @@ impl Shared {
         }
     }
 
-    fn next(&self) -> (Read, Option<Source>) {
+    fn next(&self) -> Work {
         let mut queue = self.queue();
         loop {
-            if let Some(read) = queue.reads.pop_front() {
-                let source = queue.files.get(&read.file).cloned();
-                return (read, source);
+            if let Some(work) = queue.work.pop_front() {
+                return work;
             }
             queue.n_idle += 1;
             queue = self.has_work.wait(queue).unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -240,6 +273,16 @@ impl Shared {
         }
         Ok(opened)
     }
+}
+
+/// The names of the files of a kind in a directory; none if it cannot be read. Names that
+/// are no text are left out.
+fn names_of_kind(listing: &Listing) -> Vec<String> {
+    let directory = Path::new(OsStr::from_bytes(&listing.directory));
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let names =
+        entries.take(MAX_NAMES).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter(|name| file_kind(name).as_bytes() == listing.kind).collect()
 }
 
 /// Reads through a descriptor of the program, if it is one of this file.
@@ -420,6 +463,23 @@ mod tests {
         let device = fstat(std::fs::File::open(path("file")).unwrap()).unwrap().st_dev;
         let opened = open_regular(&path("file"), &HashMap::from([(device, false)]));
         assert_eq!(opened.err(), Some(Outcome::CacheDropped));
+    }
+
+    #[test]
+    fn files_of_a_kind_are_named_and_a_directory_that_cannot_be_read_has_none() {
+        let place = tempfile::tempdir().unwrap();
+        for name in ["a.png", "b.png", "notes.txt"] {
+            std::fs::write(place.path().join(name), "").unwrap();
+        }
+        let list = |directory: &Path| {
+            let directory = directory.as_os_str().as_bytes().to_owned();
+            names_of_kind(&Listing { list: 0, directory, kind: b"png".to_vec() })
+        };
+        let mut names = list(place.path());
+        names.sort();
+        assert_eq!(names, ["a.png", "b.png"]);
+        assert!(list(&place.path().join("a.png")).is_empty());
+        assert!(list(&place.path().join("missing")).is_empty());
     }
 
     /// A number that the program has given to another file meanwhile is not read.

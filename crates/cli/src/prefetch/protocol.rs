@@ -21,6 +21,9 @@ const MAX_BYTES: usize = HEADER_BYTES + MAX_PATH_BYTES;
 const OPEN: u8 = 1;
 const READ: u8 = 2;
 const CLOSE: u8 = 3;
+const LIST: u8 = 4;
+/// Marks a packet of names.
+const NAMES: u8 = 6;
 /// Stands for an end of file that is not known.
 const NO_END: u64 = u64::MAX;
 
@@ -33,6 +36,19 @@ pub enum Order {
     Read { id: u64, file: u32, offset: u64, length: u64, descriptor: Option<OwnedFd> },
     /// A file is not needed any more.
     Close { file: u32 },
+    /// Name the files of a kind in a directory; `list` comes back with the names.
+    List { list: u32, directory: Vec<u8>, kind: Vec<u8> },
+}
+
+/// What the performer says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    Done(Answer),
+    /// Some of the files that were to be named; the last packet has none.
+    Names {
+        list: u32,
+        names: Vec<String>,
+    },
 }
 
 /// What became of a read.
@@ -83,10 +99,11 @@ pub fn send_order(socket: impl AsFd, order: &Order) -> rustix::io::Result<()> {
         Order::Open { file, .. } => (OPEN, file),
         Order::Read { file, .. } => (READ, file),
         Order::Close { file } => (CLOSE, file),
+        Order::List { list, .. } => (LIST, list),
     };
     packet[0] = kind;
     packet[4..8].copy_from_slice(&file.to_ne_bytes());
-    let mut path: &[u8] = &[];
+    let (mut path, mut after_path): (&[u8], &[u8]) = (&[], &[]);
     let mut passed: Option<BorrowedFd<'_>> = None;
     match order {
         Order::Open { path: its, .. } => path = its,
@@ -97,6 +114,10 @@ pub fn send_order(socket: impl AsFd, order: &Order) -> rustix::io::Result<()> {
             packet[24..32].copy_from_slice(&length.to_ne_bytes());
         }
         Order::Close { .. } => {}
+        Order::List { directory, kind, .. } => {
+            (path, after_path) = (directory, kind);
+            packet[8..16].copy_from_slice(&(directory.len() as u64).to_ne_bytes());
+        }
     }
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -105,7 +126,7 @@ pub fn send_order(socket: impl AsFd, order: &Order) -> rustix::io::Result<()> {
         ancillary.push(SendAncillaryMessage::ScmRights(passed));
     }
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    let parts = [IoSlice::new(&packet), IoSlice::new(path)];
+    let parts = [IoSlice::new(&packet), IoSlice::new(path), IoSlice::new(after_path)];
     sendmsg(socket, &parts, &mut ancillary, flags).map(|_| ())
 }
 
@@ -144,6 +165,11 @@ fn order(packet: &[u8], descriptor: Option<OwnedFd>) -> Option<Order> {
             Some(Order::Read { id, file, offset, length, descriptor })
         }
         CLOSE => Some(Order::Close { file }),
+        LIST => {
+            let texts = packet.get(HEADER_BYTES..)?;
+            let (directory, kind) = texts.split_at_checked(number(8)? as usize)?;
+            Some(Order::List { list: file, directory: directory.to_owned(), kind: kind.to_owned() })
+        }
         _ => None,
     }
 }
@@ -160,13 +186,46 @@ pub fn send_answer(socket: impl AsFd, answer: &Answer) -> rustix::io::Result<()>
     rustix::net::send(socket, &packet, SendFlags::NOSIGNAL).map(|_| ())
 }
 
-/// The next answer, without waiting; `AGAIN` if there is none, none if the
-/// performer has ended.
-pub fn receive_answer(socket: impl AsFd) -> rustix::io::Result<Option<Answer>> {
-    let mut packet = [0; HEADER_BYTES];
+/// Sends names of files, as many to a packet as have room, and then an empty packet;
+/// waits if the run does not listen.
+pub fn send_names(
+    socket: impl AsFd,
+    list: u32,
+    names: impl IntoIterator<Item = String>,
+) -> rustix::io::Result<()> {
+    let send = |packet: &[u8]| rustix::net::send(&socket, packet, SendFlags::NOSIGNAL).map(drop);
+    let mut header = vec![0; HEADER_BYTES];
+    header[0] = NAMES;
+    header[4..8].copy_from_slice(&list.to_ne_bytes());
+    let mut packet = header.clone();
+    for name in names {
+        if packet.len() + name.len() + 1 > MAX_BYTES {
+            send(&packet)?;
+            packet.truncate(HEADER_BYTES);
+        }
+        packet.extend_from_slice(name.as_bytes());
+        packet.push(0);
+    }
+    if packet.len() > HEADER_BYTES {
+        send(&packet)?;
+    }
+    send(&header)
+}
+
+/// The next reply, without waiting; `AGAIN` if there is none, none if the performer has
+/// ended.
+pub fn receive_reply(socket: impl AsFd) -> rustix::io::Result<Option<Reply>> {
+    let mut packet = [0; MAX_BYTES];
     let (_, n_bytes) = rustix::net::recv(socket, &mut packet[..], RecvFlags::DONTWAIT)?;
-    if n_bytes != HEADER_BYTES {
+    if n_bytes < HEADER_BYTES {
         return Ok(None);
+    }
+    if packet[0] == NAMES {
+        let list = u32::from_ne_bytes(packet[4..8].try_into().expect("four bytes"));
+        let texts = packet[HEADER_BYTES..n_bytes].split(|byte| *byte == 0);
+        let text = |name: &[u8]| Some(std::str::from_utf8(name).ok()?.to_owned());
+        let names = texts.filter(|name| !name.is_empty()).filter_map(text).collect();
+        return Ok(Some(Reply::Names { list, names }));
     }
     let number =
         |at: usize| u64::from_ne_bytes(packet[at..at + 8].try_into().expect("eight bytes"));
@@ -179,7 +238,7 @@ pub fn receive_answer(socket: impl AsFd) -> rustix::io::Result<Option<Answer>> {
     };
     let (id, bytes, took_ns, ended_ns) = (number(8), number(16), number(24), number(32));
     let file_end = Some(number(40)).filter(|&end| end != NO_END);
-    Ok(Some(Answer { id, outcome, bytes, took_ns, ended_ns, file_end }))
+    Ok(Some(Reply::Done(Answer { id, outcome, bytes, took_ns, ended_ns, file_end })))
 }
 
 #[cfg(test)]
@@ -195,6 +254,7 @@ mod tests {
             Order::Open { file: 7, path: b"a/\xffb".to_vec() },
             Order::Read { id: 1 << 40, file: 7, offset: 1 << 50, length: 4096, descriptor: None },
             Order::Close { file: 8 },
+            Order::List { list: 9, directory: b"a/\xff".to_vec(), kind: b"nc".to_vec() },
             Order::Read {
                 id: 2,
                 file: 8,
@@ -222,9 +282,18 @@ mod tests {
         ] {
             let answer = Answer { id: 3, outcome, bytes: 5, took_ns: 7, ended_ns: 9, file_end };
             send_answer(&performer, &answer).unwrap();
-            assert_eq!(receive_answer(&run).unwrap(), Some(answer));
+            assert_eq!(receive_reply(&run).unwrap(), Some(Reply::Done(answer)));
         }
-        assert_eq!(receive_answer(&run), Err(Errno::AGAIN));
+        let names: Vec<String> = (0..1000).map(|n| format!("file-{n}")).collect();
+        send_names(&performer, 9, names.clone()).unwrap();
+        let mut received = Vec::new();
+        while let Some(Reply::Names { list: 9, names }) = receive_reply(&run).unwrap()
+            && !names.is_empty()
+        {
+            received.extend(names);
+        }
+        assert_eq!(received, names);
+        assert_eq!(receive_reply(&run), Err(Errno::AGAIN));
         drop(run);
         assert!(receive_order(&performer).unwrap().is_none());
     }

@@ -15,13 +15,12 @@ use ioracle_engine::{Config, Engine};
 use ioracle_events::{Event, StreamId};
 use ioracle_insight::BurstTally;
 use ioracle_oracle::Model;
-use ioracle_prefetch::PrefetchReport;
 use ioracle_spool::slot::MAX_STEPS;
 use ioracle_trace::{Follower, JobProcess, Waker};
 
 use super::knowledge::{KnowledgeRun, RunKnowledge};
 use super::publish::Publisher;
-use crate::prefetch::{Attention, Prefetcher};
+use crate::prefetch::{Attention, Prefetched, Prefetcher};
 use crate::shared::status::PrefetchStatus;
 use crate::shared::summary::KnowledgeUse;
 
@@ -30,6 +29,9 @@ const MAX_WAITING: usize = 1 << 18;
 /// The part of the spool's limit that records may take before they are read although the
 /// queue is full.
 pub const MAX_SHARE_WAITING: f64 = 0.75;
+/// Events that are learned before it is planned again what to read ahead: one look at a
+/// program that is faster than learning may find thousands of them.
+const LEARNED_BETWEEN_PLANS: usize = 64;
 /// Events that find no room between two looks at how full the spool is.
 const LOOK_AT_SPOOL: usize = 1 << 12;
 
@@ -54,6 +56,7 @@ pub struct Learner {
     publisher: Publisher,
     /// Reads ahead of the program, if that is wanted.
     prefetcher: Option<Prefetcher>,
+    n_since_plan: usize,
     /// What is known over runs, if that is wanted.
     knowledge: Option<RunKnowledge>,
 }
@@ -79,6 +82,7 @@ impl Learner {
             waiting: VecDeque::new(),
             publisher: Publisher::new(),
             prefetcher: None,
+            n_since_plan: 0,
             knowledge: None,
         }
     }
@@ -140,8 +144,8 @@ impl Learner {
         self.prefetcher.as_ref().map(Prefetcher::status)
     }
 
-    /// What reading ahead achieved, and its timeline if one was kept.
-    pub fn finish_prefetching(&mut self) -> Option<(PrefetchReport, Option<String>)> {
+    /// What reading ahead achieved.
+    pub fn finish_prefetching(&mut self) -> Option<Prefetched> {
         self.prefetcher.take().map(Prefetcher::finish)
     }
 
@@ -293,6 +297,12 @@ impl Learner {
         self.publisher.learned(event, is_operation, &self.engine);
         if let Some(prefetcher) = &mut self.prefetcher {
             prefetcher.observe(event, &mut self.engine);
+            self.n_since_plan += 1;
+            if self.n_since_plan >= LEARNED_BETWEEN_PLANS {
+                self.n_since_plan = 0;
+                // Nobody can be asked here; what is not trusted waits.
+                prefetcher.act(&mut self.engine, |_| true);
+            }
         }
     }
 

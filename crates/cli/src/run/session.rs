@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use ioracle_events::{APPLICATION_VARIABLES, ProcessIdentity, application};
 use ioracle_oracle::Model;
+use ioracle_prefetch::ReadLog;
 use ioracle_spool::settings::{APP, SPOOL};
 use ioracle_trace::{Description, Follower, RawKeeper, TraceRecorder};
 use nix::unistd::Pid;
@@ -34,7 +35,7 @@ use super::supervise::supervise;
 use super::watch::RunObserver;
 use super::{Ran, RunArguments, settings};
 use crate::live;
-use crate::prefetch::Prefetcher;
+use crate::prefetch::{Prefetched, Prefetcher};
 use crate::shared::executable::ExecutableKind;
 use crate::shared::failure::sentence;
 use crate::shared::find::NotStarted;
@@ -187,20 +188,25 @@ impl RunPlan<'_> {
         }
         watch.tell_status(StatusPublisher::new(follower.directory(), self.application()));
         watch.feed(RequestFeed::new(follower.directory()));
-        let mut is_known = false;
+        let (mut is_known, mut last_reads) = (false, None);
         let model = self.model().map(|(model, known)| {
             is_known = !known.is_empty();
+            last_reads = ReadLog::decode(known.last_reads());
             let (name, stacks) = (self.arguments.settings.name.as_deref(), known.stacks().clone());
             watch.begin_with(known, RunRecognition::new(stacks, &self.path, name));
             model
         });
         if let Some(settings) = self.arguments.settings.prefetch(local_ranks()) {
             let mut prefetcher = Prefetcher::new(settings);
+            prefetcher.name_files(self.words());
             if self.arguments.prefetch_timeline.is_some() {
                 prefetcher.keep_timeline();
             }
             if is_known {
                 prefetcher.begin_with_foreknowledge();
+            }
+            if let Some(log) = last_reads {
+                prefetcher.follow_log(&log);
             }
             watch.learner.prefetch_with(prefetcher);
         }
@@ -249,8 +255,10 @@ impl RunPlan<'_> {
         let symbols = if self.looks_up_symbols() { SYMBOLS_TIME } else { Duration::ZERO };
         let (processes, totals) = (follower.processes(), follower.totals());
         let mut summary = summarise(&ran, &mut watch, processes, &totals, symbols);
-        if let Some((report, timeline)) = watch.learner.finish_prefetching() {
+        let mut reads = None;
+        if let Some(Prefetched { report, timeline, log }) = watch.learner.finish_prefetching() {
             summary.prefetch = Some(report);
+            reads = log.encode();
             self.write_timeline(timeline);
         }
         let build = build_of(&self.path, &watch.modules);
@@ -259,7 +267,7 @@ impl RunPlan<'_> {
         match model {
             Some(model) => {
                 let recognition = watch.recognition.take();
-                summary.model = Some(model.finish(watch.learner.engine, recognition));
+                summary.model = Some(model.finish((watch.learner.engine, reads), recognition));
             }
             // This process is about to end, which frees memory faster than going through
             // all that was learned.

@@ -100,6 +100,13 @@ impl Slow {
     }
 
     fn command_with(&self, options: &[&str], before: &[&str], files: &[PathBuf]) -> Command {
+        let mut command = self.ioracle_run(options);
+        command.arg(c("reads_files")).args(before).args(files);
+        command
+    }
+
+    /// `ioracle run` without the command that it runs.
+    fn ioracle_run(&self, options: &[&str]) -> Command {
         let mut command = Command::new(IORACLE);
         command.args(["run", "--prefetch"]).args(options);
         if self.learned != LearnedBy::Graph {
@@ -112,7 +119,6 @@ impl Slow {
             }
         };
         command.arg("--summary").arg(self.path("summary.json")).arg("--");
-        command.arg(c("reads_files")).args(before).args(files);
         command.env("IORACLE_LIBRARY", library()).env("IORACLE_DIR", self.path("jobs"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -381,6 +387,56 @@ fn without_keep_cache_the_descriptors_of_the_program_are_used() {
     let number = |name: &str| report[name].as_u64().expect("a number");
     assert!(number("used") + number("late") > (FILES * FILE_BYTES / 4) as u64, "{report}");
     assert!(number("wasted") < number("bytes") / 2, "{report}");
+}
+
+/// Names of many small files, in no order.
+fn samples(slow: &Slow) -> Vec<PathBuf> {
+    const SAMPLES: usize = 120;
+    (0..SAMPLES).map(|n| slow.path(&format!("mount/sample_{}", n * 37 % SAMPLES))).collect()
+}
+
+const SAMPLE_BYTES: usize = 16 << 10;
+
+/// Of a program that reads many small files, nothing can be learned of their order in its
+/// first run, but what the command names, or what lies in their directory, is going to be
+/// read. The next run knows the order, also where it keeps more files than an oracle does.
+#[test]
+fn small_files_in_no_order_are_read_ahead_in_the_first_run_and_in_order_in_the_next() {
+    for is_named in [true, false] {
+        let mut slow = Slow::new();
+        let files = samples(&slow);
+        for file in &files {
+            let name = file.file_name().expect("a name");
+            let byte = name.len() as u8 ^ name.as_encoded_bytes()[name.len() - 1];
+            fs::write(slow.path("data").join(name), vec![byte; SAMPLE_BYTES]).unwrap();
+        }
+        // A script names them in the order in which they were given to it.
+        let list: Vec<&str> = files.iter().map(|file| file.to_str().expect("text")).collect();
+        fs::write(slow.path("list"), list.join("\n")).unwrap();
+        for run in 0..2 {
+            if !slow.mount(&["--keep-cache"]) {
+                return;
+            }
+            let _ = fs::remove_file(slow.path("summary.json"));
+            let mut command = slow.ioracle_run(&[]);
+            if is_named {
+                command.arg(c("reads_files")).args(&files);
+            } else {
+                command.args(["xargs", "-a"]).arg(slow.path("list")).arg(c("reads_files"));
+            }
+            let output = command.output().expect("ioracle starts");
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            assert_eq!(text(&output.stdout), plain(&files));
+            let report = slow.report();
+            let number = |value: &Value| value.as_u64().expect("a number");
+            let helped = number(&report["used"]) + number(&report["late"]);
+            assert!(helped > (files.len() * SAMPLE_BYTES / 4) as u64, "{run} {report}");
+            if run == 1 {
+                let of_model = number(&report["by_source"]["model"]);
+                assert!(of_model > number(&report["used"]) / 2, "{report}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -65,8 +65,13 @@ impl RunModel {
         (RunModel { file: file.to_owned(), begun }, model)
     }
 
-    /// Saves what was learned, and returns how useful the model was.
-    pub fn finish(self, engine: Engine, recognition: Option<RunRecognition>) -> ModelUse {
+    /// Saves what was learned, and what was read if whoever reads ahead has kept it, and
+    /// returns how useful the model was.
+    pub fn finish(
+        self,
+        (engine, reads): (Engine, Option<Vec<u8>>),
+        recognition: Option<RunRecognition>,
+    ) -> ModelUse {
         let mut used = ModelUse {
             file: self.file,
             known: None,
@@ -78,7 +83,7 @@ impl RunModel {
         };
         match self.begun {
             Ok(begun) => {
-                match begun.save(&used.file, engine, recognition) {
+                match begun.save(&used.file, (engine, reads), recognition) {
                     Ok(saved) => used.saved = Some(saved),
                     Err(reason) => used.not_saved = Some(sentence(&reason)),
                 }
@@ -96,7 +101,7 @@ impl Begun {
     fn save(
         &self,
         file: &Path,
-        engine: Engine,
+        (engine, reads): (Engine, Option<Vec<u8>>),
         recognition: Option<RunRecognition>,
     ) -> Result<ModelSaved> {
         let recognised = engine.recognised().map(|(known, new)| (new, known)).collect();
@@ -104,6 +109,9 @@ impl Begun {
         // Operations of streams without a known role are not saved.
         if model.played() == self.played {
             bail!("nothing was learned");
+        }
+        if let Some(reads) = reads {
+            model.set_last_reads(reads);
         }
         let used = model.stacks_in_use();
         let stacks = recognition.map(|recognition| recognition.into_stacks(&recognised, &used));
@@ -194,7 +202,7 @@ mod tests {
         });
         engine.finish();
         assert_eq!(engine.score().operations, 1);
-        let used = run.finish(engine, None);
+        let used = run.finish((engine, None), None);
         assert_eq!(used.not_saved.as_deref(), Some("nothing was learned"));
         assert!(used.saved.is_none() && !file.exists());
     }
