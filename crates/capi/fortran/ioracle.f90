@@ -21,9 +21,9 @@ module ioracle
       IORACLE_OPEN = 1, IORACLE_CLOSE = 2, IORACLE_READ = 3, IORACLE_WRITE = 4, &
       IORACLE_SYNC = 5, IORACLE_TRUNCATE = 6, IORACLE_SEEK = 7, IORACLE_DEFINE = 8
 
-   ! In the flags of an open.
+   ! In the flags of an observation.
    integer(c_int32_t), parameter, public :: IORACLE_APPENDS = 1, IORACLE_EMPTIES = 2, &
-      IORACLE_REQUESTS = 4
+      IORACLE_REQUESTS = 4, IORACLE_FAILED = 8
 
    integer, parameter, public :: IORACLE_PATH_BYTES = 512
 

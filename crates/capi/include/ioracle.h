@@ -40,6 +40,9 @@
 // In ioracle_observation.flags of a data access: `requested` is set.
 #define IORACLE_REQUESTS 4
 
+// In ioracle_observation.flags: the call failed, or had nothing to do.
+#define IORACLE_FAILED 8
+
 // Whether a request reads or writes.
 #define IORACLE_PATTERN_READ 0
 
@@ -133,13 +136,13 @@ typedef struct ioracle_config {
 typedef struct ioracle_observation {
     // sizeof(ioracle_observation), as the caller knows it.
     uint32_t struct_size;
-    // What the call did, an ioracle_access. Seeks and definitions are accepted and
-    // change nothing.
+    // What the call did, an ioracle_access. Seeks, calls on metadata and failed calls
+    // are no operations, but tell what may come next.
     uint32_t access;
     // The function that was called, from ioracle_function(); 0 for the plain
     // POSIX call of this access.
     uint32_t function;
-    // IORACLE_APPENDS, IORACLE_EMPTIES, IORACLE_REQUESTS, added up.
+    // IORACLE_APPENDS, IORACLE_EMPTIES, IORACLE_REQUESTS, IORACLE_FAILED, added up.
     uint32_t flags;
     // The path of the file; NULL to go by `file` or `handle`.
     const char *path;
@@ -148,7 +151,7 @@ typedef struct ioracle_observation {
     // Descriptor or the like; -1 for none. A call that also names the file says
     // which one later calls with the same handle work on, until a close.
     int64_t handle;
-    // Where a data access began; -1 if not known.
+    // Where a data access began, or where a seek has gone; -1 if not known.
     int64_t offset;
     // Bytes that really moved; the new length for IORACLE_TRUNCATE.
     uint64_t size;

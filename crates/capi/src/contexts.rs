@@ -6,7 +6,7 @@
 use std::ffi::{CStr, c_void};
 use std::fmt::Write;
 
-use ::ioracle_oracle::Oracle;
+use ::ioracle_oracle::{Oracle, StackId};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use ioracle_events::ContextId;
@@ -22,12 +22,19 @@ pub(crate) enum GivenContext<'a> {
     Stack(&'a [usize]),
 }
 
+/// A context's number, and what is the same in every run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NumberedContext {
+    pub number: ContextId,
+    pub stack: StackId,
+}
+
 /// The numbers of a caller's contexts.
 #[derive(Debug, Default)]
 pub(crate) struct ContextNumbers {
-    ids: HashMap<u64, ContextId, RandomState>,
-    texts: HashMap<Box<str>, ContextId, RandomState>,
-    stacks: HashMap<Box<[usize]>, ContextId, RandomState>,
+    ids: HashMap<u64, NumberedContext, RandomState>,
+    texts: HashMap<Box<str>, NumberedContext, RandomState>,
+    stacks: HashMap<Box<[usize]>, NumberedContext, RandomState>,
 }
 
 /// Further ones count as one context. The oracle itself distinguishes fewer.
@@ -38,7 +45,7 @@ pub(crate) const MAX_FRAMES: usize = 128;
 
 impl ContextNumbers {
     /// The number of a context; new ones are passed on to the oracle.
-    pub fn number(&mut self, given: GivenContext<'_>, oracle: &mut Oracle) -> ContextId {
+    pub fn number(&mut self, given: GivenContext<'_>, oracle: &mut Oracle) -> NumberedContext {
         let known = match given {
             GivenContext::Id(id) => self.ids.get(&id),
             GivenContext::Text(text) => self.texts.get(text),
@@ -53,28 +60,30 @@ impl ContextNumbers {
     }
 
     #[cold]
-    fn add(&mut self, given: GivenContext<'_>, oracle: &mut Oracle) -> ContextId {
+    fn add(&mut self, given: GivenContext<'_>, oracle: &mut Oracle) -> NumberedContext {
         let n_known = self.ids.len() + self.texts.len() + self.stacks.len();
+        let mut define = |number: ContextId, text: &str| {
+            oracle.define_context(number, text);
+            NumberedContext { number, stack: StackId::of(text) }
+        };
         if n_known >= MAX_CONTEXTS {
-            oracle.define_context(OTHERS, "others");
-            return OTHERS;
+            return define(OTHERS, "others");
         }
         let number = ContextId(n_known as u32 + 1);
         match given {
             GivenContext::Id(id) => {
-                oracle.define_context(number, &format!("id:{id:#x}"));
-                self.ids.insert(id, number);
+                let context = define(number, &format!("id:{id:#x}"));
+                *self.ids.entry(id).or_insert(context)
             }
             GivenContext::Text(text) => {
-                oracle.define_context(number, text);
-                self.texts.insert(text.into(), number);
+                let context = define(number, text);
+                *self.texts.entry(text.into()).or_insert(context)
             }
             GivenContext::Stack(stack) => {
-                oracle.define_context(number, &frames(stack));
-                self.stacks.insert(stack.into(), number);
+                let context = define(number, &frames(stack));
+                *self.stacks.entry(stack.into()).or_insert(context)
             }
         }
-        number
     }
 }
 
@@ -132,8 +141,8 @@ mod tests {
             GivenContext::Stack(&[1, 2]),
             GivenContext::Stack(&[1, 3]),
         ];
-        let first = given.map(|given| contexts.number(given, &mut oracle));
-        let again = given.map(|given| contexts.number(given, &mut oracle));
+        let first = given.map(|given| contexts.number(given, &mut oracle).number);
+        let again = given.map(|given| contexts.number(given, &mut oracle).number);
         assert_eq!(first, again);
         assert_eq!(first, [1, 2, 3, 4, 5].map(ContextId));
     }
@@ -146,8 +155,8 @@ mod tests {
             contexts.number(GivenContext::Id(id), &mut oracle);
         }
         assert_eq!(contexts.ids.len(), MAX_CONTEXTS);
-        assert_eq!(contexts.number(GivenContext::Id(u64::MAX), &mut oracle), OTHERS);
-        assert_eq!(contexts.number(GivenContext::Id(5), &mut oracle), ContextId(6));
+        assert_eq!(contexts.number(GivenContext::Id(u64::MAX), &mut oracle).number, OTHERS);
+        assert_eq!(contexts.number(GivenContext::Id(5), &mut oracle).number, ContextId(6));
     }
 
     #[test]

@@ -96,6 +96,18 @@ impl FileNumbers {
         number
     }
 
+    /// The number of a file, if it has one, and what it is called. Unlike
+    /// [`number`](Self::number), this makes nothing known.
+    pub fn find<'a>(&'a self, given: GivenFile<'a>) -> (Option<FileId>, Option<&'a str>) {
+        let number = match given {
+            GivenFile { path: Some(path), .. } => self.by_name.get(path),
+            GivenFile { path: None, id: 0, handle } => self.by_handle.get(&handle),
+            GivenFile { path: None, id, .. } => self.by_id.get(&id),
+        };
+        let number = number.copied();
+        (number, given.path.or_else(|| number.and_then(|number| self.name(number))))
+    }
+
     /// The name of a file that was passed to the oracle.
     pub fn name(&self, number: FileId) -> Option<&str> {
         self.named.get(&number).map(|named| &*named.name)

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use ioracle_events::{Access, ContextId, FileId, Function, Operation};
+use ioracle_events::{Access, Clue, ContextId, FileId, Function, Operation};
 
 use crate::access::observed_function;
 use crate::config::{self, Sized32};
@@ -19,6 +19,11 @@ pub const IORACLE_APPENDS: u32 = 1;
 pub const IORACLE_EMPTIES: u32 = 2;
 /// In ioracle_observation.flags of a data access: `requested` is set.
 pub const IORACLE_REQUESTS: u32 = 4;
+/// In ioracle_observation.flags: the call failed, or had nothing to do.
+pub const IORACLE_FAILED: u32 = 8;
+
+/// All flags.
+const FLAGS: u32 = IORACLE_APPENDS | IORACLE_EMPTIES | IORACLE_REQUESTS | IORACLE_FAILED;
 
 /// One finished call. Begin with IORACLE_OBSERVATION_INIT and set what is known.
 #[repr(C)]
@@ -26,13 +31,13 @@ pub const IORACLE_REQUESTS: u32 = 4;
 pub struct ioracle_observation {
     /// sizeof(ioracle_observation), as the caller knows it.
     pub struct_size: u32,
-    /// What the call did, an ioracle_access. Seeks and definitions are accepted and
-    /// change nothing.
+    /// What the call did, an ioracle_access. Seeks, calls on metadata and failed calls
+    /// are no operations, but tell what may come next.
     pub access: u32,
     /// The function that was called, from ioracle_function(); 0 for the plain
     /// POSIX call of this access.
     pub function: u32,
-    /// IORACLE_APPENDS, IORACLE_EMPTIES, IORACLE_REQUESTS, added up.
+    /// IORACLE_APPENDS, IORACLE_EMPTIES, IORACLE_REQUESTS, IORACLE_FAILED, added up.
     pub flags: u32,
     /// The path of the file; NULL to go by `file` or `handle`.
     pub path: *const c_char,
@@ -41,7 +46,7 @@ pub struct ioracle_observation {
     /// Descriptor or the like; -1 for none. A call that also names the file says
     /// which one later calls with the same handle work on, until a close.
     pub handle: i64,
-    /// Where a data access began; -1 if not known.
+    /// Where a data access began, or where a seek has gone; -1 if not known.
     pub offset: i64,
     /// Bytes that really moved; the new length for IORACLE_TRUNCATE.
     pub size: u64,
@@ -106,7 +111,7 @@ impl<'a> Observed<'a> {
                 given.offset, given.size
             )));
         }
-        if given.flags & !(IORACLE_APPENDS | IORACLE_EMPTIES | IORACLE_REQUESTS) != 0 {
+        if given.flags & !FLAGS != 0 {
             let flags = given.flags;
             return Err(ApiFailure::invalid(format!(
                 "flags {flags:#x} has bits that mean nothing"
@@ -123,7 +128,24 @@ impl<'a> Observed<'a> {
 
     /// Whether it enters the stream of operations.
     pub fn is_operation(&self) -> bool {
-        self.function.access().is_atomic()
+        self.function.access().is_atomic() && !self.has_failed()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.given.flags & IORACLE_FAILED != 0
+    }
+
+    /// What it tells if it is no operation, once its context and file have numbers.
+    pub fn clue(&self, context: ContextId, file: FileId) -> Option<Clue> {
+        let sought = (self.function == Function::Lseek).then_some(self.given.offset);
+        Clue::is_of(self.function).then(|| Clue {
+            function: self.function,
+            context,
+            file,
+            by_path: self.given.handle < 0,
+            failed: self.has_failed(),
+            position: sought.and_then(|offset| u64::try_from(offset).ok()),
+        })
     }
 
     pub fn access(&self) -> Access {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ::ioracle_oracle::Oracle;
 use ioracle_engine::{Score, StreamLearner};
-use ioracle_events::Prediction;
+use ioracle_events::{FileId, Prediction};
 
 use crate::contexts::ContextNumbers;
 use crate::files::FileNumbers;
@@ -23,6 +23,9 @@ use crate::prediction::ioracle_prediction;
 pub struct ioracle_oracle {
     _private: [u8; 0],
 }
+
+/// Stands for a file that the oracle does not know.
+const NO_FILE: FileId = FileId(u32::MAX);
 
 /// All oracles that were made and not freed.
 pub(crate) static ORACLES: HandleTable<Session> = HandleTable::new(1, "oracle");
@@ -54,13 +57,17 @@ impl Session {
 
     /// Learns a finished call.
     pub fn observe(&mut self, observed: &Observed<'_>) {
-        if !observed.is_operation() {
+        let SessionModel { learner, files } = Arc::make_mut(&mut self.model);
+        let context = self.contexts.number(observed.context(), &mut learner.oracle);
+        if observed.is_operation() {
+            let file = files.number(observed.file(), observed.access(), &mut learner.oracle);
+            learner.observe(&observed.operation(context.number, file), files.name(file));
             return;
         }
-        let SessionModel { learner, files } = Arc::make_mut(&mut self.model);
-        let file = files.number(observed.file(), observed.access(), &mut learner.oracle);
-        let context = self.contexts.number(observed.context(), &mut learner.oracle);
-        learner.observe(&observed.operation(context, file), files.name(file));
+        let (file, path) = files.find(observed.file());
+        if let Some(clue) = observed.clue(context.number, file.unwrap_or(NO_FILE)) {
+            learner.oracle.notice(&clue, Some(context.stack), path);
+        }
     }
 
     /// Gives a file that has an id its path.

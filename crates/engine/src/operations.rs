@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use ioracle_events::{
-    ContextId, Event, Level, MpiInternals, Operation, OperationFilter, StreamId, Variables,
+    Clue, ContextId, Event, Level, MpiInternals, Operation, OperationFilter, StreamId, Variables,
 };
 
 /// Turns the events of a source into the operations of its streams, as
@@ -34,14 +34,18 @@ impl OperationStreams {
         self.mpi.define_context(context, frames);
     }
 
-    /// Hands on the operations of the event's stream that are now known.
-    pub fn push(&mut self, event: &Event, emit: impl FnMut(Operation)) {
+    /// Hands on the operations of the event's stream that are now known. Gives back what
+    /// an event tells that is no operation.
+    pub fn push(&mut self, event: &Event, emit: impl FnMut(Operation)) -> Option<Clue> {
         match self.level {
             Level::Bytes => {
                 let filter = self.filters.entry(event.stream).or_default();
-                filter.push(event, &mut self.mpi, emit);
+                filter.push(event, &mut self.mpi, emit)
             }
-            Level::Variables => self.variables.access(event).into_iter().for_each(emit),
+            Level::Variables => {
+                self.variables.access(event).into_iter().for_each(emit);
+                None
+            }
         }
     }
 

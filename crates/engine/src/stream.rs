@@ -90,9 +90,17 @@ impl StreamLearner {
     /// Compares an operation with what was predicted, then learns it. `path` is
     /// that of its file, as far as the source gave it.
     pub fn observe(&mut self, operation: &Operation, path: Option<&str>) {
+        self.forget_clues_before(operation);
         let came = self.observed(operation, path);
         self.score.add(self.oracle.predict(), &came);
         self.learn(&came, &mut ());
+    }
+
+    /// What was called inside a call of a library came after its beginning.
+    fn forget_clues_before(&mut self, operation: &Operation) {
+        if !matches!(operation.function.layer(), Layer::Posix | Layer::Stdio) {
+            self.oracle.forget_clues();
+        }
     }
 
     /// A new run of the program begins; what was learned stays.
@@ -207,10 +215,7 @@ impl<W: Watcher> StreamIntake<'_, W> {
         if !self.watcher.admits(operation) {
             return;
         }
-        // What was called inside a call of a library came after its beginning.
-        if !matches!(operation.function.layer(), Layer::Posix | Layer::Stdio) {
-            self.learner.oracle.forget_clues();
-        }
+        self.learner.forget_clues_before(operation);
         let settled = self.define_context(operation);
         let path = self.names.files.get(&operation.file).map(|path| &**path);
         let mut came = self.learner.observed(operation, path);

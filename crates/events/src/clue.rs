@@ -24,13 +24,16 @@ pub struct Clue {
 }
 
 impl Clue {
-    /// The clue that an event is which is no operation. Only of system calls and
-    /// buffered streams, which enclose nothing: when such an event comes, its call has
-    /// ended, and nothing that comes later began before.
+    /// Whether calls of a function may be clues: only system calls and buffered streams,
+    /// which enclose nothing. When such an event comes, its call has ended, and nothing
+    /// that comes later began before.
+    pub fn is_of(function: Function) -> bool {
+        matches!(function.layer(), Layer::Posix | Layer::Stdio) && function != Function::LioListio
+    }
+
+    /// The clue that an event is which is no operation.
     pub(crate) fn of(event: &Event) -> Option<Clue> {
-        let is_over = matches!(event.function.layer(), Layer::Posix | Layer::Stdio)
-            && event.function != Function::LioListio;
-        is_over.then(|| Clue {
+        Clue::is_of(event.function).then(|| Clue {
             function: event.function,
             context: event.context,
             file: event.file,

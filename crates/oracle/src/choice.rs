@@ -159,12 +159,11 @@ impl Rates {
         all_right
     }
 
-    /// Whether a hypothesis may be chosen soon. One that may not suggests nothing, and
-    /// comes back if the best one begins to fail.
+    /// Whether a hypothesis that goes by no memory may be chosen soon. One that may not
+    /// suggests nothing, and comes back if the best one begins to fail.
     pub fn may_matter(&self, kind: usize) -> bool {
-        let share = |kind: usize| self.untried[kind].share().max(self.proven[kind].share());
-        let most = (0..MAX_HYPOTHESES).map(share).max().unwrap_or(0);
-        share(kind) >= most / HOPELESS
+        let most = self.proven.iter().map(|rate| rate.share()).max().unwrap_or(0);
+        self.proven[kind].share() >= most / HOPELESS
     }
 
     fn most_agreed(&self, guesses: &Guesses, most: u16) -> Option<i64> {

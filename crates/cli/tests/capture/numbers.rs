@@ -14,7 +14,7 @@ use std::process::Command;
 
 use ioracle_capi as capi;
 use ioracle_engine::OperationStreams;
-use ioracle_events::{Level, Operation, StreamId};
+use ioracle_events::{Clue, Level, Operation, StreamId};
 use ioracle_trace::{ReadOptions, Trace};
 use serde_json::Value;
 
@@ -55,7 +55,8 @@ fn check(program: &Program) -> Done {
     assert_eq!(summary["io"]["operations"], total, "operations of the summary");
     assert_eq!(predicted["operations"], total, "operations predicted");
     let streams = streams_of(&trace);
-    assert_eq!(streams.values().map(Vec::len).sum::<usize>() as u64, total);
+    let is_operation = |reported: &&Reported| matches!(reported, Reported::Operation(_));
+    assert_eq!(streams.values().flatten().filter(is_operation).count() as u64, total);
     if streams.len() <= MAX_ORACLES {
         check_model(&done, total);
     }
@@ -77,7 +78,7 @@ fn check_one_stream(
     predicted: &Value,
     evaluated: &Value,
     trace: &Path,
-    streams: &BTreeMap<StreamId, Vec<Operation>>,
+    streams: &BTreeMap<StreamId, Vec<Reported>>,
 ) {
     for field in MEASURES {
         same("in eval", field, &predicted[field], &evaluated[field]);
@@ -109,23 +110,33 @@ fn check_model(done: &Done, operations: u64) {
     assert_eq!(saved["operations"], operations, "operations of the model");
 }
 
-/// The operations of a trace, as its streams made them.
-fn streams_of(trace: &Path) -> BTreeMap<StreamId, Vec<Operation>> {
+/// What a caller of the C interface would report of a stream.
+enum Reported {
+    Operation(Operation),
+    /// A call that is no operation.
+    Clue(Clue),
+}
+
+/// The calls of a trace, as its streams made them.
+fn streams_of(trace: &Path) -> BTreeMap<StreamId, Vec<Reported>> {
     let trace = Trace::open(trace, ReadOptions::default()).expect("a trace");
     let mut operations = OperationStreams::new(Level::Bytes);
     trace.contexts().iter().for_each(|(id, frames)| operations.define_context(id, frames));
-    let mut streams: BTreeMap<StreamId, Vec<Operation>> = BTreeMap::new();
+    let mut streams: BTreeMap<StreamId, Vec<Reported>> = BTreeMap::new();
     for event in trace.events(None).expect("events") {
         let event = event.expect("an event");
-        let stream = event.stream;
-        operations.push(&event, |operation| streams.entry(stream).or_default().push(operation));
+        let stream = streams.entry(event.stream).or_default();
+        let clue = operations.push(&event, |it| stream.push(Reported::Operation(it)));
+        stream.extend(clue.map(Reported::Clue));
     }
-    operations.finish(|stream, operation| streams.entry(stream).or_default().push(operation));
+    operations.finish(|stream, operation| {
+        streams.entry(stream).or_default().push(Reported::Operation(operation));
+    });
     streams
 }
 
 /// The score of an oracle that is given the operations of a stream.
-fn score_from_c(trace: &Path, streams: &BTreeMap<StreamId, Vec<Operation>>) -> capi::ioracle_score {
+fn score_from_c(trace: &Path, streams: &BTreeMap<StreamId, Vec<Reported>>) -> capi::ioracle_score {
     let trace = Trace::open(trace, ReadOptions::default()).expect("a trace");
     let mut oracle = std::ptr::null_mut();
     let mut score = capi::ioracle_score::default();
@@ -133,34 +144,26 @@ fn score_from_c(trace: &Path, streams: &BTreeMap<StreamId, Vec<Operation>>) -> c
     // SAFETY: what is passed points to values of this function, and texts end in NUL.
     unsafe {
         assert_eq!(capi::ioracle_oracle_new(std::ptr::null(), &raw mut oracle), ok);
-        for operation in streams.values().flatten() {
+        for reported in streams.values().flatten() {
+            let (context, file, function) = match reported {
+                Reported::Operation(it) => (it.context, it.file, it.function),
+                Reported::Clue(it) => (it.context, it.file, it.function),
+            };
             let text = |text: Option<&str>| text.map(|text| CString::new(text).expect("no NUL"));
-            let path = text(trace.files().get(operation.file));
-            let frames = text(trace.contexts().get(operation.context));
-            let name = CString::new(operation.function.name()).expect("no NUL");
+            let path = text(trace.files().get(file));
+            let frames = text(trace.contexts().get(context));
+            let name = CString::new(function.name()).expect("no NUL");
             let pointer = |text: &Option<CString>| {
                 text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr())
             };
             let observation = capi::ioracle_observation {
-                struct_size: size_of::<capi::ioracle_observation>() as u32,
-                access: 0,
                 function: capi::ioracle_function(name.as_ptr()),
-                flags: flags_of(operation),
                 path: pointer(&path),
-                file: 0,
-                handle: -1,
-                offset: operation.offset.map_or(-1, |offset| offset as i64),
-                size: match operation.truncated_to {
-                    Some(length) if operation.access().name() == "truncate" => length,
-                    _ => operation.size,
-                },
-                start_ns: operation.start_ns,
-                end_ns: operation.end_ns,
-                context: 0,
                 context_text: pointer(&frames),
-                stack: std::ptr::null(),
-                n_frames: 0,
-                requested: operation.requested.unwrap_or(0),
+                ..match reported {
+                    Reported::Operation(operation) => observation_of(operation),
+                    Reported::Clue(clue) => observation_of_clue(clue),
+                }
             };
             assert_eq!(capi::ioracle_oracle_observe(oracle, &raw const observation), ok);
         }
@@ -170,12 +173,57 @@ fn score_from_c(trace: &Path, streams: &BTreeMap<StreamId, Vec<Operation>>) -> c
     score
 }
 
-fn flags_of(operation: &Operation) -> u32 {
-    let is_open = operation.access().name() == "open";
-    let empties = is_open && operation.truncated_to == Some(0);
-    u32::from(operation.append) * capi::IORACLE_APPENDS
+/// What was called, on what and from where comes later.
+fn observation_of(operation: &Operation) -> capi::ioracle_observation {
+    let access = operation.access().name();
+    let empties = access == "open" && operation.truncated_to == Some(0);
+    let flags = u32::from(operation.append) * capi::IORACLE_APPENDS
         + u32::from(empties) * capi::IORACLE_EMPTIES
-        + u32::from(operation.requested.is_some()) * capi::IORACLE_REQUESTS
+        + u32::from(operation.requested.is_some()) * capi::IORACLE_REQUESTS;
+    capi::ioracle_observation {
+        flags,
+        offset: operation.offset.map_or(-1, |offset| offset as i64),
+        size: match operation.truncated_to {
+            Some(length) if access == "truncate" => length,
+            _ => operation.size,
+        },
+        start_ns: operation.start_ns,
+        end_ns: operation.end_ns,
+        requested: operation.requested.unwrap_or(0),
+        ..nothing()
+    }
+}
+
+/// The same of a call that is no operation: one that failed, or did nothing.
+fn observation_of_clue(clue: &Clue) -> capi::ioracle_observation {
+    let would_be_one = clue.function.access().is_atomic();
+    capi::ioracle_observation {
+        flags: u32::from(clue.failed || would_be_one) * capi::IORACLE_FAILED,
+        handle: if clue.by_path { -1 } else { 1 },
+        offset: clue.position.map_or(-1, |position| position as i64),
+        ..nothing()
+    }
+}
+
+fn nothing() -> capi::ioracle_observation {
+    capi::ioracle_observation {
+        struct_size: size_of::<capi::ioracle_observation>() as u32,
+        access: 0,
+        function: 0,
+        flags: 0,
+        path: std::ptr::null(),
+        file: 0,
+        handle: -1,
+        offset: -1,
+        size: 0,
+        start_ns: 0,
+        end_ns: 0,
+        context: 0,
+        context_text: std::ptr::null(),
+        stack: std::ptr::null(),
+        n_frames: 0,
+        requested: 0,
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use ioracle_events::{Access, Function, readable};
 
 use super::rules::{
     AGAIN_BYTES, AGAIN_TIMES, JUMP_BYTES, LIBRARY_OPENS, MANY, METADATA_CALLS, METADATA_SHARE,
-    REOPENS, SEVERAL_SYNCS, STDIO_BYTES, STDIO_PIECE, STDIO_SHARE, nominal,
+    REOPENS, SEVERAL_IN_FILE, SEVERAL_SYNCS, STDIO_BYTES, STDIO_PIECE, STDIO_SHARE, nominal,
 };
 use super::{Held, Measured, busiest, is_most, nominal_ns};
 use crate::file_groups::{FileGroup, FileKind};
@@ -133,7 +133,9 @@ fn accesses(group: &FileGroup, access: Access, is_explained: bool) -> Option<Hel
 
 fn small(group: &FileGroup, done: &Accesses, way: &Way) -> Option<Held> {
     let small = done.small();
-    if small.operations < MANY || !is_most(small.operations, done.moved.operations) {
+    // Files that are small themselves are a matter of the rule on many files.
+    let many = MANY.max(SEVERAL_IN_FILE * group.n_files as u64);
+    if small.operations < many || !is_most(small.operations, done.moved.operations) {
         return None;
     }
     let seen = format!(

@@ -13,6 +13,8 @@ use crate::tally::{LOCKED_BYTES, SMALL};
 
 /// Fewer calls than this are not a pattern.
 pub const MANY: u64 = 100;
+/// Calls per file from which on a larger buffer would make fewer of them.
+pub const SEVERAL_IN_FILE: u64 = 4;
 /// Share of all accesses that must be small, jump or be misaligned, in percent.
 pub const MOST: u64 = 50;
 /// Reads of more bytes may jump; writes from [`SMALL`] on, as the system puts them in
@@ -293,8 +295,9 @@ pub const RULES: &[AdviceRule] = &[
 
 fn small(word: &str) -> String {
     format!(
-        "at least {MANY} {word}s of a group of files, and {MOST} % of all its {word}s, are smaller \
-         than {}; stdio streams count only if they are not buffered",
+        "at least {MANY} {word}s of a group of files, {SEVERAL_IN_FILE} of each file on average, \
+         and {MOST} % of all its {word}s, are smaller than {}; stdio streams count only if they \
+         are not buffered",
         binary(SMALL)
     )
 }

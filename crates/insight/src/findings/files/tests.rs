@@ -63,6 +63,15 @@ fn habits_spread_over_many_files_are_reported_together() {
     assert_eq!(given.len(), 2, "{given:?}");
 }
 
+/// A shell loop with `echo` into a file each was advised to use a buffer.
+#[test]
+fn a_buffer_does_not_help_with_files_that_are_written_in_one_call() {
+    let file = |n: u32| [event("open", 100 + n, None), event("write", 100 + n, Some((0, 48)))];
+    let given = found((0..300).flat_map(file));
+    assert!(given.iter().all(|sentence| !sentence.contains("buffer")), "{given:?}");
+    assert!(given[0].contains("(300 files) were opened and closed"), "{given:?}");
+}
+
 /// 32,024 reads of about 8 KB at 43 % of a run got no advice.
 #[test]
 fn reads_of_some_kilobytes_are_small_and_large_ones_in_order_need_no_advice() {
