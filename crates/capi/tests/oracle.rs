@@ -343,7 +343,7 @@ fn wrong_observations_are_refused_and_change_nothing() {
         (ioracle_observation { start_ns: 2, end_ns: 1, ..read }, "before"),
         (ioracle_observation { offset: -2, ..read }, "offset"),
         (ioracle_observation { size: u64::MAX, ..read }, "size"),
-        (ioracle_observation { flags: 8, ..read }, "flags"),
+        (ioracle_observation { flags: 16, ..read }, "flags"),
         (ioracle_observation { path: c"".as_ptr(), ..read }, "path"),
         (ioracle_observation { path: c"a\xFF".as_ptr(), ..read }, "byte 1"),
         (ioracle_observation { context_text: c"\xC0".as_ptr(), ..read }, "UTF-8"),

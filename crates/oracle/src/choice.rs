@@ -105,10 +105,6 @@ impl Rate {
     }
 }
 
-/// A hypothesis that is right this many times more seldom than the best one is not worth
-/// finding out what it suggests.
-const HOPELESS: u16 = 4;
-
 /// Confidence from which a guess counts as proven.
 const PROVEN: u8 = 2;
 
@@ -157,13 +153,6 @@ impl Rates {
             all_right &= value == actual;
         }
         all_right
-    }
-
-    /// Whether a hypothesis that goes by no memory may be chosen soon. One that may not
-    /// suggests nothing, and comes back if the best one begins to fail.
-    pub fn may_matter(&self, kind: usize) -> bool {
-        let most = self.proven.iter().map(|rate| rate.share()).max().unwrap_or(0);
-        self.proven[kind].share() >= most / HOPELESS
     }
 
     fn most_agreed(&self, guesses: &Guesses, most: u16) -> Option<i64> {

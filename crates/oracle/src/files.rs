@@ -390,11 +390,6 @@ pub fn possible(
     }
 }
 
-/// Number of the hypothesis that goes by an expected name, from the third name on.
-pub fn hypothesis_of_name(at: usize) -> usize {
-    at + 10
-}
-
 /// The hypotheses on the file of a symbol's next operation. `named` are the files
 /// that an open is expected to name: see [`ExpectedNames`](crate::knowledge::ExpectedNames).
 pub fn put_evidence(

@@ -16,7 +16,7 @@ use crate::contexts::Contexts;
 use crate::contiguity::Contiguity;
 use crate::derivation::NameOrigin;
 use crate::endings::Endings;
-use crate::files::{self, KnownFiles, neighbour};
+use crate::files::{KnownFiles, neighbour};
 use crate::hash::{Seedless, combine};
 use crate::knowledge::{
     ExpectationSource, Expected, ExpectedName, ExpectedNames, Knowledge, SymbolKnowledge,
@@ -551,31 +551,19 @@ impl Oracle {
         };
         let mut names = [next, neighbour, None, None, None, None, None];
         if self.config.improvements.clues && self.config.naming == Naming::Opens {
-            let known = self.knowledge.symbols.get(symbol as usize);
-            let rates = known.and_then(|known| known.file.as_deref());
-            let matters =
-                |at: usize| rates.is_none_or(|it| it.may_matter(files::hypothesis_of_name(at)));
             let is_heeded = motions.now().heeds_hints();
             let mut hints = self.clues.names().filter(|name| is_heeded && !name.is_empty());
-            let (hint, before) = (hints.next(), hints.next());
+            let hint = hints.next();
+            names[2] = hint.map(str::to_string);
+            names[3] = hints.next().map(str::to_string);
+            let last = name_of(motions.symbol(symbol).file);
+            names[4] = last.and_then(|last| self.clues.name_after(last)).map(str::to_string);
             let made = |from: Option<&str>, origin| {
                 let own = opener.and_then(|opener| opener.made.expect(origin, from?));
                 own.or_else(|| self.knowledge.made.expect(origin, from?))
             };
-            let after_own = || {
-                let last = name_of(motions.symbol(symbol).file);
-                last.and_then(|last| self.clues.name_after(last)).map(str::to_string)
-            };
-            // Most programs name files in one way; the others are not asked for ever.
-            for (at, name) in names.iter_mut().enumerate().skip(2).filter(|&(at, _)| matters(at)) {
-                *name = match at {
-                    2 => hint.map(str::to_string),
-                    3 => before.map(str::to_string),
-                    4 => after_own(),
-                    5 => made(hint, NameOrigin::Hint),
-                    _ => made(companion, NameOrigin::Companion),
-                };
-            }
+            names[5] = made(hint, NameOrigin::Hint);
+            names[6] = made(companion, NameOrigin::Companion);
         }
         ExpectedNames::new(names.map(|name| name.map(numbered)))
     }
