@@ -35,8 +35,8 @@ fn a_damaged_model_is_refused_and_kept() {
     refuses(b"", &["./app"], "not a model");
     refuses(b"something else entirely", &["./app"], "not a model");
     let mut newer = good;
-    newer[8] = 10;
-    refuses(&newer, &["./app"], "version 10");
+    newer[8] = 99;
+    refuses(&newer, &["./app"], "version 99");
 }
 
 #[test]
